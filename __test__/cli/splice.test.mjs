@@ -137,7 +137,7 @@ test('a file has the same names, and the command line goes before it', async (t)
     listen: ['127.0.0.1:0'],
     'allowed-hostnames': ['a.example', '127.0.0.1'],
     'frame-size-limit': 1024,
-    'dial-timeout': 100,
+    'dial-timeout': 5000,
     'event-name': 'onSocketClosed',
     binary: true,
     metrics: '/m',

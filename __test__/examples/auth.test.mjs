@@ -1,200 +1,191 @@
 // The authentication example: who may connect, who may do what, and for how long.
 import test from 'ava';
-import { issue, verify } from '../../examples/auth/tokens.mjs';
-import { again, until } from '../support/deadline.mjs';
+import { decodeJwt, SignJWT } from 'jose';
+
+import { until } from '../support/deadline.mjs';
 import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
 import { handshake } from '../support/http.mjs';
 import { connect } from '../support/ws-client.mjs';
 
-const SECRET = 'the secret of this test';
+const SECRET = 'the secret of this test, which is long enough';
+const SCRIPT = 'examples/auth/server.mjs';
 const inBrowser = browserTests(test);
 let board;
 
 test.before(async () => {
-  board = await Example.start('examples/auth/server.mjs', ['--port', '0'], { AUTH_SECRET: SECRET });
+  board = await Example.start(SCRIPT, ['--port', '0'], { AUTH_SECRET: SECRET });
 });
 test.after.always(() => board?.kill());
 
-const HOUR = 3_600_000;
-const tokenFor = (user, roles, ms = HOUR, secret = SECRET) => issue({ user, roles, expires: Date.now() + ms }, secret);
-const told = async (client) => JSON.parse(await client.text());
-const tell = (client, message) => client.send(JSON.stringify(message));
-const open = (t, headers, protocols) => connect(t, board.address, { path: '/socket', headers, protocols });
+const JSON_TYPE = { 'content-type': 'application/json' };
+const ANNA = { user: 'anna', password: 'water' };
+const BEN = { user: 'ben', password: 'wheel' };
 
-/** What the server answers instead of an upgrade. */
-async function refusal(headers) {
-  return handshake(board.address, { path: '/socket', headers });
+/** A request on a connection of its own: one that is kept may be closed while it is used again. */
+const ask = (path, method = 'GET', headers = {}, body = undefined, example = board) =>
+  fetch(`${example.url}${path}`, { method, headers: { connection: 'close', ...headers }, body });
+const post = (path, value, example = board) => ask(path, 'POST', JSON_TYPE, JSON.stringify(value), example);
+const tokenOf = async (who, example = board) => (await (await post('/token', who, example)).json()).token;
+const bearer = (token) => ({ Authorization: `Bearer ${token}` });
+const open = (t, headers, example = board) => connect(t, example.address, { path: '/socket', headers });
+const refusal = (headers) => handshake(board.address, { path: '/socket', headers });
+const closedWith = (client) => until(() => client.closeFrame, 'a close frame');
+
+/** As `sessions.mjs` signs it, but for what is given. */
+function forge(claims, { secret = SECRET, alg = 'HS256' } = {}) {
+  return new SignJWT(claims).setProtectedHeader({ alg }).sign(new TextEncoder().encode(secret));
 }
 
-test('a token cannot be made, changed or used late', (t) => {
-  const claims = { user: 'anna', roles: ['writer'], expires: 2000 };
-  const token = issue(claims, 'a');
-  t.regex(token, /^[\w-]+\.[\w-]+$/);
-  t.deepEqual(verify(token, 'a', 1999), claims);
-  t.is(verify(token, 'a', 2000), undefined);
-  t.is(verify(token, 'b', 1000), undefined);
-  const [body, signature] = token.split('.');
-  const forged = Buffer.from(JSON.stringify({ ...claims, user: 'ben' })).toString('base64url');
-  for (const bad of [
-    `${forged}.${signature}`,
-    body,
-    `${body}.`,
-    `.${signature}`,
-    `${token}.x`,
-    '',
-    '.',
-    undefined,
-    7,
-    {},
+test('a password gives a session in a cookie that scripts and other sites do not get', async (t) => {
+  for (const body of [
+    JSON.stringify({ user: 'anna', password: 'wheel' }),
+    JSON.stringify({ user: 'nobody', password: '' }),
+    JSON.stringify({ user: '__proto__', password: 'water' }),
+    'null',
+    '[]',
   ]) {
-    t.is(verify(bad, 'a', 1000), undefined, String(bad));
+    const answer = await ask('/sign-in', 'POST', JSON_TYPE, body);
+    t.is(answer.status, 401, body);
+    t.is(answer.headers.get('set-cookie'), null);
   }
+  t.is((await ask('/sign-in', 'POST', JSON_TYPE, '{"user":')).status, 400);
+  t.is((await ask('/sign-in', 'POST', JSON_TYPE, 'x'.repeat(5000))).status, 413);
+  // a form of another site's page can send this without asking
+  t.is((await ask('/sign-in', 'POST', { 'content-type': 'text/plain' }, JSON.stringify(ANNA))).status, 401);
+
+  const answer = await post('/sign-in', ANNA);
+  t.is(answer.status, 200);
+  t.regex(answer.headers.get('cache-control'), /no-store/);
+  const [cookie, ...attributes] = answer.headers.get('set-cookie').split('; ');
+  for (const attribute of ['HttpOnly', 'Secure', 'SameSite=Strict', 'Path=/', 'Max-Age=3600']) {
+    t.true(attributes.includes(attribute), attribute);
+  }
+  const said = await answer.text();
+  t.deepEqual(JSON.parse(said), { user: 'anna', roles: ['reader', 'writer'] });
+  const headers = { Cookie: `theme=dark; ${cookie}` };
+  t.deepEqual(await (await ask('/me', 'GET', headers)).json(), JSON.parse(said));
+  const anna = await open(t, headers);
+  anna.send('');
+  t.deepEqual(await anna.json(), { error: 'a notice needs a text' });
 });
 
-for (const [where, headersOf, protocolsOf] of [
-  ['a header', (token) => ({ Authorization: `Bearer ${token}` }), () => undefined],
-  ['a cookie', (token) => ({ Cookie: `theme=dark; session=${token}` }), () => undefined],
-  ['a subprotocol', () => ({}), (token) => ['board', `token.${token}`]],
-]) {
-  test(`a token in ${where} is good before the first message`, async (t) => {
-    const token = tokenFor('anna', ['reader', 'writer']);
-    const anna = await open(t, headersOf(token), protocolsOf(token));
-    t.is(anna.headers['sec-websocket-protocol'], protocolsOf(token)?.[0]);
-    t.like(await told(anna), { type: 'you', user: 'anna', roles: ['reader', 'writer'] });
-    tell(anna, { type: 'whoami' });
-    t.like(await told(anna), { type: 'you', user: 'anna' });
-  });
-}
+test('a program gets its session as a token, and shows it in a header', async (t) => {
+  t.is((await post('/token', { ...ANNA, password: 'wheel' })).status, 401);
+  const token = await tokenOf(BEN);
+  t.like(decodeJwt(token), { sub: 'ben', iss: 'millrace-board', roles: ['reader'] });
+  t.deepEqual(await (await ask('/me', 'GET', bearer(token))).json(), { user: 'ben', roles: ['reader'] });
+  const ben = await open(t, bearer(token));
+  ben.send('May I?');
+  t.deepEqual(await ben.json(), { error: 'only writers may post' });
+});
 
-for (const [what, token] of [
-  ['signed by someone else', tokenFor('anna', ['writer'], HOUR, 'another secret')],
-  ['expired', tokenFor('anna', ['writer'], -1)],
-  ['no token at all', 'hello'],
-]) {
-  test(`a token that is ${what} is refused with 401 before the upgrade`, async (t) => {
-    const { status, headers, body } = await refusal({ Authorization: `Bearer ${token}` });
-    t.is(status, 401);
-    t.is(headers['www-authenticate'], 'Bearer');
-    t.is(headers['content-type'], 'application/json');
-    t.deepEqual(JSON.parse(body), { type: 'error', code: 'bad-token' });
-  });
-}
+test('who has no session, or a forged one, is refused before the upgrade', async (t) => {
+  const token = await tokenOf(ANNA);
+  const claims = decodeJwt(token);
+  const [head, body] = token.split('.');
+  const none = Buffer.from('{"alg":"none"}').toString('base64url');
+  const unsigned = `${none}.${body}.`;
+  const bad = {
+    'no token': undefined,
+    'no JWT': 'hello',
+    'no signature': `${head}.${body}.`,
+    'the algorithm none': unsigned,
+    'another secret': await forge(claims, { secret: 'another secret, which is long enough, too' }),
+    'another algorithm': await forge(claims, { alg: 'HS512' }),
+    'another issuer': await forge({ ...claims, iss: 'somebody' }),
+    'a session that is not open': await forge({ ...claims, sid: 'x' }),
+    'a user without a session': await forge({ ...claims, sub: 'nobody' }),
+    'no end': await forge({ ...claims, exp: undefined }),
+    'an end in the past': await forge({ ...claims, exp: Math.floor(Date.now() / 1000) - 1 }),
+  };
+  for (const [what, shown] of Object.entries(bad)) {
+    const headers = shown === undefined ? {} : bearer(shown);
+    const answer = await refusal(headers);
+    t.is(answer.status, 401, what);
+    t.is(answer.headers['www-authenticate'], 'Bearer');
+    t.is((await ask('/me', 'GET', headers)).status, 401, what);
+  }
+  t.is((await refusal(bearer(await forge(claims)))).status, 101);
+});
 
 test("another site's page is refused although the browser sends the cookie along", async (t) => {
-  const headers = { Host: board.address, Cookie: `session=${tokenFor('anna', ['writer'])}` };
+  const headers = { Host: board.address, Cookie: `session=${await tokenOf(ANNA)}` };
   t.is((await refusal({ ...headers, Origin: 'http://evil.example' })).status, 403);
   t.is((await refusal({ ...headers, Origin: board.url })).status, 101);
 });
 
-test('a guest may do nothing but log in, with a message', async (t) => {
-  const ben = await open(t);
-  tell(ben, { type: 'post', text: 'hello' });
-  t.like(await told(ben), { type: 'error', code: 'not-logged-in' });
-  tell(ben, { type: 'login', token: tokenFor('ben', ['reader'], HOUR, 'another secret') });
-  t.like(await told(ben), { type: 'error', code: 'bad-token' });
-  // Sent in one go: the second message already has what the first attached.
-  tell(ben, { type: 'login', token: tokenFor('ben', ['reader']) });
-  tell(ben, { type: 'whoami' });
-  t.like(await told(ben), { type: 'you', user: 'ben' });
-  t.like(await told(ben), { type: 'you', user: 'ben', roles: ['reader'] });
+// Serial, as the page's test is: there is one board, and signing out ends all sessions of a user.
+test.serial('what a writer posts reaches all who are signed in', async (t) => {
+  const [anna, ben] = [await open(t, bearer(await tokenOf(ANNA))), await open(t, bearer(await tokenOf(BEN)))];
+  anna.send(' first ');
+  for (const client of [anna, ben]) t.deepEqual(await client.json(), { user: 'anna', notice: 'first' });
 });
 
-// Serial, as the page's test is: there is one board, and the other tests listen to it too.
-test.serial('roles decide about later messages, and logging out takes them away', async (t) => {
-  const anna = await open(t, { Authorization: `Bearer ${tokenFor('anna', ['reader', 'writer'])}` });
-  const ben = await open(t, { Authorization: `Bearer ${tokenFor('ben', ['reader'])}` });
-  t.like(await told(anna), { type: 'you' });
-  t.like(await told(ben), { type: 'you' });
-  tell(ben, { type: 'post', text: 'may I?' });
-  t.like(await told(ben), { type: 'error', code: 'forbidden' });
-  // Logging in again does not make notices arrive twice.
-  tell(ben, { type: 'login', token: tokenFor('ben', ['reader']) });
-  t.like(await told(ben), { type: 'you' });
-  tell(anna, { type: 'post', text: ' first ' });
-  t.like(await told(anna), { type: 'posted', user: 'anna', text: 'first' });
-  t.like(await told(ben), { type: 'posted', user: 'anna', text: 'first' });
-  tell(ben, { type: 'logout' });
-  t.like(await told(ben), { type: 'bye' });
-  tell(anna, { type: 'post', text: 'second' });
-  t.like(await told(anna), { text: 'second' });
-  tell(ben, { type: 'whoami' });
-  t.like(await told(ben), { type: 'error', code: 'not-logged-in' });
+test.serial('signing out closes the sockets of the user on all workers, and ends the sessions', async (t) => {
+  const tokens = [await tokenOf(ANNA), await tokenOf(ANNA)];
+  const sockets = [];
+  // more than there are workers
+  for (let index = 0; index < 9; index += 1) sockets.push(await open(t, bearer(tokens[index % 2])));
+  const ben = await open(t, bearer(await tokenOf(BEN)));
+  t.is((await ask('/sign-out', 'POST')).status, 204);
+  t.is((await refusal(bearer(tokens[0]))).status, 101, 'nobody was signed out by a request without a session');
+  const answer = await ask('/sign-out', 'POST', { Cookie: `session=${tokens[0]}` });
+  t.is(answer.status, 204);
+  t.regex(answer.headers.get('set-cookie'), /^session=;.*Expires=Thu, 01 Jan 1970/);
+  for (const socket of sockets) t.deepEqual(await closedWith(socket), { code: 4401, reason: 'signed out' });
+  for (const token of tokens) t.is((await refusal(bearer(token))).status, 401);
+  const anna = await open(t, bearer(await tokenOf(ANNA)));
+  anna.send('back again');
+  t.like(await ben.json(), { notice: 'back again' });
 });
 
-for (const text of ['', 'null', '[]', '{"type":7}', '{"type":"post","text":{}}', '{"type":"post","text":"  "}']) {
-  test(`nonsense gets an error: ${text}`, async (t) => {
-    const anna = await open(t, { Authorization: `Bearer ${tokenFor('anna', ['writer'])}` });
-    t.like(await told(anna), { type: 'you' });
-    anna.send(text);
-    t.like(await told(anna), { type: 'error', code: 'bad-request' });
-  });
-}
-
-test('a connection ends with its token, and a guest who never logs in is closed', async (t) => {
-  const hasty = await Example.start('examples/auth/server.mjs', ['--port', '0', '--login', '0.1'], {
-    AUTH_SECRET: SECRET,
-  });
+test('a socket ends with its session', async (t) => {
+  const hasty = await Example.start(SCRIPT, ['--port', '0', '--session', '2'], { AUTH_SECRET: SECRET });
   t.teardown(() => hasty.kill());
-  const ends = async (client, reason) => {
-    await until(() => client.closeFrame, 'a close frame');
-    t.deepEqual(client.closeFrame, { code: 4401, reason });
-  };
-  await ends(await connect(t, hasty.address), 'login timeout');
-  // longer where a busy machine lets a token expire before it is shown
-  let lasts = 150;
-  const anna = await again(() => {
-    lasts *= 2;
-    return connect(t, hasty.address, { headers: { Authorization: `Bearer ${tokenFor('anna', ['reader'], lasts)}` } });
-  }, 'a connection with a token');
-  await ends(anna, 'token expired');
+  // a busy machine may let a session expire before it is shown
+  const anna = await until(async () => {
+    const token = await tokenOf(ANNA, hasty);
+    return open(t, bearer(token), hasty).catch((error) => {
+      if (error.status !== 401) throw error;
+    });
+  }, 'a connection');
+  t.deepEqual(await closedWith(anna), { code: 4401, reason: 'session expired' });
   t.is(await hasty.end(), ended());
 });
 
-test('a password gives a token, as a cookie that scripts cannot read and in the answer', async (t) => {
-  const login = (body) => fetch(`${board.url}/login`, { method: 'POST', body });
-  for (const body of [
-    JSON.stringify({ user: 'anna', password: 'wheel' }),
-    JSON.stringify({ user: 'nobody', password: '' }),
-    'null',
-    'x'.repeat(5000),
-  ]) {
-    const answer = await login(body);
-    t.is(answer.status, 401);
-    t.is(answer.headers.get('set-cookie'), null);
-  }
-  const answer = await login(JSON.stringify({ user: 'anna', password: 'water' }));
-  t.is(answer.status, 200);
-  const cookie = answer.headers.get('set-cookie');
-  t.regex(cookie, /; HttpOnly; SameSite=Strict/);
-  const { token } = await answer.json();
-  t.true(cookie.startsWith(`session=${token};`));
-  const anna = await open(t, { Cookie: cookie.split(';')[0] });
-  t.like(await told(anna), { type: 'you', user: 'anna', roles: ['reader', 'writer'] });
+test('a secret that can be guessed is refused', async (t) => {
+  await t.throwsAsync(Example.start(SCRIPT, ['--port', '0'], { AUTH_SECRET: 'short' }), { message: /32 characters/ });
 });
 
-inBrowser('the page logs in on its connection, or with a cookie on the next', async (t) => {
+inBrowser('the page signs in and out', async (t) => {
   const browser = await launchBrowser();
   t.teardown(() => browser.close());
   const page = await (await browser.newContext()).newPage();
   const status = (text) => page.getByRole('status').filter({ hasText: text }).waitFor();
+  const problem = (text) => page.getByRole('alert').filter({ hasText: text }).waitFor();
   await page.goto(board.url);
-  await status('Connected as a guest');
-  await page.getByRole('button', { name: 'Log in on this connection' }).click();
+  await status('Not signed in');
+  await page.getByLabel('Password').fill('wrong');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await problem('wrong name or password');
+  await page.getByLabel('Password').fill('water');
+  await page.getByRole('button', { name: 'Sign in' }).click();
   await status('anna · reader, writer');
+  t.is(await page.evaluate(() => document.cookie), '');
   await page.getByRole('textbox', { name: 'Notice' }).fill('<b>Closed on Monday</b>');
   await page.keyboard.press('Enter');
   await page.getByRole('log').getByText('<b>Closed on Monday</b>').waitFor();
   t.deepEqual(await page.getByRole('log').locator('li').allTextContents(), ['anna <b>Closed on Monday</b>']);
-  await page.getByRole('button', { name: 'Log out' }).click();
-  await status('Connected as a guest');
+  await page.reload();
+  await status('anna · reader, writer');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await problem('signed out');
+  await status('Not signed in');
   await page.getByLabel('Name').fill('ben');
   await page.getByLabel('Password').fill('wheel');
-  await page.getByRole('button', { name: 'Log in and reconnect' }).click();
-  await status('ben · reader');
-  await page.reload();
+  await page.getByRole('button', { name: 'Sign in' }).click();
   await status('ben · reader');
   await page.getByRole('textbox', { name: 'Notice' }).fill('May I?');
   await page.keyboard.press('Enter');
-  await page.getByRole('alert').filter({ hasText: 'Only writers may post.' }).waitFor();
-  t.is(await page.getByRole('log').locator('li').count(), 0);
+  await problem('only writers may post');
 });

@@ -292,6 +292,14 @@ test('arguments are checked', (t) => {
   wrong(() => secureConnect({ port: 1, passphrase: 'x' }), 'options.passphrase');
   wrong(() => createServer().listen({ fd: 1 }), 'options.fd');
   wrong(() => createServer().listen(-1), 'options.port');
+  // options behind others would do nothing
+  wrong(() => connect({ port: 1 }, { timeout: 5 }), 'connect', 'an object');
+  wrong(() => connect(1, { timeout: 5 }, { maxFiles: 1 }), 'connect', 'an object');
+  wrong(() => connect('/nowhere', { timeout: 5 }, 7), 'connect', '7');
+  wrong(() => connect(1, 'localhost', {}, 'x'), 'connect', '"x"');
+  wrong(() => connect(1, null, { timeuot: 5 }), 'options.timeuot');
+  wrong(() => createServer().listen({ port: 0 }, 5), 'listen', '5');
+  wrong(() => createServer().listen(0, 5, 'localhost'), 'listen', '"localhost"');
   wrong(() => series(ping), 'Draft');
   t.throws(() => createServer({ maxReceivedChannels: 0 }), { message: 'Invalid number of channels' });
   t.throws(() => connect({ port: 1, maxWritableChannels: 4097 }), { message: 'Invalid number of channels' });

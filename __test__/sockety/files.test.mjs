@@ -306,6 +306,30 @@ test('discarded contents are neither saved nor read', async (t) => {
   t.is(await readFile(path.join(folder, 'kept'), 'utf8'), 'as it was');
 });
 
+test('streams of files that cannot be sent are destroyed, whether they had begun or not', async (t) => {
+  const { to } = await serve(t);
+  const client = await to({ maxWritableChannels: 1 }).ready();
+  const source = (bytes) => {
+    const stream = new Readable({ read: () => undefined });
+    if (bytes > 0) stream.push(Buffer.alloc(bytes));
+    return stream;
+  };
+  const sent = (...streams) =>
+    client.pass(upload({ files: streams.map((stream) => FileTransfer.stream(stream, 100, 'x')) }));
+  // more than was announced; another one of that message had no turn
+  const [long, behind] = [source(101), source(0)];
+  await t.throwsAsync(sent(long, behind), { code: 'ERR_SOCKETY_NOT_SENT' });
+  t.deepEqual([long.destroyed, behind.destroyed], [true, true]);
+  // one that never goes on, and a message that waits for its channel
+  const other = await to({ maxWritableChannels: 1 }).ready();
+  const [stalled, waits] = [source(1), source(1)];
+  const both = [stalled, waits].map((stream) => other.pass(upload({ files: [FileTransfer.stream(stream, 100, 'x')] })));
+  await until(() => stalled.readableLength === 0, 'the first byte to be on its way');
+  other.close(true);
+  for (const one of both) await t.throwsAsync(one, { code: 'ERR_SOCKETY_CLOSED' });
+  t.deepEqual([stalled.destroyed, waits.destroyed], [true, true]);
+});
+
 test('files that are only announced take no descriptors', async (t) => {
   const folder = folderFor(t, {});
   const descriptors = async () => (existsSync('/proc/self/fd') ? (await readdir('/proc/self/fd')).length : 0);

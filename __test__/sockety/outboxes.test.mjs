@@ -63,3 +63,32 @@ for (const outboxBytes of [1, 1024, 64 * 1024, 256 * 1024, 1024 * 1024]) {
     t.is(await told(server, 'answer'), 7);
   });
 }
+
+test('fast replies, heartbeats and what says that a message is given up wait for room in the smallest outbox', async (t) => {
+  const [streams, replies, beats, pieces] = [50, 500, 20, 400];
+  const limits = { outboxBytes: 1, handlerTimeoutMs: 0 };
+  const bind = { address: '127.0.0.1:0', protocol: 'sockety' };
+  const server = await ownServer(t, { workerPath: WORKER, threads: 1, ioThreads: 1, bind, limits });
+  const client = await SocketyClient.connect(t, server.addresses[0]);
+  const counts = {};
+  const count = ({ type }) => {
+    counts[type] = (counts[type] ?? 0) + 1;
+  };
+  client.write(message({ action: 'abandon', data: Buffer.from(String(streams)) }));
+  while (counts.stream !== streams) count(await client.packet());
+  client.pause();
+  client.write(message({ action: 'pour', data: Buffer.from(String(pieces)) }));
+  await until(async () => (await server.call('stats')).outboxBytes > 0, 'a client that is behind');
+  client.write(message({ action: 'beat', data: Buffer.from(String(beats)) }));
+  for (let index = 0; index < replies; index++) client.write(message({ action: 'accept' }));
+  await told(server, 'beaten');
+  await server.call('setKey', 'abandon', '1');
+  await told(server, 'abandoned');
+  client.resume();
+  while (counts.streamEnd === undefined || counts.fastReply !== replies || counts.abort !== streams) {
+    const packet = await client.packet();
+    if (packet === undefined) break;
+    count(packet);
+  }
+  t.like(counts, { fastReply: replies, abort: streams, streamEnd: 1 });
+});

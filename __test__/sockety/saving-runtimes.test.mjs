@@ -1,6 +1,6 @@
 // Files that a worker saves, in each runtime, also one that is replaced in the middle.
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,7 @@ import { until, within } from '../support/deadline.mjs';
 import { folderFor } from '../support/files.mjs';
 import { connect, Draft, FileTransfer } from '../support/millrace-sockety.mjs';
 import { inEach } from '../support/runtimes.mjs';
+import { told } from '../support/tcp.mjs';
 
 const OPTIONS = {
   workerPath: fileURLToPath(new URL('../support/workers/sockety.mjs', import.meta.url)),
@@ -40,21 +41,40 @@ inEach(test, 'files are saved as they are', async (t, { launch }) => {
   }
 });
 
-inEach(test, 'a worker that is replaced leaves nothing of files that were being saved', async (t, { launch }) => {
-  const server = await launch({ ...OPTIONS, limits: { workerTimeoutMs: 1000 } }, { patient: false });
+/**
+ * A file of which half has come, and whose worker does nothing more until it is replaced: what sends the rest, the promise that its
+ * message fails, and where it is.
+ */
+async function halfSaved(t, launch, workerTimeoutMs) {
+  const server = await launch({ ...OPTIONS, limits: { workerTimeoutMs } }, { patient: false });
   const [client, other] = [await connected(t, server), await connected(t, server)];
   const folder = folderFor(t, {});
-  const endless = new Readable({ read: () => undefined });
-  t.teardown(() => endless.destroy());
-  endless.push(Buffer.alloc(100_000));
-  const files = [FileTransfer.stream(endless, 200_000, 'endless')];
-  const passed = t.throwsAsync(client.pass(save({ data: Buffer.from(folder), files })));
+  const source = new Readable({ read: () => undefined });
+  t.teardown(() => source.destroy());
+  source.push(Buffer.alloc(100_000));
+  const files = [FileTransfer.stream(source, 200_000, 'named')];
+  const failed = t.throwsAsync(client.send(save({ data: Buffer.from(folder), files })).response());
   const [name] = await until(async () => {
     const names = await readdir(folder);
     return names.length > 0 && names;
   }, 'a temporary file');
-  t.not(name, 'endless');
+  t.not(name, 'named');
   other.pass(hang()).catch(() => undefined);
-  await within(passed, 'the end of the connection', 60_000);
+  await told(server, 'hangs');
+  return { source, failed, folder, file: path.join(folder, name) };
+}
+
+inEach(test, 'a worker that is replaced leaves nothing of files that were being saved', async (t, { launch }) => {
+  const { failed, folder } = await halfSaved(t, launch, 1000);
+  await within(failed, 'the end of the connection', 60_000);
+  await until(async () => (await readdir(folder)).length === 0, 'an empty folder');
+});
+
+inEach(test, 'nor of a file that came whole and had no name yet', async (t, { launch }) => {
+  const { source, failed, folder, file } = await halfSaved(t, launch, 3000);
+  source.push(Buffer.alloc(100_000));
+  source.push(null);
+  await until(async () => (await stat(file)).size === 200_000, 'all of it');
+  await within(failed, 'the end of the connection', 60_000);
   await until(async () => (await readdir(folder)).length === 0, 'an empty folder');
 });

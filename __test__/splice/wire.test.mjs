@@ -199,6 +199,18 @@ test('webSocket: true gives indices with which text stays text, and marks ends t
   t.deepEqual((await mux.event()).params, { index: 256, code: 1001, reason: '', message: '', clean: false });
 });
 
+test('text of the client that is no UTF-8 is judged by its target, and others go on', async (t) => {
+  const [mux, target, strict] = [await open(t), await Target.echo(t), await Target.listen(t)];
+  const { index, at } = await reach(mux, strict);
+  const other = await mux.connect(target.url());
+  mux.ws.frame({ opcode: TEXT, payload: prefixed(index, Buffer.of(0xff, 0x41)) });
+  t.deepEqual(await at.next(), { kind: 'text', data: Buffer.of(0xff, 0x41) });
+  at.close(1007, 'no text');
+  t.like((await mux.event()).params, { index, code: 1007, reason: 'no text' });
+  mux.send(other, 'still there');
+  t.is(await mux.textFrom(other), 'still there');
+});
+
 test('binary: true makes all relayed messages binary', async (t) => {
   const { mux } = await serve(t, { binary: true });
   const target = await Target.listen(t);

@@ -15,7 +15,7 @@ export function connectionOf(notes = []) {
       notes.push([name, ...given]);
       return result;
     };
-  const names = ['hold', 'release', 'pull', 'endAnswer', 'writeAnswer', 'wantRoom'];
+  const names = ['hold', 'release', 'pull', 'endAnswer', 'writeAnswer', 'wantRoom', 'guardFile', 'releaseFile'];
   const worker = Object.fromEntries(names.map((name) => [name, note(name)]));
   const transfers = new Transfers();
   const gateway = { close: note('close', true) };

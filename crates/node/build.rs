@@ -1,13 +1,14 @@
 //! Link settings for a Node-API addon.
 
 fn main() {
-    // On windows-gnu the set-up looks for libnode.dll; the addon finds the symbols at run time instead.
+    // On windows-gnu, napi-build would look for libnode.dll. The addon resolves the symbols at run time
+    // instead.
     let target = std::env::var("TARGET").unwrap_or_default();
     if !target.ends_with("windows-gnu") && !target.ends_with("windows-gnullvm") {
         napi_build::setup();
     }
-    // Where a worker thread alone has loaded the addon, the runtime unloads it when that thread ends. The I/O
-    // threads still run its code, so it stays.
+    // If only a worker thread has loaded the addon, the runtime unloads it when that thread ends. The I/O
+    // threads still run its code, so it must stay loaded.
     let os = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     if matches!(os.as_str(), "linux" | "freebsd") {
         println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");

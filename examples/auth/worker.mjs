@@ -1,62 +1,93 @@
 // @ts-check
 /**
- * A notice board: users who are logged in can read it, and writers can post.
+ * A notice board: everyone signed in reads it, writers post on it. Its HTTP routes and its sockets go by the same session,
+ * a JWT in a cookie or behind `Authorization: Bearer`.
  *
- * A client sends a signed token in one of two ways: with the handshake, where `handleOpen` refuses an invalid one with
- * HTTP 401, or later in a message, if it connected as a guest. In both cases its claims become the connection's token,
- * which Millrace passes to every later handler. So the worker needs no table of sessions and no cleanup.
- *
- * @typedef {import('./tokens.mjs').Claims} Claims
+ * @typedef {import('./sessions.mjs').Session} Session
  */
-import { close, MillraceError, send, setToken, subscribe, unsubscribe } from 'millrace';
-import { verify } from './tokens.mjs';
+import { close, send, subscribe, unsubscribe } from 'millrace';
+import express from 'millrace/http';
+import { Sessions } from './sessions.mjs';
+import { findUser } from './users.mjs';
 
-let secret = '';
-let loginMs = 0;
+/** @type {Sessions} */
+let sessions;
+let maxAge = 0;
 
-/** @param {{ secret: string, loginMs: number }} workerArg the server's `workerArg` */
-export function handleStart(workerArg) {
-  ({ secret, loginMs } = workerArg);
+/** @param {{ secret: string, seconds: number }} workerArg the server's `workerArg` */
+export function handleStart({ secret, seconds }) {
+  sessions = new Sessions(secret, seconds);
+  maxAge = seconds * 1000;
 }
+
+const app = express();
+app.set('body limit', 1024);
+app.use((_req, res, next) => {
+  res.setNoCache();
+  next();
+});
+
+// For pages: a cookie that no script can read, that no other site's page can send, and that never goes without TLS. (Browsers
+// make an exception for localhost.)
+app.post('/sign-in', async (req, res) => {
+  const found = await findUserOf(req);
+  if (found === undefined) return res.json(WRONG, 401);
+  res.cookie(COOKIE, await sessions.begin(found.user, found.roles), { ...COOKIE_OPTIONS, maxAge });
+  return res.json(found);
+});
+
+// For programs, which send it as a header.
+app.post('/token', async (req, res) => {
+  const found = await findUserOf(req);
+  if (found === undefined) return res.json(WRONG, 401);
+  return res.json({ token: await sessions.begin(found.user, found.roles) });
+});
+
+app.get('/me', async (req, res) => {
+  const session = await sessions.find(shownToken(req.headers));
+  if (session === undefined) res.json({ error: 'sign in first' }, 401);
+  else res.json({ user: session.user, roles: session.roles });
+});
+
+app.post('/sign-out', async (req, res) => {
+  const session = await sessions.find(shownToken(req.headers));
+  if (session !== undefined) {
+    sessions.end(session.user);
+    // The channel's members, whichever workers they belong to, are all the sockets of this user.
+    const channel = channelOf(session.user);
+    for (const socketId of unsubscribe(channel, channel)) close(socketId, UNAUTHORIZED, 'signed out');
+  }
+  res.clearCookie(COOKIE, COOKIE_OPTIONS).status(204).end();
+});
+
+export default app;
 
 /**
  * @param {number} socketId
  * @param {string} _ip
  * @param {Record<string, string>} headers
- * @param {import('millrace').OpenRequest} request
  */
-export function handleOpen(socketId, _ip, headers, request) {
-  const shown = shownToken(headers, request);
-  if (shown === undefined) {
-    endAfter(socketId, loginMs, 'login timeout');
-    return true;
-  }
-  const claims = verify(shown, secret);
-  if (claims === undefined) {
-    return {
-      status: 401,
-      headers: { 'content-type': 'application/json', 'www-authenticate': 'Bearer' },
-      body: JSON.stringify({ type: 'error', code: 'bad-token' }),
-    };
-  }
-  admit(socketId, claims);
-  // A client that offers subprotocols insists on one of them.
-  return request.protocols.includes(PROTOCOL) ? { token: claims, protocol: PROTOCOL } : { token: claims };
+export async function handleOpen(socketId, _ip, headers) {
+  const session = await sessions.find(shownToken(headers));
+  if (session === undefined) return REFUSED;
+  // Subscribed first, then asked again: who signs out at this moment either finds this socket, or has ended the session.
+  subscribe(socketId, channelOf(session.user));
+  if (!sessions.isOpen(session)) return REFUSED;
+  subscribe(socketId, BOARD);
+  ends.set(socketId, setTimeout(expire, Math.min(session.expires - Date.now(), LONGEST_TIMER), socketId));
+  return { token: session };
 }
 
 /**
  * @param {string} text
  * @param {number} socketId
- * @param {Claims | null} [claims] the token; null: logged out
+ * @param {Session} session the token that `handleOpen` attached
  */
-export function handleTextMessage(text, socketId, claims) {
-  const request = parse(text);
-  if (request?.type === 'login') login(socketId, request.token);
-  else if (!claims) reply(socketId, { type: 'error', code: 'not-logged-in' });
-  else if (request?.type === 'whoami') reply(socketId, { type: 'you', ...claims });
-  else if (request?.type === 'logout') logout(socketId);
-  else if (request?.type === 'post') post(socketId, request.text, claims);
-  else reply(socketId, { type: 'error', code: 'bad-request' });
+export function handleTextMessage(text, socketId, { user, roles }) {
+  const notice = text.trim();
+  if (!roles.includes('writer')) send(socketId, JSON.stringify({ error: 'only writers may post' }));
+  else if (notice === '') send(socketId, JSON.stringify({ error: 'a notice needs a text' }));
+  else send(BOARD, JSON.stringify({ user, notice }));
 }
 
 /** @param {number} socketId */
@@ -65,114 +96,36 @@ export function handleClose(socketId) {
   ends.delete(socketId);
 }
 
-/**
- * @param {number} socketId
- * @param {unknown} shown
- */
-function login(socketId, shown) {
-  const claims = verify(shown, secret);
-  if (claims === undefined) reply(socketId, { type: 'error', code: 'bad-token' });
-  else if (attach(socketId, claims)) admit(socketId, claims);
-}
-
 /** @param {number} socketId */
-function logout(socketId) {
-  if (!attach(socketId, null)) return;
-  unsubscribe(socketId, BOARD);
-  endAfter(socketId, loginMs, 'login timeout');
-  reply(socketId, { type: 'bye' });
+function expire(socketId) {
+  ends.delete(socketId);
+  close(socketId, UNAUTHORIZED, 'session expired');
 }
 
-/**
- * @param {number} socketId
- * @param {unknown} text
- * @param {Claims} claims
- */
-function post(socketId, text, { user, roles }) {
-  if (!roles.includes('writer')) reply(socketId, { type: 'error', code: 'forbidden' });
-  else if (typeof text !== 'string' || text.trim() === '') reply(socketId, { type: 'error', code: 'bad-request' });
-  else send(BOARD, JSON.stringify({ type: 'posted', user, text: text.trim(), timestamp: Date.now() }));
-}
-
-/**
- * @param {number} socketId
- * @param {Claims} claims
- */
-function admit(socketId, claims) {
-  // A second login must not subscribe twice: subscriptions are counted.
-  unsubscribe(socketId, BOARD);
-  subscribe(socketId, BOARD);
-  // Also for clients that only listen: they get nothing after their token has expired.
-  endAfter(socketId, claims.expires - Date.now(), 'token expired');
-  reply(socketId, { type: 'you', ...claims });
-}
-
-/**
- * @param {number} socketId
- * @param {Claims | null} token
- * @returns {boolean} false: the client disconnected while its message waited here
- */
-function attach(socketId, token) {
-  try {
-    setToken(socketId, token);
-    return true;
-  } catch (error) {
-    if (error instanceof MillraceError && error.code === 'ERR_MILLRACE_SOCKET_NOT_FOUND') return false;
-    throw error;
-  }
-}
-
-/** @type {Map<number, NodeJS.Timeout>} */
+/** The timers of this worker's sockets, by socket id. @type {Map<number, NodeJS.Timeout>} */
 const ends = new Map();
 
-/**
- * @param {number} socketId
- * @param {number} ms
- * @param {string} reason
- */
-function endAfter(socketId, ms, reason) {
-  clearTimeout(ends.get(socketId));
-  ends.set(
-    socketId,
-    setTimeout(() => close(socketId, UNAUTHORIZED, reason), Math.min(ms, LONGEST_TIMER)),
-  );
+/** @param {import('millrace/http').Request} req */
+function findUserOf(req) {
+  const { user, password } = /** @type {Record<string, unknown>} */ (Object(req.json));
+  return findUser(user, password);
 }
 
-/**
- * Where a client can send a token: a program in a header; a browser, whose WebSocket cannot set headers, in a cookie
- * (best, because the page's scripts cannot read it) or beside the subprotocol. Not in the address, because addresses
- * end up in logs.
- * @param {Record<string, string>} headers
- * @param {import('millrace').OpenRequest} request
- * @returns {string | undefined}
- */
-function shownToken(headers, request) {
-  const bearer = /^Bearer (.+)$/i.exec(headers.authorization ?? '');
-  const cookie = /(?:^|;\s*)session=([^;]*)/.exec(headers.cookie ?? '');
-  const beside = request.protocols.find((protocol) => protocol.startsWith('token.'));
-  return bearer?.[1] ?? beside?.slice('token.'.length) ?? cookie?.[1];
+/** @param {Record<string, string>} headers */
+function shownToken({ authorization = '', cookie = '' }) {
+  const bearer = /^Bearer (.+)$/i.exec(authorization);
+  return (bearer ?? /(?:^|;\s*)session=([^;]*)/.exec(cookie))?.[1];
 }
 
-/**
- * @param {number} socketId
- * @param {object} message
- */
-function reply(socketId, message) {
-  send(socketId, JSON.stringify(message));
-}
-
-/** @param {string} text @returns {{ type?: unknown, token?: unknown, text?: unknown } | undefined} */
-function parse(text) {
-  try {
-    return JSON.parse(text) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}
+/** @param {string} user */
+const channelOf = (user) => `user ${user}`;
 
 const BOARD = 'board';
-const PROTOCOL = 'board';
+const COOKIE = 'session';
+const COOKIE_OPTIONS = /** @type {const} */ ({ httpOnly: true, secure: true, sameSite: 'strict' });
 // 4000 to 4999 are the application's own close codes.
 const UNAUTHORIZED = 4401;
 // A timer set for longer fires at once.
 const LONGEST_TIMER = 2 ** 31 - 1;
+const WRONG = { error: 'wrong name or password' };
+const REFUSED = { status: 401, headers: { 'www-authenticate': 'Bearer' }, body: 'sign in first' };

@@ -1,5 +1,5 @@
-//! No bytes of a Redis server make a node panic, count what cannot be, or understand something else when they come in
-//! pieces. The first two bytes say how they are cut, the third whether it is a cluster.
+//! No bytes of a Redis server make a node panic, count impossible numbers, or yield other events when they come in
+//! pieces. The first two bytes choose how the rest is split, the third whether the server is a cluster.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

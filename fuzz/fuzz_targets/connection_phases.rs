@@ -1,6 +1,6 @@
-//! The life of one connection on a shard that is moved by hand, four bytes a step: partial reads and writes, ends, closes,
-//! retirement and time. Nothing is torn, repeated or left, and the worker is told once. The first three bytes say what the
-//! connection speaks, what its worker handles and what the policy of its outbox is.
+//! The life of one connection on a shard that the test drives, four bytes a step: partial reads and writes, ends,
+//! closes, retirement and time. No frame is torn, repeated or left, and the worker gets one close. The first three
+//! bytes choose the protocol of the connection, the handlers of its worker and the policy of its outbox.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Operations on the core and on the naive model, eight bytes each: a verb and what its arguments are
-//! chosen by. Everything that can be seen must be the same after every one of them.
+//! Operations on the core and on the naive model, eight bytes each: a verb and the choice of its
+//! arguments. After each operation everything that can be observed must be equal.
 #![no_main]
 
 #[path = "../../crates/core/tests/driver/mod.rs"]
@@ -7,7 +7,7 @@ mod driver;
 
 use libfuzzer_sys::fuzz_target;
 
-/// Operations per input; the comparison after each walks over everything.
+/// The most operations per input. The comparison after each one visits everything.
 const OPERATIONS: usize = 256;
 
 fuzz_target!(|bytes: &[u8]| {

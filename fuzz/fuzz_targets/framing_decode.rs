@@ -1,6 +1,6 @@
-//! No bytes make the decoder of framed streams panic, hold much more than it was given, yield more than the bound, read
-//! differently when they come in pieces, or give messages that do not read the same when they are written again. The
-//! first four bytes say which framing, which bound, and how it is cut.
+//! No bytes make the decoder of framed streams panic, hold much more than it was given, yield more than the limit,
+//! decode differently when they come in pieces, or yield messages that do not decode to themselves when they are
+//! encoded again. The first four bytes choose the framing, the limit, and how the rest is split.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -42,7 +42,7 @@ fuzz_target!(|bytes: &[u8]| {
     match framing {
         Framing::None => assert_eq!(again.concat(), stream),
         Framing::Length(_) => assert_eq!(again, whole.0),
-        // a CR within a line is a blank in what we say
+        // the encoder replaces a CR within a line by a blank
         Framing::Line => assert_eq!(again.len(), whole.0.len()),
     }
 });

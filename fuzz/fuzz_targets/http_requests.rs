@@ -1,5 +1,5 @@
-//! A stream of HTTP requests inspected in one read and in many is passed and refused alike, nothing is passed
-//! behind a refusal, and no more is held back than a head.
+//! A stream of HTTP requests has the same result whether it is inspected in one read or in many. Nothing is
+//! passed on after an error, and at most a head is held back.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -11,12 +11,12 @@ struct Case<'a> {
     head_bytes: u8,
     body_bytes: u8,
     pieces: Vec<Piece<'a>>,
-    /// The lengths of the reads, over and over.
+    /// The lengths of the reads, repeated cyclically.
     reads: Vec<u8>,
     as_node: bool,
 }
 
-/// Noise alone seldom gets past a request line; good lines alone are never wrong.
+/// Random bytes alone rarely form a request line, and valid lines alone are never refused.
 #[derive(Debug, Arbitrary)]
 enum Piece<'a> {
     Raw(&'a [u8]),
@@ -139,7 +139,7 @@ fn inspect<'a>(config: &InspectorConfig, reads: impl Iterator<Item = &'a [u8]>) 
         if outcome == Outcome::More {
             assert!(
                 held.len() <= config.head_bytes.max(2),
-                "{} bytes held",
+                "{} bytes are held",
                 held.len()
             );
         }

@@ -1,4 +1,4 @@
-//! No request head makes the handshake checks panic, and whatever they let pass is what RFC 6455 asks for.
+//! No request head makes the handshake checks panic, and every accepted head conforms to RFC 6455.
 #![no_main]
 
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ use millrace_protocol::websocket::handshake::{RequestHead, accept_key, check, is
 struct Case<'a> {
     get: bool,
     http_1_1: bool,
-    /// Lines that a good request has are there unless their bit is set.
+    /// The lines of a valid request to omit, one bit for each.
     missing: u8,
     lines: Vec<(Name, &'a [u8])>,
 }

@@ -1,5 +1,5 @@
-//! Posts to the inboxes of shards, turns and ends, four bytes each, beside a naive model: bytes, room, high water and
-//! wake-ups always agree, and nothing is lost. The first three bytes say how large an inbox may be.
+//! Posts to the inboxes of shards, turns and ends, four bytes each, compared with a naive model: bytes, room, high
+//! water and wake-ups are always equal, and nothing is lost. The first three bytes choose the size of an inbox.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

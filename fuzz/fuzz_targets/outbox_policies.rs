@@ -1,5 +1,5 @@
-//! Appends, writes and judgements of an outbox and of its naive model, four bytes each: what leaves is what came, in order
-//! and whole, without what the policy drops. The first four bytes say what the policy and the limits are.
+//! Appends to an outbox, writes of it and checks of its limits, four bytes each, compared with a naive model: frames
+//! leave whole and in order, except those that the policy drops. The first four bytes choose the policy and the limits.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! No bytes make the readers of what proxies say panic, wait without end, or read a header differently when it comes in
+//! No bytes make the parsers of proxy headers panic, wait without end, or parse a header differently when it comes in
 //! pieces.
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Connections that wait for their workers and rounds in which some are let go, four bytes each, beside a naive model: whoever
-//! has waited longest for a worker reads first of it, and nobody is lost.
+//! Connections that wait for their workers, and turns in which some of them may continue, four bytes each, compared
+//! with a naive model: the connection that has waited longest for a worker reads first, and no connection is lost.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,6 +1,6 @@
-//! No bytes make the decoder of RESP panic, hold much more than it was given, read differently when they come in pieces,
-//! or give a request that does not read the same when it is written again. The first three bytes say how it is cut, and
-//! whether the peer is unauthenticated.
+//! No bytes make the decoder of RESP panic, hold much more than it was given, decode differently when they come in
+//! pieces, or yield a request that does not decode to itself when it is encoded again. The first three bytes choose how
+//! the rest is split, and whether the peer is unauthenticated.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(decode(&limits, cut(stream, steps)), (whole.clone(), error));
     assert_eq!(decode(&limits, stream.chunks(1)), (whole.clone(), error));
 
-    // what may be said in one way is understood in another
+    // an inline request is encoded as an array and must decode to the same arguments
     let written: Vec<u8> = whole.iter().flat_map(|one| write(one)).collect();
     let friend = RequestLimits {
         argument_bytes: 1 << 20,
@@ -53,7 +53,7 @@ fn decode<'a>(
         given += piece.len();
         assert!(input.is_empty());
         assert!(decoder.unfinished().unwrap_or_default() <= given);
-        // an argument takes at least six bytes, and what grows doubles
+        // an argument takes at least six bytes, and a growing buffer doubles its capacity
         assert!(decoder.held_bytes() <= 5 * given + 200);
     }
     (requests, None)

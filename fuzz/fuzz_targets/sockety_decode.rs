@@ -1,6 +1,6 @@
-//! No bytes make the decoder of Sockety panic, hold more than its bounds or much more than it was given, yield contents
-//! that it was not given, read differently when they come in pieces, or give messages that do not read the same when they are
-//! written again. The first six bytes say how it is cut, and its bounds.
+//! No bytes make the decoder of Sockety panic, hold more than its limits or much more than it was given, yield contents
+//! that it was not given, decode differently when they come in pieces, or yield messages that do not decode to
+//! themselves when they are encoded again. The first six bytes choose how the rest is split, and the limits.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,7 +11,7 @@ use millrace_protocol::sockety::{
     append_head, append_header, append_stream_head, append_switch,
 };
 
-/// What was yielded, pieces of one kind joined, in the form that is compared.
+/// The items in a form that can be compared, with consecutive pieces of one kind joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Seen {
     Header(u16),
@@ -87,13 +87,16 @@ fn decode<'a>(
         let held = decoder.held_bytes();
         let table = 33 * 4 * usize::from(config.channels);
         assert!(held <= config.pending_bytes + table);
-        // two bytes begin a head, which then has a place and a table that grows with it
-        assert!(held <= 160 * given + 600, "{held} held for {given}");
+        // two bytes can begin a head, which takes a value of its own and a slot in a growing table
+        assert!(
+            held <= 160 * given + 600,
+            "{held} bytes are held for {given}"
+        );
     }
     (seen, None)
 }
 
-/// Adds an item, and says how many bytes of contents it has.
+/// Adds an item. Returns how many bytes of contents it has.
 fn see(item: Item<'_>, seen: &mut Vec<Seen>) -> usize {
     let mut lent = 0;
     let one = match item {
@@ -182,8 +185,8 @@ fn message(head: &Head<'_>) -> Message {
     }
 }
 
-/// The same, written by the encoder; `None`, where there was a file before its message, or the end of a message whose head
-/// was never complete, which it cannot write.
+/// Encodes the same items. `None` if there is a file before its message, or the end of a message whose head was never
+/// complete, which the encoder cannot write.
 fn write(seen: &[Seen]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut begun = std::collections::BTreeSet::new();

@@ -1,6 +1,7 @@
-//! No bytes make what reads the wire of the splice multiplexer panic, hold more than its bounds or much more than it was
-//! given, read an index differently when it comes in pieces, take a header that ends a line, or take a host for a name that is
-//! an address. What is read and can be said is read the same again. The first byte says what the others are.
+//! No bytes make the parsers of the splice multiplexer panic, hold more than their limits or much more than they were
+//! given, read an index differently when it comes in pieces, accept a header that ends a line, or accept a host as a
+//! name that is an address. Parsed values that can be encoded decode to themselves. The first byte chooses the parser
+//! for the others.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -21,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A message of any index, in pieces.
+/// A message with any index, in pieces.
 fn message(bytes: &[u8]) {
     let [step, other, message @ ..] = bytes else {
         return;
@@ -89,14 +90,14 @@ fn call(document: &[u8]) {
     }
 }
 
-/// Bytes of memory that params hold, without their own place.
+/// The memory that params hold, without the struct itself.
 fn held(params: &ConnectParams) -> usize {
     let headers = params.headers.iter().map(|(a, b)| a.len() + b.len() + 48);
     let names = params.subprotocols.iter().map(|name| name.len() + 24);
     params.url.capacity() + headers.sum::<usize>() + names.sum::<usize>()
 }
 
-/// A document that says the same.
+/// A document with the same values.
 fn said(id: i64, params: &ConnectParams) -> String {
     let headers = params.headers.iter();
     let headers = headers.map(|(name, value)| format!("{}:{}", quoted(name), quoted(value)));
@@ -116,7 +117,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", units.collect::<String>())
 }
 
-/// What the multiplexer says with any text in it is JSON.
+/// Checks that the messages of the multiplexer are valid JSON for any text in them.
 fn says_json(text: &str) {
     let gone = Gone {
         index: 0,

@@ -1,11 +1,12 @@
-//! A WebSocket stream decoded in one read and in many gives the same items, holds bounded memory and keeps
-//! its promises about them. Messages that are handed out with their masks are the same, and are passed on as a copy would be.
+//! A WebSocket stream decodes to the same items in one read and in many, holds bounded memory, and its items have the
+//! documented properties. Masked messages are the same, and relaying one equals relaying a copy.
 #![no_main]
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use millrace_protocol::websocket::{
-    DecodeError, Decoder, DecoderConfig, Input, Item, Kind, Masked, Opcode, Payload, Role, append_part, close,
+    DecodeError, Decoder, DecoderConfig, Input, Item, Kind, Masked, Opcode, Payload, Role,
+    append_part, close,
 };
 
 #[derive(Debug, Arbitrary)]
@@ -15,11 +16,11 @@ struct Case {
     message_bytes: u16,
     control_burst: u8,
     pieces: Vec<Piece>,
-    /// The lengths of the reads, over and over.
+    /// The lengths of the reads, repeated cyclically.
     reads: Vec<u8>,
 }
 
-/// Noise alone seldom gets past a head; frames alone are never wrong.
+/// Random bytes alone rarely form a head, and frames alone are never invalid.
 #[derive(Debug, Arbitrary)]
 enum Piece {
     Raw(Vec<u8>),
@@ -60,7 +61,7 @@ enum Seen {
     Error(DecodeError),
 }
 
-/// What a decoder may hold besides the bytes of a message: its own state and one control payload.
+/// What a decoder may hold in addition to the bytes of a message: its own state and one control payload.
 const STATE_BYTES: usize = 600;
 
 fuzz_target!(|case: Case| {
@@ -84,10 +85,7 @@ fuzz_target!(|case: Case| {
         lengths.collect()
     };
     assert_eq!(decode::<false>(&config, reads(&stream, &lengths)), whole);
-    assert_eq!(
-        decode::<true>(&config, std::iter::once(&stream[..])),
-        whole
-    );
+    assert_eq!(decode::<true>(&config, std::iter::once(&stream[..])), whole);
     assert_eq!(decode::<true>(&config, reads(&stream, &lengths)), whole);
 });
 
@@ -149,8 +147,8 @@ fn reads<'a>(mut stream: &'a [u8], lengths: &'a [usize]) -> impl Iterator<Item =
     })
 }
 
-/// The items of a stream, how many complete frames it had, and whether it ended idle. `MASKED`: messages are handed out
-/// with their masks.
+/// The items of a stream, the number of complete frames, and whether it ended idle. `MASKED`: messages are returned
+/// under their masks.
 fn decode<'a, const MASKED: bool>(
     config: &DecoderConfig,
     reads: impl Iterator<Item = &'a [u8]>,
@@ -186,11 +184,11 @@ fn decode<'a, const MASKED: bool>(
         let held = decoder.held_bytes();
         assert!(
             held <= STATE_BYTES + 2 * decoder.unfinished_bytes(),
-            "{held} bytes held"
+            "{held} bytes are held"
         );
         assert!(
             held <= STATE_BYTES + config.message_bytes,
-            "{held} bytes held"
+            "{held} bytes are held"
         );
         assert!(decoder.unfinished_bytes() <= received);
         assert!(!decoder.is_idle() || held == 0 || ended(&seen));
@@ -202,7 +200,7 @@ fn ended(seen: &[Seen]) -> bool {
     matches!(seen.last(), Some(Seen::Close(..) | Seen::Error(_)))
 }
 
-/// Takes the mask off, and compares what is passed on with what a copy would be.
+/// Unmasks an item, and compares relaying it with relaying a copy.
 fn unmasked<'a>(item: Item<'a, Masked<'a>>) -> Item<'a> {
     const FRESH: [u8; 4] = [0x17, 0, 0xfe, 0x80];
     match item {

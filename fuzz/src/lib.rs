@@ -1,6 +1,6 @@
-//! What several fuzz targets need.
+//! Functions that several fuzz targets use.
 
-/// A stream as pieces of two sizes in turn; neither may be 0.
+/// Splits a stream alternately into pieces of two sizes. Neither size may be 0.
 pub fn cut(stream: &[u8], steps: [usize; 2]) -> Vec<&[u8]> {
     let (mut rest, mut pieces) = (stream, Vec::new());
     for turn in 0.. {

@@ -35,7 +35,7 @@ export const ERROR_CODES = {
   ERR_MILLRACE_NODE_ONLY:
     "A middleware used a member of Node's request or response that `millrace/http` does not have; the message names it. `nodeHandler` of `millrace/node` runs such middlewares.",
   ERR_MILLRACE_NOT_AN_OBJECT:
-    'A text message to a virtual socket with user data is no JSON object; it was sent unchanged.',
+    'A text message to a virtual socket with user data is not a JSON object; it was sent unchanged.',
   ERR_MILLRACE_NOT_RUNNING:
     'The gateway or the server has not been started, or is stopped; or the workers were stopped before all of them were replaced.',
   ERR_MILLRACE_NO_HANDLER:
@@ -45,7 +45,7 @@ export const ERROR_CODES = {
   ERR_MILLRACE_NO_NET_SOCKET:
     'A request listener asked the socket of a request for something that only a `net.Socket` has; the message says what.',
   ERR_MILLRACE_OVERLOADED:
-    'An I/O thread has nearly `limits.shardInboxBytes` to do already, so nobody was subscribed. Try again later; one call for very many sockets can be made several.',
+    'An I/O thread has nearly `limits.shardInboxBytes` to do already, so no socket was subscribed. Try again later; one call for very many sockets can be made several.',
   ERR_MILLRACE_REQUEST_ABORTED:
     "The rest of a request's body will not come: its client left, or the request is answered already.",
   ERR_MILLRACE_SHARD_FAILED:

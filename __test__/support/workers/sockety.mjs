@@ -64,6 +64,7 @@ const ACTIONS = {
     message.accept();
   },
   hang: () => {
+    millrace.setKey('hangs', '1');
     for (;;);
   },
   ask: async (message) => {
@@ -142,6 +143,22 @@ const ACTIONS = {
     const told = outcomes.map(({ reason }) => reason?.code ?? 'sent');
     const ids = requests.map(({ id }) => String(id));
     message.respond(response().data()({ data: JSON.stringify({ told, ids }) }));
+  },
+  // so many signs of life
+  beat: async (message) => {
+    const count = Number(await message.dataBuffer());
+    for (let index = 0; index < count; index++) message.connection.pass(sockety.heartbeat).catch(() => undefined);
+    millrace.setKey('beaten', '1');
+  },
+  // so many streams, of which none is written to its end
+  abandon: async (message) => {
+    const count = Number(await message.dataBuffer());
+    const begun = Array.from({ length: count }, () => message.respond(response().stream()()));
+    for (const { stream } of begun) stream.write('x');
+    while (millrace.getKey('abandon') === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
+    for (const { stream } of begun) stream.destroy();
+    await Promise.allSettled(begun.map((request) => request.sent()));
+    millrace.setKey('abandoned', '1');
   },
   mismatch: async (message) => {
     const file = sockety.FileTransfer.stream(Readable.from([bytesOf(4)]), 3, 'x');

@@ -16,7 +16,7 @@ use crate::scenario::study_args::{self, StudyArgs};
 /// What to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// Answers through the handler.
+    /// Echoed messages.
     Echo,
     /// Groups of ten, broadcast and answer.
     Headline,
@@ -26,11 +26,11 @@ pub enum Command {
     FanoutSlow,
     /// Ten publishers, a great many channels.
     Channels,
-    /// Requests over connections that stay open.
+    /// Requests over persistent connections.
     Http,
-    /// Round trips through a multiplexer, or to its target.
+    /// Round trips through a multiplexer, or directly to its target.
     Splice,
-    /// One way through a multiplexer, counted by its targets.
+    /// Messages in one direction through a multiplexer, counted by its targets.
     SpliceFlow,
     /// Memory of connections that do nothing.
     Idle,
@@ -51,9 +51,9 @@ pub struct Args {
     pub target: SocketAddr,
     /// The server's process.
     pub pid: u32,
-    /// What is spoken inside the messages.
+    /// The dialect inside the messages.
     pub dialect: Dialect,
-    /// The core to run on; any when absent.
+    /// The core to run on; `None` for any.
     pub core: Option<usize>,
     /// Cores the server may use.
     pub server_cores: u32,
@@ -63,17 +63,17 @@ pub struct Args {
     pub pipeline: usize,
     /// Bytes of a message.
     pub size: usize,
-    /// What is asked for over HTTP.
+    /// The path of HTTP requests.
     pub path: String,
-    /// The body of its answer.
+    /// The body of the expected response.
     pub body: Vec<u8>,
     /// Where the targets of a multiplexer listen, on the server's address.
     pub upstream_port: u16,
     /// The process of these targets.
     pub upstream_pid: Option<u32>,
-    /// Targets of each session; none: the server is the target itself.
+    /// Targets of each session; 0 if the server is the target itself.
     pub upstreams: usize,
-    /// How messages go one way through a multiplexer.
+    /// How messages are written in one direction through a multiplexer.
     pub writes: Writes,
     /// Open loop: messages per second over all connections.
     pub rate: Option<u64>,
@@ -87,19 +87,20 @@ pub struct Args {
     pub count: usize,
     /// Connections that never read, or read slowly.
     pub stalled: usize,
-    /// Rest before memory is read.
+    /// Time to settle before memory is read.
     pub settle: Duration,
-    /// Seconds after which the run is given up.
+    /// Seconds after which the run is aborted.
     pub deadline: u64,
     /// JSON lines instead of text.
     pub json: bool,
-    /// Run a window for each line read from standard input, end with its end.
+    /// Run a window for each line of standard input, and end when it ends.
     pub step: bool,
-    /// Holes on stalled connections, and differing orders within a group, are reported, not punished.
+    /// Gaps on stalled connections, and differing orders within a group, are reported instead of
+    /// failing the run.
     pub tolerant: bool,
 }
 
-/// A run, or a program to start on a core of its own.
+/// A run, or a program to start on given cores.
 #[derive(Debug, Clone)]
 pub enum Invocation {
     /// Generate load.
@@ -310,7 +311,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
     Ok(Invocation::Load(args))
 }
 
-/// A text, or what the file named behind `@` holds.
+/// A text, or the content of the file named after `@`.
 fn body(text: String) -> Result<Vec<u8>, lexopt::Error> {
     let Some(path) = text.strip_prefix('@') else {
         return Ok(text.into_bytes());

@@ -1,5 +1,5 @@
-//! One client connection: its stream, what could not be written yet, the partial frame it holds.
-//! It knows no scenario and no epoll instance; [`crate::io::Io`] drives it.
+//! One client connection: its stream, unwritten bytes, and a partial frame. It knows neither scenarios
+//! nor epoll; [`crate::io::Io`] drives it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -13,7 +13,7 @@ use crate::sys::{self, Interest};
 pub(crate) enum Stage {
     Connecting,
     Handshaking,
-    /// The dialect's own greeting is under way.
+    /// The dialect's own greeting is in progress.
     Joining,
     Open,
 }
@@ -21,10 +21,11 @@ pub(crate) enum Stage {
 /// How a connection is made.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Connect {
-    /// The local address to come from: more of them, more ports. Any when absent.
+    /// The local address to connect from, because each address has its own ports; `None` for any.
     pub source: Option<Ipv4Addr>,
-    /// `SO_RCVBUF` in bytes, and with it segments of Ethernet's size: a client far away, for which the
-    /// server's kernel does not buffer megabytes as it does on loopback. The system's default when absent.
+    /// `SO_RCVBUF` in bytes, together with segments of Ethernet's size: this simulates a distant client,
+    /// for which the server's kernel does not buffer megabytes as it does on loopback. The system's
+    /// default if `None`.
     pub receive_buffer: Option<usize>,
 }
 
@@ -32,7 +33,7 @@ pub struct Connect {
 pub(crate) struct Conn {
     pub(crate) stream: TcpStream,
     pub(crate) stage: Stage,
-    /// What epoll watches it for; `None` when epoll does not know it.
+    /// The events that epoll watches it for; `None` if epoll does not watch it.
     pub(crate) watched: Option<Interest>,
     pub(crate) reading: bool,
     /// The code of a close frame received.
@@ -74,7 +75,7 @@ impl Conn {
         })
     }
 
-    /// What epoll should watch it for now.
+    /// The events that epoll should watch it for now.
     pub(crate) fn wanted(&self) -> Interest {
         let connecting = self.stage == Stage::Connecting;
         Interest {
@@ -83,12 +84,12 @@ impl Conn {
         }
     }
 
-    /// Some bytes wait for room in the socket.
+    /// Whether bytes wait for room in the socket.
     pub(crate) fn blocked(&self) -> bool {
         self.unsent_from < self.unsent.len()
     }
 
-    /// Writes, and keeps what the socket does not take.
+    /// Writes bytes, and keeps those that the socket does not take.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.blocked() {
             self.unsent.extend_from_slice(bytes);
@@ -103,7 +104,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Writes what was kept.
+    /// Writes the kept bytes.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         while self.blocked() {
             let taken = write_some(&self.stream, &self.unsent[self.unsent_from..])?;
@@ -117,8 +118,8 @@ impl Conn {
         Ok(())
     }
 
-    /// Reads into `scratch` behind the partial frame kept from last time. Returns how many bytes of
-    /// `scratch` now count, or what ended or postponed the reading.
+    /// Reads into `scratch` after the partial frame kept from the last read. Returns how many bytes of
+    /// `scratch` are valid, or why nothing was read.
     pub(crate) fn read(&mut self, scratch: &mut [u8]) -> Incoming {
         let kept = self.partial.len();
         scratch[..kept].copy_from_slice(&self.partial);
@@ -143,7 +144,7 @@ pub(crate) enum Incoming {
     Failed(io::Error),
 }
 
-/// Writes once. A connection that is gone takes everything: its end is learnt by reading.
+/// Writes once. A connection that is gone accepts everything: reading detects its end.
 fn write_some(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     match stream.write(bytes) {
         Err(error) if postponed(&error) => Ok(0),

@@ -1,12 +1,12 @@
-//! What is spoken inside the text messages of a WebSocket: nothing of its own, or Socket.IO's
-//! framing (Engine.IO 4, Socket.IO 5, default namespace, one event `m` with one argument). It builds
-//! and takes apart messages; it sends nothing and knows no scenario.
+//! The dialect inside the text messages of a WebSocket: none, or Socket.IO's framing (Engine.IO 4,
+//! Socket.IO 5, default namespace, one event `m` with one argument). It encodes and decodes
+//! messages; it sends nothing and knows no scenario.
 
 use std::str::FromStr;
 
 use crate::failure::Failure;
 
-/// A way of speaking.
+/// A dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dialect {
     /// A message is the application's text.
@@ -21,7 +21,7 @@ pub enum Dialect {
 pub enum Said<'a> {
     /// Something for the application.
     Message(&'a [u8]),
-    /// To be answered with this text at once.
+    /// The client must answer with this text at once.
     Answer(&'static [u8]),
     /// The session is established.
     Joined,
@@ -36,13 +36,13 @@ impl Dialect {
         }
     }
 
-    /// The server speaks first: a connection is open only when that is over.
+    /// Whether the server sends a greeting first: the connection is open only after it.
     pub fn greets(self) -> bool {
         self == Self::SocketIo
     }
 
-    /// The text that carries a message, and where in it the message begins. What begins with a brace
-    /// is JSON and travels as an object, everything else as a string.
+    /// The text that carries a message, and the position of the message in it. A message that begins
+    /// with a brace is JSON and is sent as an object, any other message as a string.
     pub fn wrap(self, message: &[u8]) -> (Vec<u8>, usize) {
         let quote: &[u8] = match (self, message.first()) {
             (Self::Plain, _) => return (message.to_vec(), 0),
@@ -53,7 +53,7 @@ impl Dialect {
         (text, EVENT.len() + quote.len())
     }
 
-    /// What a text from the server means.
+    /// Decodes a text from the server.
     #[inline]
     pub fn hear(self, text: &[u8]) -> Result<Said<'_>, Failure> {
         if self == Self::Plain {
@@ -88,7 +88,7 @@ impl FromStr for Dialect {
     }
 }
 
-/// Around an event's argument. Nothing that this generator sends needs escaping.
+/// The text around an event's argument. Nothing that this generator sends needs escaping.
 const EVENT: &[u8] = br#"42["m","#;
 const END: &[u8] = b"]";
 

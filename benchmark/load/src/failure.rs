@@ -1,4 +1,5 @@
-//! What ends a run: a broken promise of the server, or a run that could not be made. Owns no output.
+//! Why a run ends with an error: the server violated a guarantee, or the run could not be made.
+//! Prints nothing.
 
 use std::io;
 
@@ -6,15 +7,15 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The server lost, repeated, reordered or altered something.
+    /// The server lost, repeated, reordered or altered a message.
     #[error("violation: {0}")]
     Violation(String),
     /// The run did not finish within its deadline.
     #[error("no result within {seconds} s while {doing}")]
     Deadline {
-        /// The bound that was met.
+        /// The deadline in seconds.
         seconds: u64,
-        /// What was being waited for.
+        /// What the run was waiting for.
         doing: &'static str,
     },
     /// Bad command line.
@@ -43,7 +44,7 @@ impl Failure {
     }
 }
 
-/// Names what was being done when the operating system refused.
+/// Adds what was being done to an I/O error.
 pub trait Doing<T> {
     /// Turns an I/O error into a failure.
     fn doing(self, doing: &'static str) -> Result<T, Failure>;

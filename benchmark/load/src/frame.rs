@@ -1,4 +1,4 @@
-//! WebSocket frames as a client needs them: masked out, unmasked in. Strict about what a server may
+//! WebSocket frames for a client: sent masked, received unmasked. Strict about what a server may
 //! send; never allocates while reading and never copies a payload.
 
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ pub const PONG: u8 = 10;
 /// One complete frame from the server.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    /// Its opcode; fragments never get this far.
+    /// Its opcode. A frame is never a fragment.
     pub opcode: u8,
     /// Its payload.
     pub payload: &'a [u8],
@@ -89,13 +89,13 @@ pub fn close_code(payload: &[u8]) -> u16 {
     }
 }
 
-/// A masked frame built once and sent many times with other numbers in it.
+/// A masked frame that is built once and sent many times with different numbers in it.
 #[derive(Debug, Clone)]
 pub struct Template {
     bytes: Vec<u8>,
     /// Where the payload starts.
     payload: usize,
-    /// The place of [`Template::number`]'s digits in the payload.
+    /// The position of [`Template::number`]'s digits in the payload.
     at: usize,
     key: [u8; 4],
 }
@@ -109,7 +109,7 @@ impl Template {
         Self::of(TEXT, payload, at, key)
     }
 
-    /// The same of another opcode.
+    /// The same with another opcode.
     pub fn of(opcode: u8, payload: &[u8], at: usize, key: [u8; 4]) -> Self {
         let mut bytes = Vec::with_capacity(payload.len() + 14);
         put_masked(opcode, payload, key, &mut bytes);
@@ -129,7 +129,8 @@ impl Template {
         &self.bytes
     }
 
-    /// Overwrites so many digits of the payload, `after` bytes behind those of [`Template::number`].
+    /// Overwrites this many digits of the payload, `after` bytes behind those of
+    /// [`Template::number`].
     #[inline]
     pub fn second_number(&mut self, after: usize, digits: usize, number: u32) {
         self.put(self.at + DIGITS + after, digits, number);

@@ -1,4 +1,4 @@
-//! What a scenario does with its connections: the contract between [`Io`] and the scenarios.
+//! The contract between [`Io`] and the scenarios.
 
 use crate::failure::Failure;
 use crate::io::Io;
@@ -8,13 +8,13 @@ use crate::io::Io;
 pub enum Ending {
     /// With a close frame of this code.
     Closed(u16),
-    /// Without one.
+    /// Without a close frame.
     Cut,
 }
 
-/// What a scenario does with its connections. Every method may send, open and close.
+/// A scenario. Every method may send, open and close.
 pub trait Handler {
-    /// The handshake of a connection is complete; a bare connection is made.
+    /// The handshake of a connection is complete, or a bare connection is established.
     fn opened(&mut self, _io: &mut Io, _id: usize) -> Result<(), Failure> {
         Ok(())
     }
@@ -31,14 +31,14 @@ pub trait Handler {
         Err(Failure::Violation(what))
     }
 
-    /// Bytes arrived on a bare connection. Returns how many of them count; the rest comes again with
-    /// what follows it.
+    /// Bytes arrived on a bare connection. Returns how many of them were consumed; the others are
+    /// given again, followed by new ones.
     fn bytes(&mut self, _io: &mut Io, id: usize, _bytes: &[u8]) -> Result<usize, Failure> {
         let what = format!("connection {id} got bytes that nobody waits for");
         Err(Failure::Violation(what))
     }
 
-    /// All messages of one read were handed over: the moment to send several answers at once.
+    /// All messages of one read were handled, so several answers can be sent at once.
     fn read_done(&mut self, _io: &mut Io, _id: usize) -> Result<(), Failure> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The opening handshake from the client's side: one fixed request, a strict check of the answer.
+//! The opening handshake of a client: one fixed request, and a strict check of the response.
 
 use std::net::SocketAddr;
 

@@ -1,11 +1,11 @@
-//! HTTP/1.1 as a client needs it: one fixed request, a strict reading of the answers. Knows no
-//! connection; allocates nothing while reading and never copies a body.
+//! HTTP/1.1 for a client: one fixed request, and strict parsing of responses. Knows no connection;
+//! allocates nothing while reading and never copies a body.
 
 use std::net::SocketAddr;
 
 use crate::failure::Failure;
 
-/// The request for a path, with what every browser and tool sends.
+/// The request for a path, with headers that every browser and tool sends.
 pub fn request(target: SocketAddr, path: &str) -> Vec<u8> {
     format!(
         "GET {path} HTTP/1.1\r\nHost: {target}\r\nUser-Agent: millrace-load\r\nAccept: */*\r\n\r\n"
@@ -44,7 +44,7 @@ enum Framing {
     Chunked,
 }
 
-/// How the body ends, by the head without its empty line.
+/// How the body ends, according to the head without its empty line.
 fn framing(head: &[u8]) -> Result<Framing, Failure> {
     let mut lines = head.split(|byte| *byte == b'\n');
     let status = line(lines.next().unwrap_or_default(), false);
@@ -77,8 +77,8 @@ fn framing(head: &[u8]) -> Result<Framing, Failure> {
     found.ok_or_else(|| violation("no length", head))
 }
 
-/// A line without its carriage return, which only the last line of a head has lost already. `None`
-/// when that is not there, or when there is another.
+/// Removes a line's carriage return, which is already missing in the last line of a head. `None` if
+/// it is missing, or if there is another one.
 fn line(bytes: &[u8], last: bool) -> Option<&[u8]> {
     let text = if last {
         bytes
@@ -95,8 +95,8 @@ fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
     sound.then_some((name, value.trim_ascii()))
 }
 
-/// The length of chunks that make up the body, the last one included; `None` while they are
-/// incomplete. No extensions, no trailers.
+/// The length of the chunks that form the body, including the last one; `None` while they are
+/// incomplete. Extensions and trailers are refused.
 fn chunks(bytes: &[u8], body: &[u8]) -> Result<Option<usize>, Failure> {
     let mut at = 0;
     let mut left = body;

@@ -1,6 +1,6 @@
-//! The event loop: opens connections, performs handshakes, cuts the stream into frames, answers
-//! pings and closes, and hands messages to a scenario; or, without handshakes and frames, the
-//! bytes as they come. It never measures and never judges content.
+//! The event loop: opens connections, performs handshakes, splits the stream into frames, answers
+//! pings and closes, and passes messages to a scenario; or passes on the bytes of bare connections,
+//! without handshakes and frames. It never measures and never checks contents.
 
 use std::io;
 use std::mem;
@@ -25,7 +25,7 @@ pub struct Io {
     scratch: Box<[u8]>,
     target: SocketAddr,
     dialect: Dialect,
-    /// What opens a connection; `None` on bare ones.
+    /// The request that opens a connection; `None` for bare ones.
     request: Option<Vec<u8>>,
     conns: Vec<Option<Conn>>,
     open: usize,
@@ -35,11 +35,11 @@ pub struct Io {
     control: Vec<u8>,
 }
 
-/// Mask of the frames that are built on the spot: closes and pongs.
+/// The mask of frames that are built when needed: closes and pongs.
 const CONTROL_KEY: [u8; 4] = [0x5a, 0xc3, 0x96, 0x3c];
-/// Bytes of the shared read buffer; also the largest frame that can be received.
+/// The size of the shared read buffer, which is also the largest frame that can be received.
 const SCRATCH: usize = 256 * 1024;
-/// Events taken from epoll at a time.
+/// The most events taken from epoll at a time.
 const EVENTS: usize = 512;
 
 impl Io {
@@ -56,7 +56,7 @@ impl Io {
         })
     }
 
-    /// The same in a dialect.
+    /// Makes a loop for a dialect.
     pub fn speaking(dialect: Dialect, target: SocketAddr) -> Result<Self, Failure> {
         Ok(Self {
             epoll: Epoll::new().doing("creating the epoll instance")?,
@@ -79,7 +79,7 @@ impl Io {
         self.target
     }
 
-    /// What is spoken inside the messages.
+    /// The dialect inside the messages.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
@@ -117,7 +117,7 @@ impl Io {
         }
     }
 
-    /// Frames, masks and sends a message of the application. For setting up, not for measuring.
+    /// Frames, masks and sends a message of the application. For preparation, not for measurements.
     pub fn say(&mut self, id: usize, message: &[u8]) -> Result<(), Failure> {
         let (text, _) = self.dialect.wrap(message);
         let mut bytes = Vec::new();
@@ -143,29 +143,29 @@ impl Io {
         Ok(())
     }
 
-    /// Bytes sent on this connection still wait for room in its socket.
+    /// Whether bytes sent on this connection still wait for room in its socket.
     pub fn blocked(&self, id: usize) -> bool {
         let conn = self.conns.get(id).and_then(Option::as_ref);
         conn.is_some_and(Conn::blocked)
     }
 
-    /// The connection exists and its handshake is not complete.
+    /// Whether the connection exists and its handshake is incomplete.
     pub fn connecting(&self, id: usize) -> bool {
         self.stage(id).is_some_and(|stage| stage != Stage::Open)
     }
 
-    /// Connections whose handshake is complete and that have not ended.
+    /// The number of connections with a complete handshake that have not ended.
     pub fn open_connections(&self) -> usize {
         self.open
     }
 
-    /// Nanoseconds since the loop was made, as of the last read.
+    /// Nanoseconds since the loop was made, at the time of the last read.
     #[inline]
     pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// Reads made so far; messages per read show how the server batches.
+    /// The number of reads so far; messages per read show how the server batches.
     pub fn reads(&self) -> u64 {
         self.reads
     }
@@ -371,7 +371,7 @@ impl Io {
         self.open += 1;
     }
 
-    /// Tells epoll what the connection wants now, if that changed.
+    /// Tells epoll which events the connection needs, if that has changed.
     fn watch(&mut self, id: usize) -> Result<(), Failure> {
         let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut) else {
             return Ok(());
@@ -385,8 +385,8 @@ impl Io {
         told.doing("watching a connection")
     }
 
-    /// A connection that is over but not read would be reported for ever: epoll forgets it until it
-    /// is read again.
+    /// Removes a connection from epoll until it is read again: epoll would report an ended
+    /// connection repeatedly.
     fn unwatch(&mut self, id: usize) -> Result<(), Failure> {
         if let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut)
             && conn.watched.take().is_some()

@@ -1,6 +1,6 @@
-//! Millrace's load generator: one thread, one epoll loop, prebuilt masked frames, every reply
-//! verified by sequence number. It measures the CPU time of a server's process tree and never
-//! kills, configures or assumes anything about that server beyond the handlers in `../README.md`.
+//! Millrace's load generator: one thread, one epoll loop, prebuilt masked frames, and every reply
+//! verified by sequence number. It measures the CPU time of a server's process tree. It never ends
+//! or configures a server, and assumes nothing about it except the handlers in `../README.md`.
 #![deny(unsafe_code)]
 
 pub mod args;

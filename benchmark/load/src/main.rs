@@ -1,5 +1,5 @@
-//! `millrace-load`: runs one scenario against a server that is already up, or pins a program to
-//! some cores and becomes it. Prints what was measured; fails when the server broke a promise.
+//! `millrace-load`: runs one scenario against a running server, or pins a program to some cores and
+//! becomes it. Prints the figures; fails if the server violated a guarantee.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let Err(failure) = outcome else {
         return ExitCode::SUCCESS;
     };
-    // nothing can be done when even this cannot be written
+    // nothing can be done if even this cannot be written
     let _ = writeln!(io::stderr(), "millrace-load: {failure}");
     ExitCode::from(failure.status())
 }
@@ -130,7 +130,7 @@ fn sessions(run: &Run<'_>) -> Sessions {
     Sessions::new(args.connections, args.upstreams, target)
 }
 
-/// Scenarios that are one run, not windows.
+/// Scenarios with a single run instead of windows.
 fn once(run: Run<'_>) -> Result<(), Failure> {
     let Run {
         args,
@@ -190,5 +190,5 @@ fn once(run: Run<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Descriptors that are not for connections: publishers, probes, pipes, epoll.
+/// The number of descriptors for other purposes than connections: publishers, probes, pipes, epoll.
 const RESERVE: usize = PUBLISHERS + 54;

@@ -1,7 +1,7 @@
 //! The clock of an open loop: messages are due at fixed intervals whatever the server does, and
 //! latency counts from the moment a message was due.
 
-/// Hands out the moments at which messages are due.
+/// Returns the times at which messages are due.
 #[derive(Debug, Clone, Copy)]
 pub struct Metronome {
     interval: u64,
@@ -9,7 +9,8 @@ pub struct Metronome {
 }
 
 impl Metronome {
-    /// So many messages per second (at least one). It stands still until started.
+    /// Makes a clock for this many messages per second (at least one). It does not run until
+    /// started.
     pub fn per_second(rate: u64) -> Self {
         let interval = (1_000_000_000 / rate.max(1)).max(1);
         let next = None;
@@ -21,12 +22,12 @@ impl Metronome {
         self.next = Some(now);
     }
 
-    /// Nothing is due any more.
+    /// Stops the clock: nothing is due any more.
     pub fn stop(&mut self) {
         self.next = None;
     }
 
-    /// The moment the next message was due, if that is not in the future.
+    /// The time at which the next message was due, if it has passed.
     #[inline]
     pub fn take(&mut self, now: u64) -> Option<u64> {
         let due = self.next.filter(|due| *due <= now)?;

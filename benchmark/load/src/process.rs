@@ -1,5 +1,5 @@
-//! What the process table says about a server: CPU time, memory, descriptors, context switches, of
-//! the process given and all its descendants. It reads `/proc` and touches nothing.
+//! Data of the process table about a server: CPU time, memory, descriptors and context switches of
+//! a process and all its descendants. It reads `/proc` and changes nothing.
 
 use std::fs;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub struct Tree {
     page: u64,
 }
 
-/// What a process tree has used up to a moment.
+/// The resources that a process tree has used so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage {
     /// User and system time, all threads, from the scheduler's clock (nanoseconds).
@@ -30,7 +30,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What was used since an earlier moment.
+    /// The resources used since an earlier moment.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Looks for descendants again.
+    /// Searches for descendants again.
     pub fn refresh(&mut self) {
         self.members = vec![self.root];
         let mut next = 0;
@@ -74,7 +74,7 @@ impl Tree {
         }
     }
 
-    /// What the tree has used so far. Children that ended count through their parent.
+    /// The resources that the tree has used so far. Ended children count through their parent.
     pub fn usage(&self) -> Usage {
         let mut sum = Usage::default();
         for &pid in &self.members {
@@ -92,7 +92,7 @@ impl Tree {
         sum
     }
 
-    /// Resident bytes, cheap and exact to some 100 KB: for watching growth.
+    /// Resident bytes, cheap and exact to about 100 KB: for observing growth.
     pub fn resident(&self) -> u64 {
         let pages = |pid: &u32| -> Option<u64> {
             let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
@@ -101,7 +101,8 @@ impl Tree {
         self.members.iter().filter_map(pages).sum::<u64>() * self.page
     }
 
-    /// Resident bytes, exact: walks the page tables, so not for use during a measurement.
+    /// Resident bytes, exact. This walks the page tables, so it must not be used during a
+    /// measurement.
     pub fn resident_exactly(&self) -> u64 {
         let exact = |pid: &u32| -> Option<u64> {
             let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;

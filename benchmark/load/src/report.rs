@@ -1,4 +1,4 @@
-//! What a run found, as one JSON line or as aligned text. Also the median of windows.
+//! The results of a run, as one JSON line or as aligned text, and the median of windows.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -44,14 +44,14 @@ impl Report {
         self
     }
 
-    /// Adds words.
+    /// Adds a text.
     #[must_use]
     pub fn text(mut self, name: &'static str, value: &str) -> Self {
         self.fields.push((name, Field::Text(value.to_owned())));
         self
     }
 
-    /// Adds a yes or no.
+    /// Adds a boolean.
     #[must_use]
     pub fn truth(mut self, name: &'static str, value: bool) -> Self {
         self.fields.push((name, Field::Truth(value)));
@@ -88,7 +88,7 @@ impl Report {
     }
 }
 
-/// What a scenario's CPU figure is divided by.
+/// The unit of a scenario's CPU figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// A message the server received and answered.
@@ -109,7 +109,7 @@ impl Unit {
     }
 }
 
-/// A window's figures per unit, of a server that may use so many cores.
+/// The figures of a window per unit, for a server that may use this many cores.
 pub fn of_window(window: &Window, unit: Unit, server_cores: u32) -> Report {
     let wall = window.seconds;
     let units = match unit {
@@ -152,7 +152,7 @@ pub fn of_window(window: &Window, unit: Unit, server_cores: u32) -> Report {
     }
 }
 
-/// The report with every number replaced by the median over all; `limited` if any was.
+/// The report with every number replaced by the median of all reports; `limited` if any report was.
 pub fn median(reports: &[Report]) -> Option<Report> {
     let mut summary = reports.first()?.clone();
     for (index, (name, field)) in summary.fields.iter_mut().enumerate() {
@@ -180,7 +180,7 @@ pub fn median(reports: &[Report]) -> Option<Report> {
     Some(summary.integer("windows", reports.len()))
 }
 
-/// Serves events for a while, so that the server comes to rest.
+/// Serves events for a while, so that the server becomes idle.
 pub fn rest<H: Handler>(io: &mut Io, handler: &mut H, length: Duration) -> Result<(), Failure> {
     let end = Instant::now() + length;
     while let Some(left) = end.checked_duration_since(Instant::now()) {
@@ -189,14 +189,14 @@ pub fn rest<H: Handler>(io: &mut Io, handler: &mut H, length: Duration) -> Resul
     Ok(())
 }
 
-/// The share of a core from which on a program is its own limit.
+/// The share of a core from which on a program counts as fully busy.
 const BUSY: f64 = 0.95;
 
 /// A count as a number to divide by; exact up to 2^53.
 #[expect(
     clippy::as_conversions,
     clippy::cast_precision_loss,
-    reason = "std has no other way, and counts stay far below 2^53"
+    reason = "std has no other conversion, and counts stay far below 2^53"
 )]
 pub fn float(count: u64) -> f64 {
     count as f64

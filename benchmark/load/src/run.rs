@@ -1,5 +1,5 @@
-//! Runs a scenario's windows as the command line asks: all in a row with a median at the end, or one
-//! for each line on standard input, which is how several servers take turns.
+//! Runs the windows of a scenario: all in a row with a median at the end, or one for each line of
+//! standard input, so that several servers can be measured in turns.
 
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
@@ -12,21 +12,21 @@ use crate::process::Tree;
 use crate::report::{self, Report, Unit};
 use crate::window::{self, Deadline, Plan, Windowed};
 
-/// What every scenario needs.
+/// The common data of every scenario.
 #[derive(Debug)]
 pub struct Run<'a> {
-    /// What was asked for.
+    /// The command line.
     pub args: &'a Args,
     /// The connections.
     pub io: Io,
     /// The server's processes.
     pub server: Tree,
-    /// The end of everything.
+    /// The end of the whole run.
     pub deadline: Deadline,
 }
 
 impl<'a> Run<'a> {
-    /// Finds the server's processes; connects nothing yet.
+    /// Finds the server's processes. Does not connect yet.
     pub fn new(args: &'a Args) -> Result<Self, Failure> {
         Ok(Self {
             args,
@@ -78,7 +78,7 @@ impl<'a> Run<'a> {
         Ok(scenario.describe(report))
     }
 
-    /// One window per line of standard input. In between the connections are kept alive.
+    /// Runs one window per line of standard input. Between windows the connections are kept alive.
     fn steps<S: Windowed>(
         &mut self,
         scenario: &mut S,
@@ -103,7 +103,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Tells of each line of standard input; gone when that ends.
+/// A channel with a message for each line of standard input. It closes at the end of input.
 pub(crate) fn lines() -> Receiver<()> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -116,5 +116,5 @@ pub(crate) fn lines() -> Receiver<()> {
     receiver
 }
 
-/// After the first window the warm-up is this much shorter.
+/// The factor by which the warm-up is shorter after the first window.
 const WARM: u32 = 4;

@@ -1,5 +1,6 @@
-//! The stamp that every message carries: who sent it and its number, so that loss, repetition and
-//! disorder show. `e00042.0000001234`, then filler up to the wanted size.
+//! The stamp in every message: its sender and its number, so that loss, repetition and reordering
+//! are detected. For example `e00042.0000001234`, followed by padding up to the size of the
+//! message.
 
 use crate::dialect::Dialect;
 use crate::frame::{DIGITS, Template, read_digits, write_digits};
@@ -12,8 +13,8 @@ pub const NUMBER_AT: usize = 1 + SENDER_DIGITS + 1;
 
 const SENDER_DIGITS: usize = 5;
 
-/// A payload of `size` bytes with the stamp of `sender` and number zero. `letter` comes first and
-/// tells a server's handler what to do with it.
+/// A payload of `size` bytes with the stamp of `sender` and number zero. `letter` is the first byte
+/// and selects what a server's handler does.
 pub fn payload(letter: u8, sender: usize, size: usize) -> Vec<u8> {
     let mut bytes = vec![letter];
     let mut digits = [0; SENDER_DIGITS];
@@ -26,13 +27,13 @@ pub fn payload(letter: u8, sender: usize, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// A masked frame of such a payload in a dialect, its number still to be set.
+/// A masked frame of such a payload in a dialect, whose number must still be set.
 pub fn template(dialect: Dialect, letter: u8, sender: usize, size: usize) -> Template {
     let (text, at) = dialect.wrap(&payload(letter, sender, size));
     Template::new(&text, at + NUMBER_AT, mask(sender))
 }
 
-/// Sender and number of a stamp; `None` when it is not one.
+/// Parses the sender and the number of a stamp; `None` if it is invalid.
 #[inline]
 pub fn read(stamp: &[u8]) -> Option<(usize, u32)> {
     let sender = read_digits(stamp.get(1..=SENDER_DIGITS)?)?;

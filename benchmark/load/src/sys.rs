@@ -6,12 +6,12 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-/// What to be told about a descriptor.
+/// The events to watch a descriptor for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interest {
-    /// Told when there is something to read, or the end of the stream.
+    /// Data can be read, or the stream has ended.
     pub read: bool,
-    /// Told when there is room to write.
+    /// There is room to write.
     pub write: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct Ready {
     pub over: bool,
 }
 
-/// Room for the answers of [`Epoll::wait`], reused from call to call.
+/// Space for the results of [`Epoll::wait`], reused from call to call.
 pub struct Events {
     slots: Vec<libc::epoll_event>,
     filled: usize,
@@ -100,7 +100,7 @@ impl Epoll {
     pub fn new() -> io::Result<Self> {
         // SAFETY: the call takes no pointer; its result is checked before it becomes an owned descriptor.
         let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: `fd` was just created and is owned by nobody else.
+        // SAFETY: `fd` was just created and has no other owner.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -114,7 +114,7 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_MOD, fd, token, interest)
     }
 
-    /// Forgets a descriptor that stays open.
+    /// Stops watching a descriptor, which stays open.
     pub fn remove(&self, fd: impl AsFd) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_DEL, fd, 0, Interest::READ)
     }
@@ -200,8 +200,8 @@ pub fn process_cpu(pid: u32) -> io::Result<Duration> {
     ))
 }
 
-/// Lets a socket that is bound to an address alone get its port when it connects: then the port has to
-/// be free only for that destination.
+/// Makes a socket that is bound to an address without a port get its port when it connects. The port then
+/// needs to be free only for that destination.
 #[expect(unsafe_code, reason = "neither std nor socket2 has this option")]
 pub fn choose_port_late(socket: impl AsFd) -> io::Result<()> {
     let on: libc::c_int = 1;

@@ -1,5 +1,5 @@
-//! Measured windows: warm up, measure, stop, wait until everything is answered, check. What a
-//! scenario counts goes through its [`Meter`]; CPU comes from the process table at both edges.
+//! Measured windows: warm up, measure, stop, wait until everything is answered, check. A scenario
+//! counts with its [`Meter`]; CPU is read from the process table at the beginning and the end.
 
 use std::time::{Duration, Instant};
 
@@ -15,37 +15,37 @@ pub trait Windowed: Handler {
     /// Begins to send.
     fn start(&mut self, io: &mut Io) -> Result<(), Failure>;
 
-    /// Begins nothing new; answers still come in.
+    /// Begins nothing new; answers are still received.
     fn stop(&mut self);
 
     /// Answers and deliveries that are still to come.
     fn outstanding(&self) -> u64;
 
-    /// Checks what can only be checked when nothing is outstanding.
+    /// Makes the checks that are possible only when nothing is outstanding.
     fn settle(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Brings to an end what goes on besides the measured messages, after a window.
+    /// Completes other activities than the measured messages, after a window.
     fn finish(&mut self, _io: &mut Io, _deadline: &Deadline) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Adds what is particular to the scenario to the report of the window just run.
+    /// Adds the scenario's own figures to the report of the last window.
     fn describe(&mut self, report: Report) -> Report {
         report
     }
 
-    /// Sends what is due by now in an open loop, and says when the next message is due.
+    /// Sends the messages that are due in an open loop, and returns when the next one is due.
     fn tick(&mut self, _io: &mut Io) -> Result<Option<u64>, Failure> {
         Ok(None)
     }
 
-    /// What has been counted.
+    /// The counts so far.
     fn meter(&mut self) -> &mut Meter;
 }
 
-/// What a scenario counts.
+/// The counts of a scenario.
 #[derive(Debug)]
 pub struct Meter {
     /// Messages the server has received and answered in full.
@@ -100,11 +100,11 @@ pub struct Plan {
     pub length: Duration,
     /// The end of the whole run.
     pub deadline: Deadline,
-    /// The process behind a multiplexer, whose share of a core is told too.
+    /// The process behind a multiplexer, whose share of a core is also reported.
     pub upstream: Option<u32>,
 }
 
-/// The moment at which a run is given up.
+/// The time at which a run is aborted.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline {
     at: Instant,
@@ -130,7 +130,7 @@ impl Deadline {
     }
 }
 
-/// What one window showed.
+/// The results of one window.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
     /// Its real length.
@@ -141,7 +141,8 @@ pub struct Window {
     pub received: u64,
     /// Open loop: messages that were not sent because too many were outstanding.
     pub unsent: u64,
-    /// An open loop: the generator polls the clock, so its CPU share says nothing.
+    /// Whether the loop is open: the generator then polls the clock, so its CPU share has no
+    /// meaning.
     pub paced: bool,
     /// What the server's process tree used.
     pub server: Usage,
@@ -177,7 +178,7 @@ impl Edge {
     }
 }
 
-/// Runs one window and leaves the scenario quiet.
+/// Runs one window and waits until the scenario is idle.
 pub fn run<S: Windowed>(
     io: &mut Io,
     scenario: &mut S,
@@ -214,7 +215,7 @@ pub fn run<S: Windowed>(
     scenario.stop();
     drain(io, scenario, plan)?;
     if paced {
-        // what was due in the window and answered after it has waited longest
+        // messages that were due in the window and answered after it have waited longest
         window.latency = QUANTILES.map(|quantile| scenario.meter().latency(quantile));
     }
     scenario.finish(io, &plan.deadline)?;
@@ -222,7 +223,7 @@ pub fn run<S: Windowed>(
     Ok(window)
 }
 
-/// Serves events for a while. True when messages were due at times of their own (an open loop).
+/// Serves events for a while. Returns whether messages were due at fixed times (an open loop).
 fn pass<S: Windowed>(
     io: &mut Io,
     scenario: &mut S,
@@ -240,14 +241,14 @@ fn pass<S: Windowed>(
         let mut wait = (end - now).min(Duration::from_millis(100));
         if let Some(due) = due {
             let ahead = Duration::from_nanos(due.saturating_sub(io.refresh()));
-            // epoll waits in whole milliseconds: poll through the last one
+            // epoll waits in whole milliseconds, so the last millisecond is polled
             wait = wait.min(ahead.saturating_sub(Duration::from_millis(1)));
         }
         io.turn(scenario, wait)?;
     }
 }
 
-/// Waits for the last answers. Ten seconds without any is loss.
+/// Waits for the last answers. Ten seconds without an answer count as loss.
 fn drain<S: Windowed>(io: &mut Io, scenario: &mut S, plan: &Plan) -> Result<(), Failure> {
     let mut left = scenario.outstanding();
     let mut progress = Instant::now();

@@ -1,5 +1,5 @@
-//! Socket.IO's dialect over a real socket: the session is established as the server expects it, pings
-//! are answered, and a server that does not keep to it is noticed.
+//! Socket.IO's dialect over a real socket: the session is established as the server expects, pings
+//! are answered, and a server that violates the protocol is detected.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use millrace_load::failure::Failure;
 use millrace_load::io::{Connect, Handler, Io};
 use millrace_load::window::Deadline;
 
-/// What the server says, and what it waits to hear before it says more.
+/// The texts that the server sends, and those that it waits for before it sends more.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Say(&'static str),
@@ -19,7 +19,7 @@ enum Step {
 }
 use Step::{Hear, Say};
 
-/// What the generator's application got.
+/// The messages that the generator's application got.
 #[derive(Debug, Default)]
 struct Heard {
     opened: bool,
@@ -40,7 +40,7 @@ impl Handler for Heard {
     }
 }
 
-/// Talks to a server that follows a script, until so many messages came or something was wrong.
+/// Talks to a server that follows a script, until so many messages came or there was an error.
 fn talk(script: &'static [Step], messages: usize) -> Result<Vec<String>, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let target = listener.local_addr().expect("an address");
@@ -83,7 +83,7 @@ fn serve(listener: TcpListener, script: &'static [Step]) -> JoinHandle<()> {
                 Hear(text) => assert_eq!(next_text(&mut stream), *text),
             }
         }
-        // until the client goes
+        // waits until the client disconnects
         let _ = stream.read(&mut [0]);
     })
 }
@@ -120,7 +120,7 @@ fn a_session_is_established_kept_alive_and_understood() {
 }
 
 #[test]
-fn a_server_that_breaks_the_session_is_noticed() {
+fn a_server_that_violates_the_session_is_detected() {
     let early: &[Step] = &[OPEN, Say(r#"42["m","early"]"#)];
     let twice: &[Step] = &[OPEN, JOINED, JOINED];
     let refused: &[Step] = &[OPEN, Say(r#"44{"message":"no"}"#)];

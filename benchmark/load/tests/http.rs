@@ -1,5 +1,5 @@
-//! The generator must notice every way in which an HTTP server can break its promises. Bytes are fed to
-//! the scenario by hand; no socket is involved.
+//! The generator must detect every way in which an HTTP server can violate its guarantees. The tests
+//! pass bytes to the scenario directly, without a socket.
 
 use std::net::{Ipv4Addr, SocketAddr};
 

@@ -1,5 +1,5 @@
-//! The generator must notice every way in which a multiplexer can break its promises. Messages are fed to the
-//! scenarios by hand; no socket is involved.
+//! The generator must detect every way in which a multiplexer can violate its guarantees. The tests pass
+//! messages to the scenarios directly, without a socket.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -32,7 +32,7 @@ fn connected(number: usize) -> Vec<u8> {
     ))
 }
 
-/// What the target of a lane sends back.
+/// The message that the target of a lane sends back.
 fn echo(index: [u8; 2], lane: usize, number: u32) -> Vec<u8> {
     let mut payload = stamp::payload(b'e', lane, SIZE - 2);
     let digits = format!("{number:010}");
@@ -136,7 +136,7 @@ fn a_direct_connection_has_no_index() {
     assert!(direct.binary(&mut io, 0, &echo([0, 0], 0, 0)).is_err());
 }
 
-/// A session of one target, and two writes of messages under way.
+/// A session of one target, with two writes of messages in flight.
 fn flow(io: &mut Io, size: usize) -> SpliceFlow {
     let mut flow = SpliceFlow::new(sessions(1, 1), size, Writes::Together);
     flow.binary(io, 0, &connected(0)).expect("connected");
@@ -150,7 +150,7 @@ fn count(messages: u64, bytes: u64) -> Vec<u8> {
 }
 
 #[test]
-fn one_way_counts_what_the_target_says_it_had() {
+fn one_way_counts_what_the_target_reports() {
     let mut io = io();
     let mut small = flow(&mut io, SIZE);
     assert_eq!(small.outstanding(), 64);
@@ -162,7 +162,7 @@ fn one_way_counts_what_the_target_says_it_had() {
     apart.start(&mut io).unwrap();
     apart.binary(&mut io, 0, &count(32, 32 * 62)[2..]).unwrap();
     assert_eq!(apart.outstanding(), 64);
-    // what is under way is bounded in bytes too
+    // the bytes in flight are bounded, too
     let large = flow(&mut io, 4098);
     assert!(large.outstanding() * 4098 <= 64 * 1024);
 }

@@ -1,5 +1,5 @@
 //! The study counts every planned request, whatever the server does: runs against a real server that
-//! breaks its promises one at a time.
+//! violates one guarantee at a time.
 
 mod server;
 
@@ -28,7 +28,7 @@ fn plan() -> Plan {
     }
 }
 
-/// A plan in which a lost reply is noticed, and a slow machine is not.
+/// A plan that detects a lost reply but tolerates a slow machine.
 fn impatient() -> Plan {
     Plan {
         timeout: Duration::from_secs(5),
@@ -42,7 +42,7 @@ fn run(target: SocketAddr, plan: Plan) -> Outcome {
     study::run(&mut io, &mut server, plan, |_, _| Ok(())).expect("a run")
 }
 
-/// Runs against a server that handles messages so.
+/// Runs against a server that handles messages with `handle`.
 fn against(handle: impl Fn(&mut Peer, &[u8]) + Clone + Send + 'static) -> Outcome {
     run(serve(ACCEPT, handle), plan())
 }
@@ -218,7 +218,7 @@ fn an_address_where_nobody_listens_fails_every_request() {
 }
 
 #[test]
-fn what_is_not_sent_within_the_limit_is_never_sent() {
+fn requests_that_are_not_sent_within_the_limit_count_as_never_sent() {
     let target = serve(ACCEPT, |_: &mut Peer, _: &[u8]| {});
     let limit = Duration::ZERO;
     let outcome = run(
@@ -236,10 +236,10 @@ fn what_is_not_sent_within_the_limit_is_never_sent() {
     assert_eq!(outcome.tally, expected);
 }
 
-/// Connections go to two workers in turn. One that is told to exit takes its connections with it;
-/// new ones then go to a third.
+/// Connections go to two workers in turn. A worker that is told to exit ends its connections, and
+/// new ones then go to a third worker.
 #[test]
-fn a_failing_worker_is_told_apart_from_the_others() {
+fn a_failing_worker_is_distinguished_from_the_others() {
     let streams: Arc<Mutex<Vec<(usize, TcpStream)>>> = Arc::default();
     let dead: Arc<Mutex<Option<usize>>> = Arc::default();
     let target = serve(ACCEPT, move |peer: &mut Peer, request: &[u8]| {

@@ -1,5 +1,5 @@
-//! The generator must notice every way in which a server can break its promises. Messages are fed
-//! to the scenarios by hand; no socket is involved.
+//! The generator must detect every way in which a server can violate its guarantees. The tests pass
+//! messages to the scenarios directly, without a socket.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -83,7 +83,7 @@ fn an_echo_of_what_was_never_sent_is_a_violation() {
     assert!(echo.message(&mut io, 0, &payload).is_err());
 }
 
-/// Two groups of ten; everyone has one message outstanding.
+/// Two groups of ten, with one outstanding message for each connection.
 fn headline(io: &mut Io) -> Headline {
     let mut headline = Headline::new(Dialect::Plain, 20, Pace::Closed(1));
     for id in 0..20 {
@@ -148,7 +148,7 @@ fn members_that_see_different_orders_are_a_violation_unless_tolerated() {
         order
     });
     assert!(headline.settle().is_err());
-    // a server that promises no common order is only counted
+    // for a server that guarantees no common order, differing orders are only counted
     let mut headline = headline.tolerant(true);
     headline.settle().expect("each sender stays in order");
 }
@@ -187,7 +187,7 @@ fn a_group_of_eleven_is_a_violation() {
 }
 
 #[test]
-fn subscribers_notice_gaps_repetition_and_noise() {
+fn subscribers_detect_gaps_repetition_and_noise() {
     let good = stamped(b'p', 0, 0, 64);
     let mut altered = good.clone();
     altered[63] ^= 1;
@@ -294,7 +294,7 @@ fn publication(channel: usize, publisher: usize, number: u32) -> Vec<u8> {
 }
 
 #[test]
-fn every_channel_reaches_its_subscribers_and_nobody_else() {
+fn every_channel_reaches_only_its_subscribers() {
     let mut io = io();
     let mut all = channels(&mut io);
     for publisher in 0..PUBLISHERS {
@@ -306,7 +306,7 @@ fn every_channel_reaches_its_subscribers_and_nobody_else() {
                 let member = subscriber == one || Some(subscriber) == other;
                 let outcome = all.message(&mut io, PUBLISHERS + subscriber, &payload);
                 assert_eq!(outcome.is_ok(), member, "{subscriber} of {channel}");
-                // it is not expected a second time, from anyone
+                // a second copy is not expected, from any publisher
                 let again = all.message(&mut io, PUBLISHERS + subscriber, &payload);
                 assert!(again.is_err());
             }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-/// Attempts that failed in a row.
+/// Counts consecutive failed attempts to connect.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// The wait after one more failure: doubled each time up to [`LONGEST`], and cut by up to a half, so that
-    /// nodes that lost the same server do not come back together.
+    /// The wait after a further failure. It is doubled each time up to [`LONGEST`] and shortened by up to a half
+    /// at random, so that nodes that lost the same server do not reconnect at the same moment.
     pub(crate) fn next(&mut self, random: u64) -> Duration {
         let whole = SHORTEST
             .saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX))
@@ -20,15 +20,15 @@ impl Backoff {
         whole.saturating_sub(Duration::from_micros(random % (micros / 2 + 1)))
     }
 
-    /// There was a link for so long. Only one that lasted makes the next attempt an early one: who lets us in and throws
-    /// us out again is not to be asked all the time.
+    /// Records how long a link lasted. Only a link that lasted long enough resets the waits, so that a server that
+    /// accepts connections and closes them at once is not asked all the time.
     pub(crate) fn lasted(&mut self, time: Duration) {
         if time >= LASTING {
             self.failures = 0;
         }
     }
 
-    /// Attempts that failed in a row.
+    /// The number of consecutive failed attempts.
     pub(crate) fn failures(self) -> u32 {
         self.failures
     }
@@ -39,7 +39,7 @@ const SHORTEST: Duration = Duration::from_millis(50);
 /// The longest wait.
 pub(crate) const LONGEST: Duration = Duration::from_millis(800);
 
-/// A link that lasted as long was a good one.
+/// A link that lasted this long resets the waits.
 const LASTING: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

@@ -1,30 +1,30 @@
-//! What a backplane is made of: plain values, checked by whoever builds them.
+//! The configuration of a backplane: plain values, which the code that builds them has checked.
 
 use std::fmt;
 
 /// How to reach the server, and how much may wait for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// What the server speaks.
+    /// The protocol of the server.
     pub protocol: Protocol,
-    /// Where it is; of several, one after the other is tried.
+    /// Its address. If there are several, they are tried in turn.
     pub servers: Vec<Server>,
-    /// What stands in front of every name on the server.
+    /// The prefix of every name on the server.
     pub prefix: String,
-    /// Who we are there.
+    /// How we authenticate.
     pub credentials: Credentials,
-    /// Encryption; `None` is plain.
+    /// TLS; `None` is unencrypted.
     pub tls: Option<Tls>,
-    /// Bounds.
+    /// The limits.
     pub bounds: Bounds,
 }
 
-/// What the server speaks.
+/// The protocol of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// Redis 6, Valkey and whatever else speaks RESP3.
+    /// Redis 6, Valkey and other servers with RESP3.
     Redis,
-    /// The same, as a cluster whose nodes share the channels.
+    /// A Redis cluster, whose nodes share the channels.
     RedisCluster,
     /// NATS.
     Nats,
@@ -49,10 +49,10 @@ impl fmt::Display for Server {
     }
 }
 
-/// Who we are.
+/// How we authenticate.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
-    /// The user; without one, the server's default.
+    /// The user; `None` is the server's default user.
     pub user: Option<String>,
     /// The user's password.
     pub password: Option<String>,
@@ -68,14 +68,14 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Encryption.
+/// TLS options.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Tls {
-    /// The authorities that the server's certificate may come from, in PEM.
+    /// The certificate authorities that we trust, in PEM.
     pub authorities: Vec<u8>,
     /// Our own certificate and its key, in PEM.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
-    /// The name in the server's certificate; `None`: the host.
+    /// The name in the server's certificate; `None` means the host.
     pub server_name: Option<String>,
 }
 
@@ -87,25 +87,25 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// How much may wait.
+/// The limits of a backplane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Messages not yet sent; the oldest is dropped.
+    /// The most messages in the send queue. Above it the oldest is dropped.
     pub queue_messages: usize,
-    /// Bytes of these, each charged its length and 64.
+    /// The most bytes in the send queue. Each message counts as its length plus 64.
     pub queue_bytes: usize,
-    /// Bytes of one message in either direction.
+    /// The most bytes of one message in either direction.
     pub message_bytes: usize,
-    /// What becomes of publishers while much waits.
+    /// What publishers do while the send queue is long.
     pub full: BackplaneFull,
 }
 
-/// What becomes of publishers while much waits to be sent.
+/// What publishers do while the send queue is long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackplaneFull {
-    /// Those that can wait do, for a while.
+    /// Publishers that can wait do so, for a limited time.
     #[default]
     Wait,
-    /// Nobody waits: what is too much is dropped.
+    /// Publishers never wait; messages over the limits are dropped.
     Drop,
 }

@@ -1,7 +1,7 @@
-//! What nodes tell each other, as bytes: that they are there, that they leave, questions and answers about
-//! subscribers. Owns the form; hostile bytes are no message and cost nothing.
+//! The control messages of nodes: announcements, goodbyes, and queries about subscribers with their
+//! answers. Owns the format. Hostile bytes are not a message and allocate nothing.
 
-/// What a node has, for others to know.
+/// The numbers that a node reports to the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {
     /// Real sockets open now.
@@ -12,18 +12,18 @@ pub struct Census {
     pub subscriptions: u64,
 }
 
-/// One thing said.
+/// A control message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// I am here. True: tell me who you are.
+    /// The node is present. True: the receivers should announce themselves, too.
     Present(Census, bool),
-    /// I leave.
+    /// The node leaves.
     Bye,
-    /// I have a link again, and am about to hear.
+    /// The node has a link again and will soon be subscribed.
     Coming,
-    /// How many subscribers do these channels have?
+    /// A query for the number of subscribers of these channels.
     Ask(u64, Vec<Box<[u8]>>),
-    /// To that node's question: so many.
+    /// The numbers for the query of the node `to`.
     Answer {
         to: u64,
         question: u64,
@@ -68,7 +68,7 @@ impl Said {
         out
     }
 
-    /// `None`: nothing that a node says.
+    /// Decodes a control message; `None` if it is invalid.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (what, rest) = bytes.split_first()?;
         let mut reader = Reader(rest);
@@ -147,7 +147,7 @@ fn put_census(census: Census, out: &mut Vec<u8>) {
     put(census.subscriptions, out);
 }
 
-/// Channels of one question.
+/// The most channels of one query.
 pub const MOST_CHANNELS: usize = 1000;
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_said_is_understood_and_no_cut_of_it() {
+    fn messages_decode_and_truncated_ones_are_refused() {
         for said in [
             Said::Present(CENSUS, true),
             Said::Bye,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_bounded() {
+    fn queries_are_bounded() {
         let channels = |count| Said::Ask(1, vec![(*b"").into(); count]).encode();
         assert!(Said::decode(&channels(MOST_CHANNELS)).is_some());
         assert!(Said::decode(&channels(MOST_CHANNELS + 1)).is_none());
@@ -195,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_something_or_nothing(bytes: Vec<u8>, what in 0_u8..6) {
+        fn any_bytes_are_a_message_or_invalid(bytes: Vec<u8>, what in 0_u8..6) {
             let mut hostile = vec![what];
             hostile.extend_from_slice(&bytes);
             if let Some(said) = Said::decode(&hostile) {

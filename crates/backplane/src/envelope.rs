@@ -1,46 +1,47 @@
-//! What a message is wrapped in between nodes: its kind, who published it, and its number. Owns the bytes;
-//! knows no link and keeps nothing.
+//! The envelope of messages between nodes: the kind of the message, its publisher and its number. Owns the
+//! bytes; knows no link and keeps nothing.
 //!
-//! A payload that does not begin with [`MAGIC`] is plain: somebody who is no node published it. Text never
-//! begins so, because its first byte is none of UTF-8, and bytes do so only on purpose.
+//! A payload that does not begin with [`MAGIC`] is plain: another program has published it. Text never
+//! begins with it, because its first byte is invalid in UTF-8, and other bytes begin with it only on
+//! purpose.
 
 use millrace_core::Kind;
 
-/// What is in an envelope.
+/// The content of an envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A message for the channel's subscribers.
     Message(Kind),
-    /// Something that nodes tell each other.
+    /// A control message of nodes.
     Control,
 }
 
-/// Who published, and where in their order.
+/// The publisher of a message, and the message's position in the publisher's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// The publishing node.
     pub(crate) node: u64,
-    /// Which of the node's runs of numbers; a later one is higher.
+    /// The run of numbers of the publishing node. A later run has a higher number.
     pub(crate) stream: u64,
-    /// From 1 on, without gaps, in this run.
+    /// The number within this run: from 1 on, without gaps.
     pub(crate) number: u64,
 }
 
-/// What came from the backplane.
+/// A payload that came from the backplane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrived<'a> {
-    /// From somebody who is no node.
+    /// From a program that is not a node.
     Plain(&'a [u8]),
     /// From a node.
     Wrapped(Content, Stamp, &'a [u8]),
-    /// Neither: an envelope that is cut, of another version, or with a text that is not UTF-8.
+    /// An invalid envelope: truncated, of another version, or with a text that is not UTF-8.
     Malformed,
 }
 
-/// Bytes in front of each message between nodes.
+/// The bytes before the payload of each message between nodes.
 pub(crate) const HEAD_BYTES: usize = MAGIC.len() + 2 + 3 * 8;
 
-/// The envelope's front; the payload follows it.
+/// The beginning of an envelope. The payload follows it.
 pub(crate) fn head(content: Content, stamp: Stamp) -> [u8; HEAD_BYTES] {
     let what = match content {
         Content::Message(Kind::Text) => 0,
@@ -57,7 +58,7 @@ pub(crate) fn head(content: Content, stamp: Stamp) -> [u8; HEAD_BYTES] {
     head
 }
 
-/// Tells what a payload is.
+/// Parses a payload.
 pub(crate) fn open(payload: &[u8]) -> Arrived<'_> {
     let Some(rest) = payload.strip_prefix(&MAGIC) else {
         return Arrived::Plain(payload);
@@ -65,7 +66,7 @@ pub(crate) fn open(payload: &[u8]) -> Arrived<'_> {
     unwrap(rest).unwrap_or(Arrived::Malformed)
 }
 
-/// `None`: malformed.
+/// Parses the rest of an envelope; `None` if it is malformed.
 fn unwrap(rest: &[u8]) -> Option<Arrived<'_>> {
     let (&[version, what], rest) = rest.split_first_chunk()?;
     let (&node, rest) = rest.split_first_chunk()?;
@@ -85,12 +86,12 @@ fn unwrap(rest: &[u8]) -> Option<Arrived<'_>> {
     Some(Arrived::Wrapped(content, stamp, body))
 }
 
-/// Whether it may go out as a text.
+/// Whether a payload may be delivered as text.
 pub(crate) fn is_text(payload: &[u8]) -> bool {
     simdutf8::basic::from_utf8(payload).is_ok()
 }
 
-/// How every envelope begins.
+/// The first bytes of every envelope.
 pub(crate) const MAGIC: [u8; 8] = *b"\xffmillrac";
 
 const VERSION: u8 = 1;
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrapped_is_found_again() {
+    fn an_envelope_decodes_to_its_content() {
         for content in [
             Content::Message(Kind::Text),
             Content::Message(Kind::Binary),
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cut_of_an_envelope_is_one() {
+    fn a_truncated_envelope_is_malformed() {
         let bytes = wrapped(Content::Message(Kind::Binary), b"");
         for end in MAGIC.len()..bytes.len() {
             assert_eq!(open(&bytes[..end]), Arrived::Malformed, "{end}");
@@ -146,19 +147,19 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_none_is_malformed() {
+    fn a_text_that_is_not_utf8_is_malformed() {
         let bytes = wrapped(Content::Message(Kind::Text), b"\xff");
         assert_eq!(open(&bytes), Arrived::Malformed);
     }
 
     proptest! {
         #[test]
-        fn no_text_is_taken_for_an_envelope(text in ".*") {
+        fn no_text_is_mistaken_for_an_envelope(text in ".*") {
             prop_assert_eq!(open(text.as_bytes()), Arrived::Plain(text.as_bytes()));
         }
 
         #[test]
-        fn any_bytes_are_something(bytes: Vec<u8>, follows: Vec<u8>) {
+        fn any_bytes_are_parsed(bytes: Vec<u8>, follows: Vec<u8>) {
             let mut hostile = MAGIC[..bytes.len() % 9].to_vec();
             hostile.extend_from_slice(&follows);
             for payload in [&bytes, &hostile] {

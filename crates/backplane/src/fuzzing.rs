@@ -1,5 +1,5 @@
-//! What fuzz targets are given: a protocol and the node behind it, fed with a server's bytes. Owns what has to hold of
-//! any bytes; only in tests and with the feature `fuzzing`.
+//! Entry points for fuzz targets: a protocol and its node, fed with a server's bytes. Owns the properties that must
+//! hold for any bytes; only in tests and with the feature `fuzzing`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::wire::Wire;
 use crate::wire::nats::Nats;
 use crate::wire::redis::Redis;
 
-/// Feeds these bytes, cut into pieces of two sizes in turn, to a node that waits for answers to what it asked and
-/// sent. Returns what it understood, which has to be the same however they are cut.
+/// Feeds these bytes, split alternately into pieces of two sizes, to a node that waits for answers to what it asked
+/// and sent. Returns the events, which must be the same however the bytes are split.
 ///
 /// # Panics
 ///
-/// Where something does not hold that always has to.
+/// If a property that must always hold does not.
 pub fn feed(protocol: Protocol, server: &[u8], steps: [usize; 2]) -> Vec<String> {
     let mut wire = conversation(protocol);
     let outlet = Arc::new(Outlet::new());
@@ -53,7 +53,7 @@ pub fn feed(protocol: Protocol, server: &[u8], steps: [usize; 2]) -> Vec<String>
         });
         assert!(
             out.len() <= 2 * given,
-            "answers are not longer than what asks"
+            "answers are not longer than the queries"
         );
         assert!(wire.unconfirmed() <= PUBLISHED);
         match used {
@@ -73,7 +73,7 @@ pub fn feed(protocol: Protocol, server: &[u8], steps: [usize; 2]) -> Vec<String>
     seen
 }
 
-/// One that has said hello, and has asked and sent something.
+/// A connection that has sent its hello, queries and messages.
 fn conversation(protocol: Protocol) -> Box<dyn Wire> {
     let nobody = Credentials::default;
     let mut wire: Box<dyn Wire> = match protocol {
@@ -110,7 +110,7 @@ fn conversation(protocol: Protocol) -> Box<dyn Wire> {
     wire
 }
 
-/// A node that takes everything.
+/// A node that accepts every message.
 struct LocalNode;
 
 impl fmt::Debug for LocalNode {
@@ -142,10 +142,10 @@ impl Local for LocalNode {
 
 const PREFIX: &str = "p";
 
-/// Bytes of one message.
+/// The most bytes of one message.
 const LONGEST: usize = 200;
 
-/// Messages sent, and topics asked for.
+/// The numbers of published messages and of subscribed topics.
 const PUBLISHED: u64 = 3;
 const TOPICS: u64 = 4;
 
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// What servers say, and what nearly is that.
+    /// The bytes of servers, and bytes that are almost valid.
     fn server(parts: &'static [&'static [u8]]) -> impl Strategy<Value = Vec<u8>> {
         let part = prop_oneof![
             8 => prop::sample::select(parts).prop_map(<[u8]>::to_vec),
@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn redis_is_understood_however_it_is_cut(
+        fn redis_yields_the_same_events_however_it_is_split(
             server in server(REDIS),
             steps in [1_usize..50, 1_usize..50],
             is_cluster: bool,
@@ -214,7 +214,7 @@ mod tests {
         }
 
         #[test]
-        fn nats_is_understood_however_it_is_cut(
+        fn nats_yields_the_same_events_however_it_is_split(
             server in server(NATS),
             steps in [1_usize..50, 1_usize..50],
         ) {

@@ -1,24 +1,24 @@
-//! What a backplane has done, and how it is: written by its task, read by anybody.
+//! The counters and the state of a backplane: its task writes them, and any thread may read them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How a link is.
+/// The state of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// It has never been up.
+    /// The link has never been up.
     #[default]
     Connecting,
-    /// Messages go over it.
+    /// The link is up.
     Ready,
-    /// It was up, and will be again.
+    /// The link was up and is being restored.
     Lost,
 }
 
 impl State {
-    /// Its name for people and programs.
+    /// The name for people and programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Connecting => "connecting",
@@ -36,21 +36,22 @@ macro_rules! counters {
             $($(#[$doc])* pub(crate) $name: AtomicU64,)*
         }
 
-        /// A backplane at one moment.
+        /// The state of a backplane at one moment.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Stats {
-            /// How the link is.
+            /// The state of the link.
             pub state: State,
-            /// For how long it has been so.
+            /// How long the link has been in this state.
             pub since: Duration,
-            /// Messages waiting to be sent.
+            /// The messages in the send queue.
             pub queued: usize,
-            /// Bytes of these.
+            /// The bytes of these messages.
             pub queued_bytes: usize,
-            /// Messages that were not sent, because too many waited or one was too large.
+            /// The messages that were dropped, because the queue was full or the message was too
+            /// large.
             pub dropped: u64,
-            /// Times that publishers which can wait were made to, because much was queued.
+            /// How often publishers that can wait had to, because the queue was long.
             pub waits: u64,
             $($(#[$doc])* pub $name: u64,)*
         }
@@ -67,29 +68,31 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Messages published here that the server has taken.
+    /// The messages published here that the server has accepted.
     sent,
-    /// Messages on their way: the server has not said yet that it has taken them.
+    /// The messages that were sent and that the server has not confirmed yet.
     in_flight,
-    /// Messages that were on their way when the link was lost: the server may have taken them or not.
+    /// The messages that were not confirmed when the link was lost: the server may have accepted them
+    /// or not.
     unconfirmed,
-    /// Messages and subscriptions that the server refused.
+    /// The messages and subscriptions that the server refused.
     refused,
-    /// Messages from other nodes, and from whoever else publishes.
+    /// The messages from other nodes and other programs.
     received,
-    /// Of these, those of nobody that is a node.
+    /// Of the messages received, those of programs that are not nodes.
     foreign,
-    /// Messages of other nodes that did not arrive, counted for each subscription of this node.
+    /// The messages of other nodes that did not arrive, counted for each subscription of this node.
     missed,
-    /// Messages of other nodes that came a second time and were not delivered.
+    /// The messages of other nodes that came a second time and were not delivered.
     duplicates,
-    /// What came and was none: cut, of another version, a text that is no UTF-8, or longer than may be.
+    /// The messages received that were invalid: truncated, of another version, a text that is not
+    /// UTF-8, or too long.
     malformed,
-    /// Times the link was lost.
+    /// How often the link was lost.
     losses,
-    /// Channels and patterns that the server sends us.
+    /// The channels and patterns that the server has subscribed this node to.
     subscriptions,
-    /// Those of which it has not confirmed it yet.
+    /// The channels and patterns whose subscription the server has not confirmed yet.
     pending_subscriptions,
 }
 
@@ -110,7 +113,7 @@ impl Gauges {
         }
     }
 
-    /// The link is up, or not any more; true: that is news.
+    /// Records whether the link is up. Returns whether that is a change.
     pub(crate) fn set_up(&self, is_up: bool, now: Instant) -> bool {
         let state = if is_up {
             self.has_been_ready.store(true, Ordering::Relaxed);

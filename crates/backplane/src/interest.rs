@@ -1,7 +1,7 @@
-//! What the node wants to hear, and what the server knows of it: a desired set rather than a stream of
-//! commands, so that whatever happened to the link, the difference is what remains to be asked. Leaving waits a
-//! little, so that a channel whose last subscriber comes and goes costs the server nothing. Owns the set;
-//! time is an argument.
+//! The topics that the node needs, and what the server knows about them: a desired set rather than a stream of
+//! commands. So whatever happened to the link, the difference is what must still be requested. Unsubscribing
+//! waits a little, so that a channel whose last subscriber comes and goes sends no commands. Owns the set; time
+//! is an argument.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -14,13 +14,13 @@ use crate::topic::Topic;
 #[derive(Debug)]
 pub(crate) struct Interest {
     topics: HashMap<Topic, State, RandomState>,
-    /// Topics that may have to be asked for; only while the link is up.
+    /// The topics to subscribe to; used only while the link is up.
     to_ask: VecDeque<Topic>,
-    /// Topics that may be left, each at most once, earliest first.
+    /// The topics to unsubscribe from, each at most once, the earliest first.
     leaving: VecDeque<(Duration, Topic)>,
-    /// Topics that the server has confirmed.
+    /// The number of topics that the server has confirmed.
     confirmed: usize,
-    /// Topics that were wanted when the link came up, of which the server has not said yet what becomes of them.
+    /// The number of topics that were wanted when the link came up and that the server has not answered yet.
     restoring: usize,
     is_up: bool,
     linger: Duration,
@@ -30,7 +30,7 @@ pub(crate) struct Interest {
 struct State {
     is_wanted: bool,
     server: Server,
-    /// When it is left, unless it is wanted again.
+    /// When to unsubscribe, unless the topic is wanted again.
     leave_at: Duration,
     /// Whether it is in `leaving`.
     is_listed: bool,
@@ -38,7 +38,7 @@ struct State {
     is_restoring: bool,
 }
 
-/// What the server knows of a topic.
+/// What the server knows about a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Server {
     Nothing,
@@ -48,7 +48,7 @@ enum Server {
 }
 
 impl Interest {
-    /// An empty set; topics are left after `linger`.
+    /// Makes an empty set. Topics are unsubscribed from after `linger`.
     pub(crate) fn new(linger: Duration) -> Self {
         Self {
             topics: HashMap::default(),
@@ -61,7 +61,7 @@ impl Interest {
         }
     }
 
-    /// A topic has a subscriber here now, or none any more. True: it is forgotten at once.
+    /// Records that a topic has a subscriber here or has none. Returns whether the topic is removed at once.
     pub(crate) fn change(&mut self, topic: Topic, is_wanted: bool, now: Duration) -> bool {
         if is_wanted {
             self.want(topic);
@@ -101,7 +101,7 @@ impl Interest {
         }
     }
 
-    /// The link is up, and the server knows nothing.
+    /// The link is up, and the server has no subscriptions of this node.
     pub(crate) fn up(&mut self) {
         self.is_up = true;
         self.to_ask = self.topics.keys().cloned().collect();
@@ -111,7 +111,7 @@ impl Interest {
         }
     }
 
-    /// The link is lost. Returns the topics that nobody wants any more.
+    /// The link is lost. Returns the topics that are removed because they are not wanted.
     pub(crate) fn down(&mut self) -> Vec<Topic> {
         self.is_up = false;
         self.to_ask.clear();
@@ -131,7 +131,7 @@ impl Interest {
         gone
     }
 
-    /// Goes by a new look at what is wanted. Returns the topics that are forgotten at once.
+    /// Replaces the set of wanted topics. Returns the topics that are removed at once.
     pub(crate) fn replace(
         &mut self,
         wanted: &HashSet<Topic, RandomState>,
@@ -151,7 +151,7 @@ impl Interest {
             .collect()
     }
 
-    /// The next topic to ask the server for.
+    /// The next topic to subscribe to.
     pub(crate) fn next_to_ask(&mut self) -> Option<Topic> {
         while let Some(topic) = self.to_ask.pop_front() {
             if let Some(state) = self.topics.get_mut(&topic)
@@ -165,7 +165,7 @@ impl Interest {
         None
     }
 
-    /// The next topic to leave.
+    /// The next topic to unsubscribe from.
     pub(crate) fn next_to_leave(&mut self, now: Duration) -> Option<Topic> {
         while let Some((at, _)) = self.leaving.front()
             && *at <= now
@@ -179,7 +179,7 @@ impl Interest {
                 continue;
             }
             if state.leave_at > at {
-                // wanted and left again since it was listed
+                // the topic was wanted and unwanted again since it was listed
                 state.is_listed = true;
                 let later = (state.leave_at, topic);
                 let place = self.leaving.partition_point(|entry| entry.0 <= later.0);
@@ -196,12 +196,12 @@ impl Interest {
         None
     }
 
-    /// When [`next_to_leave`](Self::next_to_leave) is worth asking again.
+    /// When to call [`next_to_leave`](Self::next_to_leave) again.
     pub(crate) fn wakes_at(&self) -> Option<Duration> {
         self.leaving.front().map(|(at, _)| *at)
     }
 
-    /// The server has subscribed us.
+    /// The server has confirmed a subscription.
     pub(crate) fn subscribed(&mut self, topic: &Topic) {
         let Some(state) = self.topics.get_mut(topic) else {
             return;
@@ -213,7 +213,7 @@ impl Interest {
         }
     }
 
-    /// The server has unsubscribed us, because we asked or not. True: it is forgotten.
+    /// The server has ended a subscription, whether requested or not. Returns whether the topic is removed.
     pub(crate) fn unsubscribed(&mut self, topic: &Topic) -> bool {
         let Some(state) = self.topics.get_mut(topic) else {
             return false;
@@ -232,7 +232,7 @@ impl Interest {
         !is_wanted
     }
 
-    /// The server does not let us subscribe: asked again over the next link.
+    /// The server refuses a subscription. It is requested again over the next link.
     pub(crate) fn refused(&mut self, topic: &Topic) {
         if let Some(state) = self.topics.get_mut(topic) {
             state.server = Server::Nothing;
@@ -243,22 +243,22 @@ impl Interest {
         }
     }
 
-    /// Whether everything that is wanted was asked for.
+    /// Whether every wanted topic was requested.
     pub(crate) fn is_asked(&self) -> bool {
         self.to_ask.is_empty()
     }
 
-    /// Whether the server has confirmed or refused everything that was wanted when the link came up.
+    /// Whether the server has confirmed or refused every topic that was wanted when the link came up.
     pub(crate) fn is_restored(&self) -> bool {
         self.restoring == 0
     }
 
-    /// Topics that the server has confirmed.
+    /// The number of topics that the server has confirmed.
     pub(crate) fn confirmed(&self) -> usize {
         self.confirmed
     }
 
-    /// Topics with a subscriber here, and those not left yet.
+    /// The number of topics with a subscriber here, and of those that are not unsubscribed from yet.
     pub(crate) fn len(&self) -> usize {
         self.topics.len()
     }

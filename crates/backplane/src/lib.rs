@@ -1,9 +1,9 @@
-//! The link between nodes: a node's publications go out over a Redis, Valkey or NATS server, and those of the other
-//! nodes, and of whoever else publishes there, come in.
+//! The link between nodes: a Redis, Valkey or NATS server forwards a node's publications to the other nodes, and the
+//! publications of the other nodes and of other programs to this one.
 //!
-//! A [`Backplane`] is what its node holds, and its [`Task`] is what runs. Messages and changes of interest go in
-//! through the [`Outlet`], which never blocks; what comes from others leaves through the node's [`Local`]. What is
-//! sent, asked and believed is decided without I/O ([`node`], [`interest`], [`sequence`], [`envelope`]), and so are the
+//! A [`Backplane`] is the node's handle, and its [`Task`] runs. Messages and changes of subscriptions go in through the
+//! [`Outlet`], which never blocks; messages from others are delivered by the node's [`Local`]. Decisions about sending,
+//! subscribing and receiving are made without I/O ([`node`], [`interest`], [`sequence`], [`envelope`]), and so are the
 //! protocols ([`wire`]).
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! One connection to one server: its socket, what was read and not understood yet, what is to be written. Owns
-//! the bytes; what they mean is the wire's.
+//! One connection to one server: its socket, bytes that were read but not parsed, and bytes to be written.
+//! Owns the bytes; the wire interprets them.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -27,7 +27,7 @@ pub(crate) struct Link {
     written: usize,
     is_flushed: bool,
     most_input: usize,
-    /// Whether something came since the last question.
+    /// Whether anything was received since the last ping.
     is_alive: bool,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Debug for Link {
     }
 }
 
-/// Why there is no link.
+/// Why a link failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum LinkError {
@@ -55,14 +55,14 @@ pub(crate) enum LinkError {
     Closed(Server),
     #[error("{0}: it did not answer in time")]
     Silent(Server),
-    #[error("{0}: tls has no name for it")]
+    #[error("{0}: its host is not a valid name for tls")]
     NoName(Server),
-    #[error("{0}: it is no node of a cluster that works")]
+    #[error("{0}: it is not a node of a working cluster")]
     NoCluster(Server),
 }
 
 impl Link {
-    /// Connects, and says hello.
+    /// Connects and sends the hello.
     pub(crate) async fn connect(
         config: &Config,
         server: &Server,
@@ -78,7 +78,7 @@ impl Link {
         tcp.set_nodelay(true).map_err(io)?;
         let mut info = Vec::new();
         if config.protocol == Protocol::Nats {
-            // in the clear, also where all that follows is encrypted
+            // the first line is unencrypted, even if everything after it is encrypted
             info = first_line(&mut tcp).await.map_err(io)?;
         }
         let stream: Box<dyn Io> = match encryption {
@@ -114,7 +114,7 @@ impl Link {
         })
     }
 
-    /// Waits until the server knows us; of a cluster, until it has said who has which slots.
+    /// Waits until the server has accepted us and, if it is a cluster, has listed its slots.
     pub(crate) async fn ready(&mut self, is_cluster: bool) -> Result<Vec<SlotRange>, LinkError> {
         let (mut is_ready, mut slots) = (false, None);
         while !is_ready || (is_cluster && slots.is_none()) {
@@ -130,7 +130,7 @@ impl Link {
         Ok(slots.unwrap_or_default())
     }
 
-    /// Writes what there is and reads what came, as far as that goes at once. Ready: something went on.
+    /// Writes and reads as much as possible without waiting. Ready if anything was written or read.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -140,7 +140,7 @@ impl Link {
         let wrote = self.poll_write(cx)?.is_ready();
         let read = reads && self.poll_read(cx, each)?.is_ready();
         if read {
-            // what reading has answered goes out at once
+            // writes at once what reading has produced
             let _goes_on_later = self.poll_write(cx)?;
         }
         if wrote || read {
@@ -188,7 +188,7 @@ impl Link {
     ) -> Result<Poll<()>, LinkError> {
         if self.filled == self.input.len() {
             if self.filled >= self.most_input {
-                return Err(self.wrong(WireError::Protocol("something is too long")));
+                return Err(self.wrong(WireError::Protocol("a value is too long")));
             }
             let longer = (self.filled * 2).min(self.most_input);
             self.input.resize(longer, 0);
@@ -206,7 +206,7 @@ impl Link {
         }
         self.is_alive = true;
         if self.wire.unanswered() > 2 * MOST_UNANSWERED {
-            // it talks, and does not answer
+            // the server sends data but does not answer
             return Err(LinkError::Silent(self.server.clone()));
         }
         self.filled += count;
@@ -223,7 +223,7 @@ impl Link {
         Ok(Poll::Ready(()))
     }
 
-    /// Closes the connection after what was written.
+    /// Closes the connection after the pending output was written.
     pub(crate) async fn close(mut self) {
         let _closes_anyway = poll_fn(|cx| {
             ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
@@ -232,35 +232,35 @@ impl Link {
         .await;
     }
 
-    /// Asks for a sign of life; false: there was none since the last time.
+    /// Sends a ping. Returns false if nothing was received since the last one.
     pub(crate) fn is_alive(&mut self) -> bool {
         self.wire.ping(&mut self.output);
         std::mem::take(&mut self.is_alive)
     }
 
-    /// The protocol, and where to write.
+    /// The protocol and the output buffer.
     pub(crate) fn parts(&mut self) -> (&mut dyn Wire, &mut Vec<u8>) {
         (&mut *self.wire, &mut self.output)
     }
 
-    /// Messages that were published and not counted yet.
+    /// The number of published messages that are not confirmed yet.
     pub(crate) fn unconfirmed(&self) -> u64 {
         self.wire.unconfirmed()
     }
 
-    /// Whether everything is written.
+    /// Whether all output is written.
     pub(crate) fn is_written(&self) -> bool {
         self.output.is_empty() && self.is_flushed
     }
 
-    /// Whether so much waits already that more has to wait elsewhere.
+    /// Whether so much output is pending that messages must wait elsewhere.
     pub(crate) fn is_full(&self) -> bool {
         self.output.len() >= MOST_OUTPUT
             || self.wire.unconfirmed() >= MOST_UNCONFIRMED
             || self.wire.unanswered() >= MOST_UNANSWERED
     }
 
-    /// Whom it leads to.
+    /// The server that it is connected to.
     pub(crate) fn server(&self) -> &Server {
         &self.server
     }
@@ -293,20 +293,20 @@ async fn first_line(tcp: &mut TcpStream) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Bytes read at once.
+/// The size of one read.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Bytes of an emptied input that are kept.
+/// The capacity that an emptied input buffer keeps.
 const KEPT_INPUT: usize = 1024 * 1024;
 
-/// Bytes of an emptied output that are kept.
+/// The capacity that an emptied output buffer keeps.
 const KEPT_OUTPUT: usize = 256 * 1024;
 
-/// Bytes to be written, from which on nothing is added.
+/// From this many bytes of pending output on, nothing is added.
 const MOST_OUTPUT: usize = 256 * 1024;
 
-/// Messages not confirmed, from which on none is added.
+/// From this many unconfirmed messages on, none is added.
 const MOST_UNCONFIRMED: u64 = 8192;
 
-/// Things not answered, from which on nothing is asked; at twice as many the server is taken for silent.
+/// From this many unanswered requests on, nothing is requested; at twice as many the server counts as silent.
 const MOST_UNANSWERED: usize = 65_536;

@@ -1,4 +1,5 @@
-//! All connections of a node: one, or one to each master of a Redis cluster. Owns which name goes over which.
+//! All connections of a node: one, or one to each master of a Redis cluster. Owns which connection a name
+//! uses.
 
 use std::collections::BTreeSet;
 use std::task::{Context, Poll};
@@ -12,12 +13,12 @@ use crate::wire::{Event, SlotRange};
 #[derive(Debug)]
 pub(crate) struct Links {
     links: Vec<Link>,
-    /// The link of each slot; `None`: there is but one.
+    /// The link of each slot; `None` if there is only one link.
     slots: Option<Box<[u16]>>,
 }
 
 impl Links {
-    /// Connects to a server, and to the others of its cluster.
+    /// Connects to a server, and to the other masters of its cluster.
     pub(crate) async fn connect(
         config: &Config,
         server: &Server,
@@ -45,7 +46,8 @@ impl Links {
         Ok(all)
     }
 
-    /// Goes by another distribution of the slots; false: it needs another connection, or says nothing.
+    /// Applies another distribution of the slots. Returns false if that needs another connection, or the
+    /// distribution is empty.
     pub(crate) fn remap(&mut self, ranges: &[SlotRange]) -> bool {
         let Some(asked) = self.links.first().map(|link| link.server().clone()) else {
             return false;
@@ -79,7 +81,7 @@ impl Links {
         self.links.iter_mut()
     }
 
-    /// The link that is asked about the cluster.
+    /// The link that is used for queries about the cluster.
     pub(crate) fn first(&mut self) -> Option<&mut Link> {
         self.links.first_mut()
     }
@@ -102,7 +104,7 @@ impl Links {
         went_on
     }
 
-    /// A link that did not answer since the last time; the others are asked again.
+    /// Returns a server that did not answer since the last call. The other servers get a new ping.
     pub(crate) fn silent(&mut self) -> Option<Server> {
         let mut silent = None;
         for link in &mut self.links {
@@ -113,17 +115,17 @@ impl Links {
         silent
     }
 
-    /// Messages that were published and not counted yet.
+    /// The number of published messages that are not confirmed yet.
     pub(crate) fn unconfirmed(&self) -> u64 {
         self.links.iter().map(Link::unconfirmed).sum()
     }
 
-    /// Whether everything is written.
+    /// Whether all output is written.
     pub(crate) fn is_written(&self) -> bool {
         self.links.iter().all(Link::is_written)
     }
 
-    /// Whether so much waits already that more has to wait elsewhere.
+    /// Whether so much output is pending that messages must wait elsewhere.
     pub(crate) fn is_full(&self) -> bool {
         self.links.iter().any(Link::is_full)
     }
@@ -156,7 +158,8 @@ fn server_of(range: &SlotRange, asked: &Server) -> Server {
     }
 }
 
-/// The slot of a name: of what is in its first braces, if there is something, or of all of it.
+/// The slot of a name: the hash of the part in its first braces, if that is not empty, otherwise of the whole
+/// name.
 fn slot(name: &[&[u8]]) -> usize {
     let name = name.concat();
     let tag = name.iter().position(|byte| *byte == b'{').and_then(|open| {
@@ -167,7 +170,7 @@ fn slot(name: &[&[u8]]) -> usize {
     usize::from(crc16(tag.unwrap_or(&name))) % SLOTS
 }
 
-/// CRC-16 as XMODEM has it, which Redis goes by.
+/// CRC-16/XMODEM, which Redis uses for slots.
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |mut crc, byte| {
         crc ^= u16::from(*byte) << 8;

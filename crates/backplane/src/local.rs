@@ -1,61 +1,61 @@
-//! What a backplane needs of the node it belongs to. Owns the contract.
+//! What a backplane needs from its node. Owns the contract.
 
 use millrace_core::Kind;
 
 use crate::control::Census;
 use crate::topic::Topic;
 
-/// Who gets a message that came from elsewhere.
+/// The recipients of a message that came from another node or program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination<'a> {
     /// The channel's own subscribers.
     Channel(&'a [u8]),
-    /// … of the other name space.
+    /// The subscribers of a sharded channel.
     Sharded(&'a [u8]),
-    /// Those of this pattern, which the channel fits.
+    /// The subscribers of this pattern, which matches the channel.
     Pattern {
         /// The pattern.
         pattern: &'a [u8],
         /// The channel.
         channel: &'a [u8],
     },
-    /// Those of every pattern that the channel fits.
+    /// The subscribers of every pattern that matches the channel.
     Patterns(&'a [u8]),
 }
 
-/// What an application should know.
+/// A problem that the application should know about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// There is no link, for the first time or again.
+    /// There is no link, at the start or because it was lost.
     Lost,
     /// The server refused something.
     Refused,
 }
 
-/// The node's own side: called by the backplane's task alone, and never waits.
+/// The node, as the backplane's task sees it. The calls come from this task only and never wait.
 pub trait Local: Send {
     /// Delivers a message on this node only.
     fn deliver(&mut self, destination: Destination<'_>, kind: Kind, payload: &[u8]);
 
-    /// What was delivered goes out now.
+    /// Sends what was delivered so far.
     fn flush(&mut self);
 
-    /// Every topic that has a subscriber here.
+    /// Calls `each` with every topic that has a subscriber here.
     fn topics(&self, each: &mut dyn FnMut(Topic));
 
-    /// What the node has.
+    /// The numbers that this node reports to the others.
     fn census(&self) -> Census;
 
-    /// Subscribers of a channel here.
+    /// The number of subscribers of a channel here.
     fn subscribers(&self, channel: &[u8]) -> u64;
 
-    /// Whether so much is to be delivered already that nothing more should come.
+    /// Whether so many deliveries are pending that no more messages should be read.
     fn is_congested(&self) -> bool;
 
-    /// Whoever has [waited](crate::Outlet::is_awaited) to publish can go on.
+    /// Publishers that have [waited](crate::Outlet::is_awaited) can continue.
     fn relieved(&self);
 
-    /// Something the application should know.
+    /// Reports a problem to the application.
     fn report(&self, trouble: Trouble, message: &str);
 
     /// The link is up.

@@ -1,41 +1,42 @@
-//! The other nodes, as far as this one has heard of them, and questions to them. Owns both tables, which are
-//! bounded; time is an argument.
+//! The other nodes that this one knows about, and queries to them. Owns both tables, which are bounded; time is
+//! an argument.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use crate::control::Census;
 
-/// One node of those that work together.
+/// One node of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The number that no other node has.
+    /// The node's unique number.
     pub node: u64,
-    /// Whether it is this one.
+    /// Whether it is this node.
     pub is_self: bool,
-    /// What it has.
+    /// The numbers that it has reported.
     pub census: Census,
 }
 
-/// All nodes together.
+/// The state of all nodes together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterInfo {
     /// The nodes, this one first.
     pub nodes: Vec<Member>,
-    /// Of each channel that was asked for, the subscribers on all nodes.
+    /// The number of subscribers of each queried channel on all nodes.
     pub subscribers: Vec<u64>,
-    /// Whether every node has answered that was known.
+    /// Whether every known node has answered.
     pub is_complete: bool,
 }
 
-/// Who gets the answer to a question.
+/// The callback for the result of a query.
 pub type Reply = Box<dyn FnOnce(ClusterInfo) + Send>;
 
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Members {
     known: BTreeMap<u64, Known>,
-    /// Nodes that were known when the link was lost, and have not been heard since; true: they have a link again.
+    /// The nodes that were known when the link was lost and have not announced themselves since. True: they have
+    /// a link again.
     awaited: BTreeMap<u64, bool>,
     questions: BTreeMap<u64, Question>,
     last_question: u64,
@@ -63,7 +64,7 @@ impl std::fmt::Debug for Members {
 }
 
 impl Members {
-    /// A node is there; true: it was not known.
+    /// Records that a node is present. Returns whether it was unknown.
     pub(crate) fn seen(&mut self, node: u64, census: Census, now: Duration) -> bool {
         self.awaited.remove(&node);
         let seen = Known { census, at: now };
@@ -77,21 +78,21 @@ impl Members {
         true
     }
 
-    /// A node said how much it has. That makes nobody known or [back](Self::seen).
+    /// Records the numbers that a node reported. Does not make the node known or [back](Self::seen).
     pub(crate) fn counted(&mut self, node: u64, census: Census, now: Duration) {
         if let Some(known) = self.known.get_mut(&node) {
             *known = Known { census, at: now };
         }
     }
 
-    /// A node leaves.
+    /// Records that a node leaves.
     pub(crate) fn left(&mut self, node: u64, own: Member) {
         self.known.remove(&node);
         self.awaited.remove(&node);
         self.no_longer_wait_for(node, own);
     }
 
-    /// Asks the others; returns the question's number for them. `own`: this node's counts.
+    /// Begins a query. Returns its number for the other nodes. `own`: this node's numbers.
     pub(crate) fn ask(
         &mut self,
         own: (Member, Vec<u64>),
@@ -115,7 +116,7 @@ impl Members {
         Some(self.last_question)
     }
 
-    /// A node has answered.
+    /// Records a node's answer.
     pub(crate) fn answered(&mut self, node: u64, question: u64, counts: &[u64], own: Member) {
         let Some(asked) = self.questions.get_mut(&question) else {
             return;
@@ -129,7 +130,7 @@ impl Members {
         self.finish(own);
     }
 
-    /// What is too old is forgotten.
+    /// Removes what is too old.
     pub(crate) fn expire(&mut self, own: Member, now: Duration) {
         let silent: Vec<u64> = self
             .known
@@ -153,9 +154,9 @@ impl Members {
         }
     }
 
-    /// The link is lost: nobody can answer, and nobody is known to be there until it is heard again.
+    /// The link is lost: no node can answer, and none counts as present until it announces itself again.
     pub(crate) fn down(&mut self, own: Member) {
-        // whoever was coming has lost it, too
+        // nodes that had a link again have lost it, too
         self.awaited.values_mut().for_each(|coming| *coming = false);
         for (node, _) in std::mem::take(&mut self.known) {
             if self.awaited.len() < MOST_NODES {
@@ -167,29 +168,29 @@ impl Members {
         }
     }
 
-    /// Whether every node has been heard again that was known when the link was lost.
+    /// Whether every node that was known when the link was lost has announced itself again.
     pub(crate) fn are_back(&self) -> bool {
         self.awaited.is_empty()
     }
 
-    /// A node has a link again, and will be heard.
+    /// Records that a node has a link again and will announce itself.
     pub(crate) fn is_coming(&mut self, node: u64) {
         if let Some(coming) = self.awaited.get_mut(&node) {
             *coming = true;
         }
     }
 
-    /// Of those that were not heard again by now, only those are waited for that have a link.
+    /// Stops waiting for nodes that have no link yet.
     pub(crate) fn wait_for_coming(&mut self) {
         self.awaited.retain(|_, coming| *coming);
     }
 
-    /// Who was not heard again by now is waited for no longer.
+    /// Stops waiting for nodes.
     pub(crate) fn wait_no_longer(&mut self) {
         self.awaited.clear();
     }
 
-    /// When [`expire`](Self::expire) is worth calling.
+    /// When to call [`expire`](Self::expire).
     pub(crate) fn wakes_at(&self) -> Option<Duration> {
         self.questions.values().map(|question| question.until).min()
     }
@@ -229,19 +230,19 @@ impl Members {
     }
 }
 
-/// How often a node says that it is there.
+/// How often a node announces that it is present.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// How long a node is believed to be there that says nothing.
+/// How long a silent node counts as present.
 const LIFE: Duration = Duration::from_secs(16);
 
-/// How long a question waits for answers.
+/// How long a query waits for answers.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Nodes that are remembered.
+/// The most nodes in the table.
 const MOST_NODES: usize = 1024;
 
-/// Questions under way.
+/// The most queries in progress.
 const MOST_QUESTIONS: usize = 1024;
 
 #[cfg(test)]
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_ends_with_the_last_answer() {
+    fn a_query_ends_with_the_last_answer() {
         let (mut members, answers) = (Members::default(), Answers::default());
         assert!(members.seen(2, Census::default(), SECOND));
         assert!(!members.seen(2, Census::default(), SECOND));
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_ever() {
+    fn queries_and_silent_nodes_time_out() {
         let (mut members, answers) = (Members::default(), Answers::default());
         assert_eq!(members.ask((own(), vec![5]), answers.reply(), SECOND), None);
         assert!(answers.take()[0].is_complete);
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_there_before_is_awaited_until_it_is_heard_or_leaves() {
+    fn a_known_node_is_awaited_until_it_announces_itself_or_leaves() {
         let mut members = Members::default();
         members.seen(2, Census::default(), SECOND);
         members.seen(3, Census::default(), SECOND);
@@ -329,7 +330,7 @@ mod tests {
         members.down(own());
         members.seen(2, Census::default(), SECOND);
         assert!(!members.are_back());
-        // the link is lost again: three nodes are awaited, as before
+        // the link is lost again: the same three nodes are awaited
         members.down(own());
         members.seen(2, Census::default(), SECOND);
         members.seen(3, Census::default(), SECOND);
@@ -340,10 +341,13 @@ mod tests {
         members.is_coming(3);
         members.is_coming(9);
         members.wait_for_coming();
-        assert!(!members.are_back(), "it has a link");
+        assert!(!members.are_back(), "a node that has a link is awaited");
         members.down(own());
         members.wait_for_coming();
-        assert!(members.are_back(), "and lost it");
+        assert!(
+            members.are_back(),
+            "a node that lost its link is not awaited"
+        );
         members.seen(2, Census::default(), SECOND);
         members.down(own());
         members.wait_no_longer();
@@ -351,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn who_only_answers_a_question_is_not_back() {
+    fn a_node_that_only_answers_a_query_is_not_back() {
         let mut members = Members::default();
         members.seen(2, Census::default(), SECOND);
         members.down(own());

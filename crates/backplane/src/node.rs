@@ -1,6 +1,6 @@
-//! What a node does with its links, sans-I/O: what to ask for, what to send next, what to make of what comes. Owns
-//! every decision; the bytes are the wire's, time is an argument. What nodes tell each other is in [`talk`], what they do
-//! when the link is lost and back in [`comeback`].
+//! What a node does with its links, without I/O: what to subscribe to, what to send next, how to handle what is
+//! received. Owns every decision; the wire encodes and decodes, and time is an argument. The control messages of nodes
+//! are in [`talk`], the behaviour when the link is lost and restored in [`comeback`].
 
 mod comeback;
 mod talk;
@@ -35,23 +35,23 @@ pub(crate) struct Node {
     interest: Interest,
     tracker: Tracker,
     members: Members,
-    /// What goes before the messages.
+    /// Control messages, which are sent before other messages.
     said: VecDeque<Outgoing>,
-    /// Taken from the outlet, to be written next.
+    /// Messages taken from the outlet, to be written next.
     next: VecDeque<Outgoing>,
     controls: u64,
     comeback: Comeback,
     publish_timeout: PublishTimeout,
     beats_at: Duration,
-    /// Answers that may still be given now.
+    /// How many answers to other nodes may still be sent before the next heartbeat.
     answers_left: u32,
-    /// What the server said of its slots, not heeded yet.
+    /// The slots that the server has reported, not applied yet.
     slots: Option<Vec<SlotRange>>,
-    /// Something belongs to another server than we thought.
+    /// A request was sent to the wrong server of a cluster.
     is_moved: bool,
-    /// … and the server was asked what belongs where: until it answers, nothing is asked for or sent.
+    /// The server was asked for the slots. Until it answers, nothing is requested or sent.
     is_stale: bool,
-    /// What is to be left waits for the link, and not for a time.
+    /// Unsubscribing waits for capacity of the link, not for a time.
     leaves_later: bool,
 }
 
@@ -94,7 +94,7 @@ impl Node {
         node
     }
 
-    /// Takes up what changed on this node.
+    /// Handles changes on this node.
     pub(crate) fn heed(&mut self, now: Duration) {
         if self.publish_timeout.look(&self.outlet, now) {
             self.local.relieved();
@@ -117,7 +117,7 @@ impl Node {
         }
     }
 
-    /// Writes what there is to ask and to send, as far as the links take it.
+    /// Writes requests and messages as far as the links have capacity.
     pub(crate) fn pump(&mut self, links: &mut Links, now: Duration) {
         if std::mem::take(&mut self.is_moved)
             && !std::mem::replace(&mut self.is_stale, true)
@@ -146,7 +146,7 @@ impl Node {
         self.show(links.unconfirmed());
     }
 
-    /// Another distribution of the slots is known; false: it needs other links.
+    /// Applies a new distribution of the slots. Returns false if it needs other links.
     pub(crate) fn fits(&mut self, links: &mut Links) -> bool {
         let Some(slots) = self.slots.take() else {
             return true;
@@ -217,12 +217,12 @@ impl Node {
             count(&self.gauges.counters.refused, 1);
             self.local.report(
                 Trouble::Refused,
-                "a message or its channel's name is larger than the server takes, or no server takes it",
+                "a message or its channel's name is too large for the server, or no server accepts it",
             );
         }
     }
 
-    /// Makes something of what a server says.
+    /// Handles an event of a server.
     pub(crate) fn handle(&mut self, event: Event<'_>, now: Duration) {
         let counters = &self.gauges.counters;
         match event {
@@ -250,7 +250,7 @@ impl Node {
         }
     }
 
-    /// What was handled is delivered now.
+    /// Delivers the handled messages.
     pub(crate) fn flush(&mut self) {
         self.local.flush();
     }
@@ -304,17 +304,17 @@ impl Node {
         }
     }
 
-    /// Messages taken from the outlet and not written.
+    /// Whether messages that were taken from the outlet are not written yet.
     pub(crate) fn has_messages(&self) -> bool {
         !self.next.is_empty()
     }
 
-    /// These, and what nodes tell each other.
+    /// Whether messages or control messages are not written yet.
     pub(crate) fn has_next(&self) -> bool {
         !self.next.is_empty() || !self.said.is_empty()
     }
 
-    /// What is left will not be sent.
+    /// Drops the messages that were taken from the outlet and will not be sent.
     pub(crate) fn abandon(&mut self) {
         let left = u64::try_from(self.next.len()).unwrap_or(u64::MAX);
         self.next.clear();
@@ -322,22 +322,22 @@ impl Node {
         self.show(0);
     }
 
-    /// The link is up, for the application.
+    /// Tells the application that the link is up.
     pub(crate) fn tell_ready(&self) {
         self.local.is_ready();
     }
 
-    /// Tells this node's application.
+    /// Reports a problem to this node's application.
     pub(crate) fn report(&self, trouble: Trouble, message: &str) {
         self.local.report(trouble, message);
     }
 
-    /// Whether this node has more to do than it can.
+    /// Whether this node has more deliveries than it can handle.
     pub(crate) fn is_congested(&self) -> bool {
         self.local.is_congested()
     }
 
-    /// When there is something to do without anything happening; only while the link is up.
+    /// When there is something to do if nothing happens before; only while the link is up.
     pub(crate) fn wakes_at(&self, now: Duration) -> Duration {
         let mut at = self.beats_at;
         if let Some(leaves) = self.interest.wakes_at()
@@ -353,7 +353,7 @@ impl Node {
             .map_or(at, |ends| at.min(ends))
     }
 
-    /// When publishers have waited long enough, if some wait.
+    /// When waiting publishers time out, if there are any.
     pub(crate) fn publish_timeout_ends(&self, now: Duration) -> Option<Duration> {
         self.publish_timeout.wakes_at(now)
     }
@@ -369,7 +369,7 @@ fn destination(source: Source<'_>) -> Destination<'_> {
     }
 }
 
-/// A topic's name on the server, in parts, as far as it decides where it goes.
+/// A topic's name on the server, in parts, as far as it decides the slot.
 fn name_of<'t>(prefix: &'t Prefix, topic: &'t Topic) -> [&'t [u8]; 2] {
     match topic {
         Topic::Channel(name) | Topic::Pattern(name) => [prefix.channels(), name],
@@ -381,6 +381,6 @@ fn name_of<'t>(prefix: &'t Prefix, topic: &'t Topic) -> [&'t [u8]; 2] {
 /// How long a topic stays subscribed without a subscriber here.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Messages and bytes taken from the outlet at once.
+/// The most messages and bytes that are taken from the outlet at once.
 const BATCH: usize = 256;
 const BATCH_BYTES: usize = 256 * 1024;

@@ -1,6 +1,6 @@
-//! The way out of the node, shared between whoever publishes or subscribes here and the link's task: a bounded
-//! queue of messages, and notes of what has a subscriber here. Adding never blocks; ringing is separate, so that
-//! it happens under no lock. Owns the bounds. Whether publishers should wait is in [`pressure`].
+//! The outgoing side of the node, shared by the code that publishes or subscribes here and the link's task: a bounded
+//! queue of messages, and notes of which topics have subscribers here. Adding never blocks. Ringing is a separate call,
+//! so that no lock is held during it. Owns the limits. Whether publishers should wait is in [`pressure`].
 
 mod pressure;
 
@@ -20,12 +20,12 @@ use crate::sequence::Numbering;
 use crate::topic::{LONGEST_NAME, Topic};
 pub(crate) use pressure::Pressure;
 
-/// See the module. Closed until somebody takes out what is put in.
+/// See the module. It is closed until a task takes messages out.
 #[derive(Debug)]
 pub struct Outlet {
     node: u64,
     is_open: AtomicBool,
-    /// Whether `Inner::pressure` is high, for whoever looks often.
+    /// Whether `Inner::pressure` is high, for code that checks often.
     is_awaited: AtomicBool,
     inner: Mutex<Inner>,
     notes: Mutex<Notes>,
@@ -41,13 +41,13 @@ struct Inner {
     sharded: Numbering,
     dropped: u64,
     pressure: Pressure,
-    /// Times that publishers were made to wait.
+    /// How often publishers had to wait.
     waits: u64,
-    /// Times that something was taken out.
+    /// How often messages were taken out.
     takes: u64,
 }
 
-/// A message on its way out.
+/// A message in the send queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
     pub(crate) is_sharded: bool,
@@ -63,19 +63,19 @@ impl Outgoing {
     }
 }
 
-/// What changed since the last look.
+/// The changes since the task last took them.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// The last word on each topic.
+    /// The last change of each topic.
     pub(crate) changes: HashMap<Topic, bool, RandomState>,
-    /// There were too many: everything has to be looked at again.
+    /// There were too many changes: every topic must be compared again.
     pub(crate) is_incomplete: bool,
-    /// Bytes of the names noted, each time.
+    /// The bytes of the names of all changes.
     bytes: usize,
 }
 
 impl Notes {
-    /// Everything has to be looked at.
+    /// Discards the changes, so that every topic must be compared again.
     fn forget(&mut self) {
         *self = Self {
             is_incomplete: true,
@@ -84,7 +84,7 @@ impl Notes {
     }
 }
 
-/// What waits, and what was not to wait.
+/// The numbers of waiting and of dropped messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Backlog {
     pub(crate) messages: usize,
@@ -94,7 +94,7 @@ pub(crate) struct Backlog {
 }
 
 impl Outlet {
-    /// An empty one, of a node with a number that no other node has.
+    /// Makes an empty outlet for a node, with a unique number.
     pub fn new() -> Self {
         Self {
             node: random(),
@@ -106,24 +106,24 @@ impl Outlet {
         }
     }
 
-    /// From now on, what is put in waits for a link.
+    /// Opens the outlet: messages wait for a link from now on.
     pub fn open(&self) {
         self.is_open.store(true, Ordering::SeqCst);
         self.look_again();
     }
 
-    /// What waits is dropped, and nothing more is put in.
+    /// Closes the outlet: waiting messages are dropped, and no more are added.
     pub fn close(&self) {
         self.is_open.store(false, Ordering::SeqCst);
         self.abandon(0);
     }
 
-    /// Whether something takes out what is put in.
+    /// Whether the outlet is open.
     pub fn is_open(&self) -> bool {
         self.is_open.load(Ordering::Relaxed)
     }
 
-    /// Sets the bounds, and counts from here.
+    /// Sets the limits and resets the counts.
     pub(crate) fn begin(&self, bounds: Bounds) {
         let mut inner = self.inner.lock();
         inner.bounds = bounds;
@@ -131,16 +131,17 @@ impl Outlet {
         inner.waits = 0;
     }
 
-    /// The number that no other node has.
+    /// The node's unique number.
     pub fn node(&self) -> u64 {
         self.node
     }
 
-    /// Adds a message to an open outlet. Where the queue is full, the oldest are dropped and counted; false: some were.
+    /// Adds a message if the outlet is open. If the queue is full, the oldest messages are dropped and counted. Returns
+    /// false if any were dropped.
     pub fn publish(&self, is_sharded: bool, channel: &[u8], kind: Kind, body: Bytes) -> bool {
         let mut inner = self.inner.lock();
         if !self.is_open() {
-            // closed since the caller looked: nobody would take it out
+            // the outlet was closed since the caller checked: no task would take the message
             return true;
         }
         if channel.len() > LONGEST_NAME {
@@ -152,7 +153,7 @@ impl Outlet {
         } else {
             &mut inner.numbering
         };
-        // one that is dropped has its number, so that others see that it is missing
+        // a dropped message keeps its number, so that other nodes detect that it is missing
         let stamp = numbering.next(self.node, channel);
         let message = Outgoing {
             is_sharded,
@@ -172,7 +173,7 @@ impl Outlet {
         fits
     }
 
-    /// Notes that a topic has a subscriber here, or none any more; the last word on each holds.
+    /// Records that a topic has a subscriber here or has none. Only the last record of each topic counts.
     pub fn note(&self, topic: Topic, is_wanted: bool) {
         let mut notes = self.notes.lock();
         if notes.is_incomplete || !self.is_open() {
@@ -185,7 +186,7 @@ impl Outlet {
         }
     }
 
-    /// Everything has to be looked at.
+    /// Makes the task compare every topic again.
     fn look_again(&self) {
         self.notes.lock().forget();
     }
@@ -195,13 +196,13 @@ impl Outlet {
         self.bell.notify_one();
     }
 
-    /// Resolves when somebody has rung.
+    /// Resolves when the task was rung.
     pub(crate) async fn rung(&self) {
         self.bell.notified().await;
     }
 
-    /// Takes messages out, oldest first: at least one if there is any, and no more than so many messages and bytes. True:
-    /// whoever has waited to publish can go on.
+    /// Takes messages out, the oldest first: at least one if there is any, and at most so many messages and bytes.
+    /// Returns whether waiting publishers can continue.
     pub(crate) fn take(
         &self,
         messages: usize,
@@ -227,12 +228,13 @@ impl Outlet {
         self.relax(&mut inner)
     }
 
-    /// What changed since the last call.
+    /// Takes the changes since the last call.
     pub(crate) fn take_notes(&self) -> Notes {
         std::mem::take(&mut *self.notes.lock())
     }
 
-    /// Drops what waits, and so many that were taken already, because nobody will send them.
+    /// Drops the waiting messages, and counts so many that were taken already as dropped, because they will not be
+    /// sent.
     pub(crate) fn abandon(&self, taken: u64) {
         let mut inner = self.inner.lock();
         inner.dropped += taken + u64::try_from(inner.queue.len()).unwrap_or(u64::MAX);
@@ -259,7 +261,7 @@ impl Default for Outlet {
 }
 
 impl Inner {
-    /// Drops the oldest until the bounds hold; one message always fits.
+    /// Drops the oldest messages until the limits hold. One message always fits.
     fn trim(&mut self) -> bool {
         let before = self.dropped;
         while self.queue.len() > self.bounds.queue_messages
@@ -275,20 +277,20 @@ impl Inner {
     }
 }
 
-/// Good enough that no two nodes get the same.
+/// Random enough that no two nodes get the same number.
 pub(crate) fn random() -> u64 {
     std::collections::hash_map::RandomState::new()
         .build_hasher()
         .finish()
 }
 
-/// Bytes that a waiting message is charged beside its channel's name and its body.
+/// What a waiting message counts in addition to its channel's name and its body.
 const MESSAGE_CHARGE: usize = 64;
 
-/// Topics noted between two looks; with one more, everything is looked at again.
+/// The most changes between two calls of the task. Above it, every topic is compared again.
 const NOTES: usize = 65_536;
 
-/// Bytes of their names, with the same outcome.
+/// The most bytes of their names. Above it, every topic is compared again.
 const NOTES_BYTES: usize = 16 * 1024 * 1024;
 
 #[cfg(test)]
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_is_dropped_and_keeps_its_number() {
+    fn the_oldest_message_is_dropped_and_keeps_its_number() {
         let outlet = outlet(3, 10_000);
         let fitted: Vec<bool> = (0..5).map(|_| add(&outlet, b"hello")).collect();
         assert_eq!(fitted, [true, true, true, false, false]);
@@ -331,15 +333,15 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_bounded_but_one_message_always_fits() {
+    fn bytes_are_bounded_and_one_message_always_fits() {
         let outlet = outlet(100, 150);
         assert!(add(&outlet, &[0; 20]));
         assert!(!add(&outlet, &[0; 900]));
         assert_eq!(taken(&outlet, 10, 10_000), [2]);
-        assert!(!add(&outlet, &[0; 1001]), "too large");
+        assert!(!add(&outlet, &[0; 1001]), "over the limit");
         assert_eq!(outlet.backlog().dropped, 2);
         add(&outlet, b"hello");
-        assert_eq!(taken(&outlet, 10, 10_000), [4], "the third is missing");
+        assert_eq!(taken(&outlet, 10, 10_000), [4], "message 3 is missing");
         let name = vec![b'x'; LONGEST_NAME + 1];
         let body = Bytes::from_static(b"hello");
         assert!(!outlet.publish(false, &name, Kind::Text, body.clone()));
@@ -364,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_keep_the_last_word() {
+    fn notes_keep_the_last_change() {
         let outlet = outlet(1, 1);
         let topic = Topic::Channel((*b"a").into());
         outlet.note(topic.clone(), true);
@@ -390,7 +392,7 @@ mod tests {
             name[0] = index;
             outlet.note(Topic::Sharded((*name).into()), true);
             let held = outlet.notes.lock().changes.len();
-            assert!(held <= 16, "{held} names of a megabyte");
+            assert!(held <= 16, "{held} large names are held");
         }
         assert!(outlet.take_notes().is_incomplete);
         assert!(!outlet.take_notes().is_incomplete);

@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use crate::outlet::{Outlet, Pressure};
 
-/// What is known of those that wait.
+/// The state of the waiting publishers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum PublishTimeout {
-    /// Nobody waits.
+    /// No publisher waits.
     #[default]
     Idle,
-    /// They wait for the time of this number.
+    /// Publishers wait. `time` identifies this period of waiting.
     Waiting { time: u64, until: Duration },
-    /// They have waited long enough, and do so again from then on at the earliest.
+    /// Publishers have timed out, and wait again after `until` at the earliest.
     Over { until: Duration },
 }
 
 impl PublishTimeout {
-    /// Looks at the time and the outlet; true: those that have waited were let go.
+    /// Checks the time and the outlet. Returns whether waiting publishers were released.
     pub(crate) fn look(&mut self, outlet: &Outlet, now: Duration) -> bool {
         if matches!(self, Self::Idle) && !outlet.is_awaited() {
             return false;
@@ -47,7 +47,7 @@ impl PublishTimeout {
         false
     }
 
-    /// When [`look`](Self::look) is worth calling again; what is taken out until then is a reason, too.
+    /// When to call [`look`](Self::look) again. It should also be called when messages are taken out.
     pub(crate) fn wakes_at(&self, now: Duration) -> Option<Duration> {
         match self {
             Self::Waiting { until, .. } => Some(*until),
@@ -57,10 +57,11 @@ impl PublishTimeout {
     }
 }
 
-/// How long publishers wait for a link that does not keep up.
+/// How long publishers wait for a link that is too slow.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// How long they then do not wait, so that everybody notices. After it they wait again once the link takes something.
+/// How long publishers do not wait after a timeout, so that each of them can continue. After that they wait again as
+/// soon as the link takes messages.
 const RUN: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_link_that_takes_nothing_goes_on_after_a_second() {
+    fn publishers_continue_after_a_second_if_the_link_takes_nothing() {
         let (outlet, mut timeout) = (full(), PublishTimeout::default());
         assert!(!timeout.look(&outlet, SECOND));
         assert_eq!(timeout.wakes_at(SECOND), Some(2 * SECOND));
@@ -110,17 +111,17 @@ mod tests {
         for second in 3..10 {
             fill(&outlet);
             assert!(!timeout.look(&outlet, second * SECOND));
-            assert!(!outlet.is_awaited(), "nothing has changed");
+            assert!(!outlet.is_awaited(), "the link has taken nothing");
             assert_eq!(timeout.wakes_at(second * SECOND), None);
         }
         take(&outlet, 1);
         assert!(!timeout.look(&outlet, 10 * SECOND));
-        assert!(outlet.is_awaited(), "it is worth waiting for again");
+        assert!(outlet.is_awaited(), "the link takes messages again");
         assert_eq!(timeout.wakes_at(10 * SECOND), Some(11 * SECOND));
     }
 
     #[test]
-    fn a_slow_link_lets_everybody_run_for_a_moment_each_second() {
+    fn a_slow_link_lets_publishers_continue_for_a_moment_each_second() {
         let (outlet, mut timeout) = (full(), PublishTimeout::default());
         timeout.look(&outlet, SECOND);
         assert!(timeout.look(&outlet, 2 * SECOND));
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn each_time_has_a_second_of_its_own() {
+    fn each_period_of_waiting_has_a_second_of_its_own() {
         let (outlet, mut timeout) = (full(), PublishTimeout::default());
         timeout.look(&outlet, SECOND);
         take(&outlet, 320);

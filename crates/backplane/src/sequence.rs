@@ -1,7 +1,7 @@
-//! Numbers of messages: given out by the node that publishes, looked at by the others, which so see what is
-//! missing and what came twice. Each channel has its own, because a node hears only the channels it is
-//! subscribed to. What comes over a pattern is looked at apart from what comes over the channel itself. Owns
-//! both tables, which are bounded in entries and bytes; knows no time and no link.
+//! The numbers of messages: the publishing node assigns them, and the other nodes use them to detect missing
+//! and repeated messages. Each channel has its own numbers, because a node receives only the channels that
+//! it is subscribed to. Messages for a pattern are checked separately from those for the channel itself.
+//! Owns both tables, which are bounded in entries and bytes; knows no time and no link.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use crate::envelope::Stamp;
 use crate::source::Source;
 use crate::topic::Topic;
 
-/// The numbers a node gives out.
+/// The numbers that a node assigns.
 #[derive(Debug, Default)]
 pub(crate) struct Numbering {
     channels: HashMap<Box<[u8]>, Run, RandomState>,
-    /// Bytes of their names.
+    /// The bytes of the channels' names.
     name_bytes: usize,
-    /// Runs begun so far.
+    /// The number of runs begun so far.
     runs: u64,
 }
 
@@ -28,7 +28,7 @@ struct Run {
 }
 
 impl Numbering {
-    /// The next number of a channel.
+    /// Assigns the next number of a channel.
     pub(crate) fn next(&mut self, node: u64, channel: &[u8]) -> Stamp {
         if let Some(run) = self.channels.get_mut(channel) {
             run.number += 1;
@@ -36,7 +36,7 @@ impl Numbering {
         }
         self.name_bytes += channel.len();
         if self.channels.len() >= REMEMBERED_CHANNELS || self.name_bytes > REMEMBERED_BYTES {
-            // later runs have higher numbers: nobody takes them for old messages
+            // later runs have higher numbers, so other nodes do not mistake their messages for old ones
             self.channels.clear();
             self.name_bytes = channel.len();
         }
@@ -60,32 +60,32 @@ impl Run {
     }
 }
 
-/// What a message's number says.
+/// The result of checking a message's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// It is new, and so many before it did not come.
+    /// The message is new.
     New {
-        /// Messages of the same run that are missing.
+        /// The number of messages of the same run that are missing before it.
         missed: u64,
     },
-    /// It, or a later one, was there already.
+    /// The message, or a later one, was received before.
     Again,
 }
 
-/// The numbers a node has seen, per subscription, channel and publishing node.
+/// The numbers that a node has received, by subscription, channel and publishing node.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     sources: HashMap<Box<[u8]>, Vec<Stamp>, RandomState>,
     entries: usize,
-    /// Bytes of the keys.
+    /// The bytes of the keys.
     key_bytes: usize,
-    /// The key of the source being looked at.
+    /// The key of the source that is being checked.
     key: Vec<u8>,
 }
 
 impl Tracker {
-    /// Looks at the number of a message. What was missed before the first message that a node sends to a
-    /// channel cannot be known.
+    /// Checks the number of a message. Messages that were lost before the first message of a node in a
+    /// channel cannot be detected.
     pub(crate) fn see(&mut self, source: Source<'_>, stamp: Stamp) -> Seen {
         write_key(source, &mut self.key);
         if let Some(last) = self
@@ -115,7 +115,7 @@ impl Tracker {
         Seen::New { missed: 0 }
     }
 
-    /// Nobody here is subscribed any more: what is published meanwhile is not missed.
+    /// Forgets a topic without subscribers here: messages that are published meanwhile are not missing.
     pub(crate) fn forget(&mut self, topic: &Topic) {
         match topic {
             Topic::Channel(name) => self.remove(Source::Channel(name)),
@@ -125,7 +125,7 @@ impl Tracker {
                 let front = &self.key;
                 let (entries, bytes) = (&mut self.entries, &mut self.key_bytes);
                 self.sources.retain(|key, known| {
-                    // a server with coarser patterns does not say which one it was
+                    // a server with coarser patterns does not tell which pattern a message came for
                     let stays = !key.starts_with(front) && !key.starts_with(b"a");
                     if !stays {
                         *entries -= known.len();
@@ -147,7 +147,7 @@ impl Tracker {
     }
 }
 
-/// No two sources have the same key, and those of one pattern begin alike.
+/// Different sources have different keys, and the keys of one pattern have the same beginning.
 fn write_key(source: Source<'_>, key: &mut Vec<u8>) {
     key.clear();
     let (tag, first, second) = match source {
@@ -182,13 +182,14 @@ impl Stamp {
     }
 }
 
-/// Channels whose numbers go on; with one more, all begin again.
+/// The most channels with numbers. Above it, all channels begin new runs.
 const REMEMBERED_CHANNELS: usize = 65_536;
 
-/// Runs whose last number is known; with one more, all are forgotten.
+/// The most runs whose last number is kept. Above it, all are forgotten.
 const REMEMBERED_RUNS: usize = 262_144;
 
-/// Bytes of the names in each of the two tables, with the same outcome: names may be long.
+/// The most bytes of the names in each of the two tables, because names may be long. Exceeding it has the
+/// same effect.
 const REMEMBERED_BYTES: usize = 32 * 1024 * 1024;
 
 #[cfg(test)]
@@ -198,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn channels_are_numbered_apart() {
+    fn channels_have_separate_numbers() {
         let mut numbering = Numbering::default();
         let stamps = [&b"a"[..], b"a", b"b", b"a"].map(|channel| numbering.next(7, channel));
         assert_eq!(stamps.map(|stamp| stamp.number), [1, 2, 1, 3]);
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_remembered_are_bounded() {
+    fn the_number_of_runs_is_bounded() {
         let mut tracker = Tracker::default();
         for node in 0..=u64::try_from(REMEMBERED_RUNS).unwrap() {
             let stamp = Stamp {
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_that_was_left_misses_nothing() {
+    fn an_unsubscribed_channel_misses_nothing() {
         let mut numbering = Numbering::default();
         let mut tracker = Tracker::default();
         tracker.see(Source::Channel(b"a"), numbering.next(7, b"a"));
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_looked_at_apart_and_left_as_a_whole() {
+    fn a_pattern_is_checked_separately_and_forgotten_as_a_whole() {
         let mut numbering = Numbering::default();
         let mut tracker = Tracker::default();
         let stamp = numbering.next(7, b"ab");
@@ -298,10 +299,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is lost or doubled on the way: what is delivered and what is missed add up to the last
-        /// one that came, and nothing is delivered twice or out of order.
+        /// Whatever is lost or repeated on the way: delivered and missing messages add up to the last one
+        /// received, and nothing is delivered twice or out of order.
         #[test]
-        fn the_sums_add_up(fates in proptest::collection::vec((0_usize..3, 0_usize..3), 1..200)) {
+        fn delivered_and_missed_messages_add_up(fates in proptest::collection::vec((0_usize..3, 0_usize..3), 1..200)) {
             let mut numbering = Numbering::default();
             let mut tracker = Tracker::default();
             let names: [&[u8]; 3] = [b"a", b"b", b"c"];
@@ -332,7 +333,7 @@ mod tests {
         }
 
         #[test]
-        fn hostile_numbers_do_no_harm(stamps: Vec<(u8, u64, u64)>) {
+        fn hostile_numbers_cause_no_panic(stamps: Vec<(u8, u64, u64)>) {
             let mut tracker = Tracker::default();
             for (node, stream, number) in stamps {
                 let stamp = Stamp { node: u64::from(node), stream, number };

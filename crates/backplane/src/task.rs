@@ -1,5 +1,5 @@
-//! The backplane's task: connects, lets the node work with its links, and connects again. Owns the clock and the
-//! order of attempts.
+//! The backplane's task: connects, lets the node work with its links, and reconnects. Owns the clock and the order of
+//! attempts.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -21,7 +21,7 @@ use crate::node::Node;
 use crate::outlet::{Outlet, random};
 use crate::tls::{Encryption, TlsError};
 
-/// One node's part of the backplane, for whoever uses it.
+/// A node's handle on its backplane.
 #[derive(Debug)]
 pub struct Backplane {
     outlet: Arc<Outlet>,
@@ -30,7 +30,7 @@ pub struct Backplane {
     end: watch::Sender<Option<Instant>>,
 }
 
-/// What has to run for it, on a thread of its own.
+/// The task of a backplane, which needs a thread of its own.
 #[derive(Debug)]
 pub struct Task {
     config: Config,
@@ -40,11 +40,11 @@ pub struct Task {
     questions: mpsc::Receiver<Question>,
     end: watch::Receiver<Option<Instant>>,
     epoch: Instant,
-    /// It ends when everything is sent, and at the latest then.
+    /// The task ends when everything is sent, and at this time at the latest.
     ends_by: Option<Instant>,
 }
 
-/// How many subscribers these channels have, and who wants to know.
+/// A query for the subscribers of these channels, with its callback.
 struct Question(Vec<Box<[u8]>>, Reply);
 
 impl std::fmt::Debug for Question {
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Question {
 }
 
 impl Backplane {
-    /// A backplane and the task that has to run for it. The outlet is opened once the task runs.
+    /// Makes a backplane and its task, which must be run. The task opens the outlet.
     pub fn new(config: Config, outlet: &Arc<Outlet>) -> Result<(Self, Task), TlsError> {
         let encryption = config.tls.as_ref().map(Encryption::new).transpose()?;
         outlet.begin(config.bounds);
@@ -83,12 +83,12 @@ impl Backplane {
         Ok((backplane, task))
     }
 
-    /// Where messages go out.
+    /// The outlet for messages.
     pub fn outlet(&self) -> &Arc<Outlet> {
         &self.outlet
     }
 
-    /// How it is, and what it has done.
+    /// The state and the counters.
     pub fn stats(&self) -> Stats {
         let mut stats = self.gauges.stats(Instant::now());
         let backlog = self.outlet.backlog();
@@ -99,8 +99,8 @@ impl Backplane {
         stats
     }
 
-    /// Asks all nodes how many subscribers these channels have. `reply` is called within about a second; where there are
-    /// too many questions already, at once and without an answer.
+    /// Queries all nodes for the numbers of subscribers of these channels. `reply` is called within about a second. If
+    /// there are too many queries already, it is called at once without a result.
     pub fn ask(&self, channels: Vec<Box<[u8]>>, reply: Reply) {
         if let Err(
             mpsc::error::TrySendError::Full(question) | mpsc::error::TrySendError::Closed(question),
@@ -111,13 +111,13 @@ impl Backplane {
         }
     }
 
-    /// Ends the task when everything is sent, and at the latest at `deadline`.
+    /// Ends the task when everything is sent, and at `deadline` at the latest.
     pub fn end(&self, deadline: Instant) {
         self.end.send_replace(Some(deadline));
     }
 }
 
-/// How a link has ended.
+/// Why serving a link has ended.
 enum Ending {
     Lost(LinkError),
     Asked,
@@ -158,8 +158,7 @@ impl Task {
             self.gauges.set_up(false, Instant::now());
             tracing::warn!(target: TARGET, %error, "lost");
             if backoff.failures() == 0 {
-                let message =
-                    format!("there is no link to the other nodes, and it is tried again: {error}");
+                let message = format!("no link to the other nodes; it is tried again: {error}");
                 node.report(Trouble::Lost, &message);
             }
             let wait = backoff.next(random());
@@ -170,7 +169,7 @@ impl Task {
         node.abandon();
     }
 
-    /// `None`: it was told to end.
+    /// Connects; `None` if the task must end.
     async fn connect(
         &mut self,
         node: &mut Node,
@@ -184,7 +183,7 @@ impl Task {
         Some(outcome.unwrap_or_else(|_| Err(LinkError::Silent(server.clone()))))
     }
 
-    /// Waits for something without a link; `None`: it was told to end.
+    /// Waits for a future while there is no link; `None` if the task must end.
     async fn meanwhile<T>(&mut self, node: &mut Node, waits: impl Future<Output = T>) -> Option<T> {
         let mut waits = pin!(waits);
         loop {
@@ -208,7 +207,7 @@ impl Task {
         }
     }
 
-    /// Whether it was told to end, and there is nothing left to do or no time.
+    /// Whether the task must end and everything is done or the deadline has passed.
     fn is_over(&self, node: &Node) -> bool {
         self.ends_by.is_some_and(|deadline| {
             let is_empty = self.outlet.backlog().messages == 0 && !node.has_messages();
@@ -223,13 +222,13 @@ impl Task {
         }
     }
 
-    /// `is_told`: by somebody; else nobody is left who could want something.
+    /// Handles the request to end. `is_told`: it was requested; otherwise the handle is gone.
     fn heed_end(&mut self, is_told: bool) {
         let told = *self.end.borrow_and_update();
         self.ends_by = told.filter(|_| is_told).or(Some(Instant::now()));
     }
 
-    /// Works over a link until it is lost, or until it was told to end and everything is sent.
+    /// Serves a link until it is lost, or until the task must end and everything is sent.
     async fn serve(&mut self, node: &mut Node, mut links: Links) -> Ending {
         let mut pings_at = self.now() + PINGS;
         let mut has_said_bye = false;
@@ -238,7 +237,7 @@ impl Task {
             node.heed(now);
             node.expire(now);
             let reads = !node.is_congested();
-            // who does not read hears no sign of life
+            // while nothing is read, no answer can be seen
             if now >= pings_at && reads {
                 pings_at = now + PINGS;
                 if let Some(silent) = links.silent() {
@@ -298,13 +297,13 @@ impl Task {
         ending
     }
 
-    /// Time since the task was made.
+    /// The time since the task was made.
     fn now(&self) -> Duration {
         self.epoch.elapsed()
     }
 }
 
-/// Reads what has come while this thread stood still: a machine may be busier than a deadline allows for.
+/// Reads what came while this thread was not scheduled: a busy machine may delay it beyond a deadline.
 async fn read_ahead(links: &mut Links, node: &mut Node, now: Duration) -> Result<(), LinkError> {
     for _ in 0..MOST_READ_AHEAD {
         let read =
@@ -318,22 +317,22 @@ async fn read_ahead(links: &mut Links, node: &mut Node, now: Duration) -> Result
     Ok(())
 }
 
-/// Reads in a row; somebody who sends without end must not keep a node from giving up.
+/// The most consecutive reads, so that a peer that never stops sending cannot prevent the end of the wait.
 const MOST_READ_AHEAD: usize = 64;
 
-/// How long connecting may take, with everything up to the server's hello.
+/// The deadline for connecting, including the server's hello.
 const CONNECTING: Duration = Duration::from_secs(5);
 
-/// How often a server is asked for a sign of life; it has as long to answer.
+/// How often a server is pinged. It has the same time to answer.
 const PINGS: Duration = Duration::from_secs(5);
 
-/// How long nothing is read when this node has too much to deliver.
+/// How long reading pauses when this node has too many deliveries.
 const CONGESTION: Duration = Duration::from_millis(2);
 
-/// How long closing may take.
+/// The deadline for closing.
 const CLOSING: Duration = Duration::from_millis(200);
 
-/// Questions not looked at yet.
+/// The most queries that wait for the task.
 const QUESTIONS: usize = 1024;
 
 const TARGET: &str = "millrace::backplane";

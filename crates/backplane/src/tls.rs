@@ -1,4 +1,4 @@
-//! Encryption of a link. Owns the way from PEM to what rustls works with.
+//! TLS for a link. Owns the conversion from PEM to the types of rustls.
 
 use std::sync::Arc;
 
@@ -10,27 +10,27 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use crate::config::{Server, Tls};
 
-/// Why a link cannot be encrypted as configured.
+/// Why TLS cannot be used as configured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// A part is no PEM.
+    /// An option is not valid PEM.
     #[error("backplane.tls.{at} is not valid PEM: {source}")]
     Pem {
         /// The option.
         at: &'static str,
-        /// What is wrong with it.
+        /// The parse error.
         source: pem::Error,
     },
-    /// Nobody would be believed.
+    /// There is no authority, so no server could be trusted.
     #[error("backplane.tls.ca has no certificate in it")]
     NoAuthorities,
-    /// A part does not work.
+    /// The options cannot be used together.
     #[error("backplane.tls cannot be used: {0}")]
     Unusable(#[from] rustls::Error),
 }
 
-/// What a link is encrypted with.
+/// The TLS configuration of a link.
 #[derive(Clone)]
 pub(crate) struct Encryption {
     connector: TlsConnector,
@@ -72,7 +72,7 @@ impl Encryption {
         &self.connector
     }
 
-    /// The name that has to be in the server's certificate; `None`: nothing can have it.
+    /// The name that the server's certificate must have; `None` if the host is not a valid name.
     pub(crate) fn name_of(&self, server: &Server) -> Option<ServerName<'static>> {
         let name = self.server_name.as_ref().unwrap_or(&server.host);
         ServerName::try_from(name.clone()).ok()

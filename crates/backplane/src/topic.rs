@@ -1,23 +1,23 @@
-//! What a node subscribes to on the server, and how it is called there. Owns the prefix; knows no protocol.
+//! What a node subscribes to on the server, and the names there. Owns the prefix; knows no protocol.
 
-/// Bytes of a name: nobody is subscribed to a longer one, and none goes out.
+/// The most bytes of a name: longer ones are neither subscribed to nor published.
 pub(crate) const LONGEST_NAME: usize = 64 * 1024;
 
-/// Something to subscribe to.
+/// A topic to subscribe to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Topic {
-    /// A channel, by its name here.
+    /// A channel, by its name on this node.
     Channel(Box<[u8]>),
-    /// A channel of the other name space, which patterns do not fit.
+    /// A sharded channel, which no pattern matches.
     Sharded(Box<[u8]>),
-    /// Every channel whose name fits.
+    /// Every channel that this pattern matches.
     Pattern(Box<[u8]>),
-    /// What nodes tell each other.
+    /// The control messages of nodes.
     Control,
 }
 
 impl Topic {
-    /// Its name here, or its text.
+    /// Its name on this node, or the pattern's text.
     pub(crate) fn name(&self) -> &[u8] {
         match self {
             Self::Channel(name) | Self::Sharded(name) | Self::Pattern(name) => name,
@@ -26,8 +26,8 @@ impl Topic {
     }
 }
 
-/// How a set of nodes calls itself on the server: channels are `prefix:name`, and `prefix!nodes` is what nodes
-/// tell each other, which no channel can be called.
+/// The names of a cluster of nodes on the server: channels are `prefix:name`, and control messages are on
+/// `prefix!nodes`, which cannot be the name of a channel.
 #[derive(Clone, Debug)]
 pub(crate) struct Prefix {
     channels: Box<[u8]>,
@@ -36,7 +36,7 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
-    /// `channels` and `sharded` stand between the prefix and the name in the two name spaces.
+    /// `channels` and `sharded` separate the prefix from the name in the two name spaces.
     pub(crate) fn new(prefix: &str, channels: char, sharded: char) -> Self {
         Self {
             channels: format!("{prefix}{channels}").into_bytes().into(),
@@ -45,17 +45,17 @@ impl Prefix {
         }
     }
 
-    /// What stands in front of a channel's name.
+    /// The bytes before a channel's name.
     pub(crate) fn channels(&self) -> &[u8] {
         &self.channels
     }
 
-    /// … of the other name space.
+    /// The bytes before a sharded channel's name.
     pub(crate) fn sharded(&self) -> &[u8] {
         &self.sharded
     }
 
-    /// The name of what nodes tell each other.
+    /// The name of the channel for control messages.
     pub(crate) fn control(&self) -> &[u8] {
         &self.control
     }

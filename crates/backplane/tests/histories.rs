@@ -1,5 +1,5 @@
-//! Two nodes on a server that is cut, in the middle of a message too, and goes away: whatever happens, nothing comes
-//! twice or in another order, and every message is counted as what became of it.
+//! Two nodes and a server whose connections are cut, even within a message, and that goes down. Whatever happens, no
+//! message is delivered twice or out of order, and every message is counted as sent, dropped or missed.
 
 mod broker;
 
@@ -31,13 +31,13 @@ enum Step {
         channel: usize,
         count: usize,
     },
-    /// All connections end now.
+    /// All connections are cut now.
     Cut,
-    /// … when so many bytes more have been written.
+    /// All connections are cut when so many more bytes have been written.
     CutAfter(usize),
-    /// Nobody gets in for a while.
+    /// The server accepts no connections for a while.
     Away,
-    /// Both nodes get on with it.
+    /// Both nodes run undisturbed.
     Rest,
 }
 
@@ -52,10 +52,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What came, by channel, in order.
+/// The messages delivered, by channel, in order.
 type Delivered = Arc<Mutex<[Vec<u64>; CHANNELS.len()]>>;
 
-/// The node's own side: subscribed to every channel.
+/// A node that is subscribed to every channel.
 struct LocalNode(Delivered);
 
 impl Local for LocalNode {
@@ -66,7 +66,7 @@ impl Local for LocalNode {
         };
         let channel = CHANNELS.iter().position(|known| *known == name);
         let number = str::from_utf8(payload).map(str::parse);
-        self.0.lock().expect("nobody panicked")[channel.expect("it is subscribed to")]
+        self.0.lock().expect("no thread panicked")[channel.expect("it is subscribed to")]
             .push(number.expect("a text").expect("a number"));
     }
     fn flush(&mut self) {}
@@ -93,7 +93,7 @@ struct Node {
     backplane: Backplane,
     task: JoinHandle<()>,
     delivered: Delivered,
-    /// Messages published, by channel.
+    /// The number of messages published, by channel.
     published: [u64; CHANNELS.len()],
 }
 
@@ -117,7 +117,8 @@ impl Node {
             },
         };
         let outlet = Arc::new(Outlet::new());
-        let (backplane, task) = Backplane::new(config, &outlet).expect("there is no TLS");
+        let (backplane, task) =
+            Backplane::new(config, &outlet).expect("the configuration has no TLS");
         outlet.open();
         let delivered = Delivered::default();
         let here = Box::new(LocalNode(Arc::clone(&delivered)));
@@ -142,12 +143,12 @@ impl Node {
     }
 
     fn last(&self, channel: usize) -> u64 {
-        let delivered = self.delivered.lock().expect("nobody panicked");
+        let delivered = self.delivered.lock().expect("no thread panicked");
         delivered[channel].last().copied().unwrap_or_default()
     }
 }
 
-/// Both publish in every channel, again and again, until the last messages have arrived.
+/// Both nodes publish in every channel repeatedly until the last messages have arrived.
 async fn catch_up(nodes: &mut [Node; NODES]) {
     let deadline = Instant::now() + TIMEOUT;
     loop {
@@ -183,7 +184,7 @@ async fn follow(history: &[Step]) {
     let broker = Rc::new(RefCell::new(Broker::default()));
     let port = Broker::open(&broker, 0).await;
     let mut nodes = [Node::start(port), Node::start(port)];
-    // what is missed before a first message is not known
+    // losses before the first message of a channel cannot be detected
     until("both nodes to be subscribed", || {
         let mut stats = nodes.iter().map(Node::stats);
         stats.all(|stats| stats.subscriptions == 4 && stats.pending_subscriptions == 0)
@@ -224,7 +225,7 @@ async fn follow(history: &[Step]) {
         assert_eq!(stats.received + stats.missed, others, "{stats:?}");
         let none = (stats.duplicates, stats.malformed, stats.foreign);
         assert_eq!(none, (0, 0, 0));
-        let delivered = node.delivered.lock().expect("nobody panicked").clone();
+        let delivered = node.delivered.lock().expect("no thread panicked").clone();
         for numbers in &delivered {
             assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
         }
@@ -241,7 +242,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_sums_add_up_whatever_happens(history in prop::collection::vec(step(), 1..30)) {
+    fn every_message_is_accounted_for_whatever_happens(history in prop::collection::vec(step(), 1..30)) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

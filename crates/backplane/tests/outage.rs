@@ -1,8 +1,7 @@
-//! What becomes of what was queued while the server was away: whoever has it waits for the nodes that were there before,
-//! but not for ever.
+//! Messages that were queued during an outage: their node waits for the nodes that were present before, but not for
+//! ever.
 
-// only a part of it is needed here
-#[expect(dead_code, reason = "it can do more than is needed here")]
+#[expect(dead_code, reason = "these tests need only a part of it")]
 mod broker;
 
 use std::cell::RefCell;
@@ -24,20 +23,20 @@ use broker::Broker;
 const ROOM: &[u8] = b"room";
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a sender waits at most for who was there before.
+/// How long a sender waits at most for nodes that were present before.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// What came, in order.
+/// The messages delivered, in order.
 type Delivered = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// The node's own side: subscribed to one channel.
+/// A node that is subscribed to one channel.
 struct LocalNode(Delivered);
 
 impl Local for LocalNode {
     fn deliver(&mut self, _: Destination<'_>, _: Kind, payload: &[u8]) {
         self.0
             .lock()
-            .expect("nobody panicked")
+            .expect("no thread panicked")
             .push(payload.to_vec());
     }
     fn flush(&mut self) {}
@@ -83,7 +82,8 @@ impl Node {
             },
         };
         let outlet = Arc::new(Outlet::new());
-        let (backplane, task) = Backplane::new(config, &outlet).expect("there is no TLS");
+        let (backplane, task) =
+            Backplane::new(config, &outlet).expect("the configuration has no TLS");
         outlet.open();
         let delivered = Delivered::default();
         let here = Box::new(LocalNode(Arc::clone(&delivered)));
@@ -105,10 +105,10 @@ impl Node {
     }
 
     fn delivered(&self) -> Vec<Vec<u8>> {
-        self.delivered.lock().expect("nobody panicked").clone()
+        self.delivered.lock().expect("no thread panicked").clone()
     }
 
-    /// The nodes that it knows of.
+    /// The number of nodes that it knows.
     async fn known(&self) -> usize {
         let (told, info) = tokio::sync::oneshot::channel();
         let reply = move |info: ClusterInfo| {
@@ -118,7 +118,7 @@ impl Node {
         info.await.expect("it answers")
     }
 
-    /// Ends it, after its goodbye where there is a link.
+    /// Ends the node, after its goodbye if there is a link.
     async fn end(self) {
         self.backplane
             .end(Instant::now() + Duration::from_millis(500));
@@ -134,7 +134,7 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A server with a door for each of two nodes that know each other.
+/// A server with a port for each of two nodes that know each other.
 struct Pair {
     broker: Rc<RefCell<Broker>>,
     ports: [u16; 2],
@@ -167,11 +167,11 @@ impl Pair {
         }
     }
 
-    /// The server goes away, and the first node has so many messages for the other one.
+    /// Takes the server down and queues so many messages on the first node.
     async fn go_away(&self, messages: usize) {
         self.broker.borrow_mut().close();
-        // somebody who is turned away knows that the server is gone, and not only the link
-        until("both nodes to see it", || {
+        // a node whose connection is refused knows that the server is down, and not only the link
+        until("both nodes to lose the link", || {
             let mut stats = self.nodes.iter().map(Node::stats);
             stats.all(|stats| stats.state == State::Lost)
         })
@@ -181,7 +181,7 @@ impl Pair {
         }
     }
 
-    /// Lets one of them in again.
+    /// Accepts one of the nodes again.
     async fn admit(&self, node: usize) -> Instant {
         Broker::open(&self.broker, self.ports[node]).await;
         until("the link to be back", || {
@@ -201,20 +201,23 @@ fn run(test: impl Future<Output = ()>) {
 }
 
 #[test]
-fn what_was_queued_waits_for_the_nodes_that_were_there_before() {
+fn queued_messages_wait_for_the_nodes_that_were_present_before() {
     run(async {
         let pair = Pair::start().await;
         pair.go_away(50).await;
         let back = pair.admit(0).await;
-        // longer than whoever has lost the server may need to look again
+        // longer than a node that has lost the server may need to try again
         until("the other one to be late", || {
             back.elapsed() > Duration::from_millis(900)
         })
         .await;
-        assert_eq!(pair.nodes[0].stats().sent, 0, "it waits");
+        assert_eq!(pair.nodes[0].stats().sent, 0, "the node still waits");
         pair.admit(1).await;
-        until("it to send", || pair.nodes[0].stats().sent == 50).await;
-        until("all to arrive", || pair.nodes[1].delivered().len() == 50).await;
+        until("the node to send", || pair.nodes[0].stats().sent == 50).await;
+        until("all messages to arrive", || {
+            pair.nodes[1].delivered().len() == 50
+        })
+        .await;
         assert!(back.elapsed() < LONGEST_WAIT, "{:?}", back.elapsed());
         assert_eq!(pair.nodes[1].stats().missed, 0);
         for node in pair.nodes {
@@ -223,16 +226,16 @@ fn what_was_queued_waits_for_the_nodes_that_were_there_before() {
     });
 }
 
-/// The server takes the subscriptions that it put off.
+/// Applies the subscriptions that the server has postponed.
 fn subscribe(broker: &mut Broker) {
     for (id, name) in broker.postponed.take().into_iter().flatten() {
         broker.apply(id, &[b"SUBSCRIBE".to_vec(), name]);
     }
 }
 
-/// A busy machine may need long from the link to the last subscription.
+/// On a busy machine there may be a long time between the link and the last subscription.
 #[test]
-fn a_node_whose_link_is_back_in_time_is_waited_for_until_it_hears() {
+fn a_node_whose_link_is_back_in_time_is_awaited_until_it_is_subscribed() {
     run(async {
         let pair = Pair::start().await;
         pair.go_away(50).await;
@@ -243,22 +246,25 @@ fn a_node_whose_link_is_back_in_time_is_waited_for_until_it_hears() {
         .await;
         pair.broker.borrow_mut().postponed = Some(Vec::new());
         pair.admit(1).await;
-        until("it to have been given up", || {
+        until("the wait for other nodes to be over", || {
             back.elapsed() > LONGEST_WAIT + Duration::from_millis(300)
         })
         .await;
-        assert_eq!(pair.nodes[0].stats().sent, 0, "it waits");
+        assert_eq!(pair.nodes[0].stats().sent, 0, "the node still waits");
         subscribe(&mut pair.broker.borrow_mut());
-        until("it to send", || pair.nodes[0].stats().sent == 50).await;
-        until("all to arrive", || pair.nodes[1].delivered().len() == 50).await;
+        until("the node to send", || pair.nodes[0].stats().sent == 50).await;
+        until("all messages to arrive", || {
+            pair.nodes[1].delivered().len() == 50
+        })
+        .await;
         assert_eq!(pair.nodes[1].stats().missed, 0);
-        // nor is a node that has a link and never hears
+        // a node that has a link but never subscribes is not awaited for ever either
         pair.go_away(50).await;
         let back = pair.admit(0).await;
         pair.broker.borrow_mut().postponed = Some(Vec::new());
         pair.admit(1).await;
-        until("it to send", || pair.nodes[0].stats().sent == 100).await;
-        // the node's clock began a moment before ours
+        until("the node to send", || pair.nodes[0].stats().sent == 100).await;
+        // the node's clock started a moment before the test's
         let waited = back.elapsed() + Duration::from_millis(100);
         assert!(waited > LONGEST_WAIT, "{waited:?}");
         for node in pair.nodes {
@@ -268,21 +274,24 @@ fn a_node_whose_link_is_back_in_time_is_waited_for_until_it_hears() {
 }
 
 #[test]
-fn what_was_queued_does_not_wait_for_ever() {
+fn queued_messages_do_not_wait_for_ever() {
     run(async {
         let pair = Pair::start().await;
         pair.go_away(50).await;
         let back = pair.admit(0).await;
-        until("it to send", || pair.nodes[0].stats().sent == 50).await;
+        until("the node to send", || pair.nodes[0].stats().sent == 50).await;
         let waited = back.elapsed();
         assert!(
             waited + Duration::from_millis(100) > LONGEST_WAIT,
             "{waited:?}"
         );
-        // who did not come is not waited for again
+        // a node that did not return is not awaited again
         pair.go_away(50).await;
         let back = pair.admit(0).await;
-        until("it to send again", || pair.nodes[0].stats().sent == 100).await;
+        until("the node to send again", || {
+            pair.nodes[0].stats().sent == 100
+        })
+        .await;
         assert!(back.elapsed() < LONGEST_WAIT, "{:?}", back.elapsed());
         for node in pair.nodes {
             node.end().await;
@@ -291,7 +300,7 @@ fn what_was_queued_does_not_wait_for_ever() {
 }
 
 #[test]
-fn nobody_waits_for_who_has_said_goodbye() {
+fn a_node_that_has_left_is_not_awaited() {
     run(async {
         let pair = Pair::start().await;
         let Pair {
@@ -302,15 +311,21 @@ fn nobody_waits_for_who_has_said_goodbye() {
         leaver.end().await;
         let deadline = Instant::now() + TIMEOUT;
         while node.known().await > 1 {
-            assert!(Instant::now() < deadline, "it to be heard");
+            assert!(
+                Instant::now() < deadline,
+                "the other node's goodbye to be received"
+            );
         }
         broker.borrow_mut().close();
-        until("it to see it", || node.stats().state == State::Lost).await;
+        until("the node to lose the link", || {
+            node.stats().state == State::Lost
+        })
+        .await;
         node.publish("hello".to_owned());
         Broker::open(&broker, ports[0]).await;
         until("the link to be back", || node.stats().state == State::Ready).await;
         let back = Instant::now();
-        until("it to send", || node.stats().sent == 1).await;
+        until("the node to send", || node.stats().sent == 1).await;
         assert!(back.elapsed() < LONGEST_WAIT, "{:?}", back.elapsed());
         node.end().await;
     });

@@ -1,4 +1,5 @@
-//! The task as a whole: that it ends when it is told to, whatever waits, and how often it tries.
+//! The task as a whole: that it ends when it must, whatever waits, and how often it tries to
+//! connect.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -13,7 +14,7 @@ use millrace_backplane::{
 };
 use millrace_core::Kind;
 
-/// A node with nobody on it.
+/// A node without subscribers.
 struct NoNode;
 
 impl Local for NoNode {
@@ -34,7 +35,7 @@ impl Local for NoNode {
     fn is_ready(&self) {}
 }
 
-/// One whose server is nowhere.
+/// A backplane whose server does not exist.
 fn lonely() -> (Backplane, Task) {
     with_server(1)
 }
@@ -58,46 +59,47 @@ fn with_server(port: u16) -> (Backplane, Task) {
     };
     let outlet = Arc::new(Outlet::new());
     outlet.open();
-    Backplane::new(config, &outlet).expect("it works here")
+    Backplane::new(config, &outlet).expect("the configuration is valid")
 }
 
-/// Runs a task on a thread of its own; told when it has ended.
+/// Runs a task on a thread of its own. The channel receives a message when the task has ended.
 fn run(task: Task) -> mpsc::Receiver<()> {
     let (ended, told) = mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .expect("it works here");
+            .expect("a runtime can be made");
         runtime.block_on(task.run(Box::new(NoNode)));
-        ended.send(()).expect("it works here");
+        ended.send(()).expect("the test waits");
     });
     told
 }
 
-/// Lets everybody in and throws them out again; how often it did.
+/// A server that accepts clients and closes them at once. Returns its port and a counter of
+/// connections.
 fn inhospitable() -> (u16, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("it works here");
-    let port = listener.local_addr().expect("it works here").port();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = listener.local_addr().expect("the listener is bound").port();
     let connections = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&connections);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let mut stream = stream.expect("it works here");
-            let read = stream.read(&mut [0; 1000]).expect("it works here");
-            assert!(read > 0, "a hello");
-            stream.write_all(b"%0\r\n").expect("it works here");
+            let mut stream = stream.expect("the client connects");
+            let read = stream.read(&mut [0; 1000]).expect("the client sends");
+            assert!(read > 0, "the client sends a hello");
+            stream.write_all(b"%0\r\n").expect("the client reads");
             count.fetch_add(1, Ordering::SeqCst);
         }
     });
     (port, connections)
 }
 
-/// It only bounds a hang: a busy machine may leave a thread alone for seconds.
+/// Only bounds a hang: a busy machine may not schedule a thread for seconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
-fn more_questions_than_it_looks_at_do_not_hide_the_end() {
+fn too_many_queries_do_not_delay_the_end() {
     let (backplane, task) = lonely();
     let answers = Arc::new(AtomicUsize::new(0));
     for _ in 0..3000 {
@@ -108,12 +110,15 @@ fn more_questions_than_it_looks_at_do_not_hide_the_end() {
         backplane.ask(vec![], reply);
     }
     backplane.end(Instant::now());
-    run(task).recv_timeout(TIMEOUT).expect("it works here");
-    assert!(answers.load(Ordering::SeqCst) >= 1976, "at once, or later");
+    run(task).recv_timeout(TIMEOUT).expect("the task ends");
+    assert!(
+        answers.load(Ordering::SeqCst) >= 1976,
+        "refused queries are answered at once, others later"
+    );
 }
 
 #[test]
-fn what_waits_without_a_server_is_dropped_at_the_deadline_and_counted() {
+fn messages_without_a_server_are_dropped_at_the_deadline_and_counted() {
     let (backplane, task) = lonely();
     let ended = run(task);
     for _ in 0..50 {
@@ -121,27 +126,27 @@ fn what_waits_without_a_server_is_dropped_at_the_deadline_and_counted() {
         backplane.outlet().publish(false, b"room", Kind::Text, body);
     }
     backplane.end(Instant::now() + Duration::from_millis(200));
-    ended.recv_timeout(TIMEOUT).expect("it works here");
+    ended.recv_timeout(TIMEOUT).expect("the task ends");
     let stats = backplane.stats();
     assert_eq!((stats.dropped, stats.queued, stats.in_flight), (50, 0, 0));
 }
 
 #[test]
-fn nothing_waits_where_nobody_is_left() {
+fn the_task_ends_when_its_handle_is_dropped() {
     let (backplane, task) = lonely();
     let ended = run(task);
     drop(backplane);
-    ended.recv_timeout(TIMEOUT).expect("it works here");
+    ended.recv_timeout(TIMEOUT).expect("the task ends");
 }
 
 #[test]
-fn a_server_that_throws_us_out_is_not_asked_all_the_time() {
+fn a_server_that_closes_connections_at_once_is_asked_rarely() {
     let (port, connections) = inhospitable();
     let (backplane, task) = with_server(port);
     let ended = run(task);
     let deadline = Instant::now() + TIMEOUT;
     while connections.load(Ordering::SeqCst) < 3 {
-        assert!(Instant::now() < deadline, "it comes again");
+        assert!(Instant::now() < deadline, "the task connects again");
         std::thread::sleep(Duration::from_millis(5));
     }
     let (before, since) = (connections.load(Ordering::SeqCst), Instant::now());
@@ -150,9 +155,9 @@ fn a_server_that_throws_us_out_is_not_asked_all_the_time() {
     }
     let often = connections.load(Ordering::SeqCst) - before;
     let took = since.elapsed();
-    let most = usize::try_from(took.as_millis() / 100).expect("it works here");
+    let most = usize::try_from(took.as_millis() / 100).expect("the time is short");
     assert!(often < most, "{often} times in {took:?}");
     assert!(backplane.stats().losses > 0);
     backplane.end(Instant::now());
-    ended.recv_timeout(TIMEOUT).expect("it works here");
+    ended.recv_timeout(TIMEOUT).expect("the task ends");
 }

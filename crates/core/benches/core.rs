@@ -1,4 +1,4 @@
-//! What the core's operations cost, without anything behind the inboxes.
+//! The cost of the core's operations, with inboxes that do nothing.
 
 mod sink;
 
@@ -13,7 +13,7 @@ fn main() {
 const MESSAGE: &[u8] = b"0123456789abcdef0123456789abcdef";
 const CHANNEL: &[u8] = b"room:12345";
 
-/// A core with many sockets, and some of them, dealt to two I/O shards, in one channel.
+/// A core with many sockets. Some of them, dealt to two I/O shards, are subscribed to one channel.
 fn populated(subscribers: usize) -> (Core, Vec<SocketId>) {
     let core = Core::new();
     let ids: Vec<SocketId> = (0..20_000).map(|slot| open(&core, slot)).collect();
@@ -47,7 +47,7 @@ fn publish_except_the_sender(bencher: Bencher<'_, '_>, subscribers: usize) {
     bencher.bench(|| core.publish(black_box(CHANNEL), MESSAGE, &ids[..1], &mut Sink));
 }
 
-/// Patterns that do not match: they begin otherwise.
+/// The patterns do not match, because they begin with other bytes.
 #[divan::bench(args = [1, 1000])]
 fn publish_to_10_beside_patterns(bencher: Bencher<'_, '_>, patterns: usize) {
     let (core, ids) = populated(10);
@@ -57,7 +57,7 @@ fn publish_to_10_beside_patterns(bencher: Bencher<'_, '_>, patterns: usize) {
     bencher.bench(|| core.publish(black_box(CHANNEL), MESSAGE, &[], &mut Sink));
 }
 
-/// Patterns that do not match, and begin with nothing: each is looked at.
+/// The patterns do not match but begin with `*`, so each of them is tried.
 #[divan::bench(args = [1, 10, 1000])]
 fn publish_to_10_past_patterns(bencher: Bencher<'_, '_>, patterns: usize) {
     let (core, ids) = populated(10);
@@ -83,7 +83,7 @@ fn pattern(core: &Core, id: SocketId, text: &str) {
         1,
         &mut Sink,
     )
-    .expect("there are few");
+    .expect("the number of patterns is below the bound");
 }
 
 #[divan::bench(args = [0, 1000, 60_000])]
@@ -96,7 +96,8 @@ fn make_and_delete_a_pattern(bencher: Bencher<'_, '_>, others: usize) {
     bencher.bench(|| {
         for delta in [1, -1] {
             let topic = Topic::Pattern(black_box(b"user:500?:*"));
-            black_box(core.subscribe_to(&who, topic, delta, &mut Sink)).expect("there is room");
+            black_box(core.subscribe_to(&who, topic, delta, &mut Sink))
+                .expect("the number of patterns is below the bound");
         }
     });
 }

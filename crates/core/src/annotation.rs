@@ -1,22 +1,22 @@
-//! What a virtual socket adds to the messages sent through it. Owns both forms and how each marks a
-//! payload; never decides which annotation of a chain applies.
+//! What a virtual socket adds to the messages sent through it. Owns both annotation forms and how each
+//! one marks a payload; never decides which annotation of a chain applies.
 
 use crate::kind::Kind;
 use crate::limits::PREFIX_BYTES;
 use crate::object;
 
-/// The mark of a virtual socket.
+/// How a virtual socket marks the messages that are sent through it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Annotation {
-    /// 1 to [`PREFIX_BYTES`] bytes put in front of every payload. Use [`Annotation::prefix`].
+    /// 1 to [`PREFIX_BYTES`] bytes that precede every payload. Made by [`Annotation::prefix`].
     Prefix(Box<[u8]>),
-    /// A number: four bytes, big-endian, in front of a binary payload; the property `_vsud` of a text
-    /// payload that is a JSON object.
+    /// A number. A binary payload gets it as four big-endian bytes in front; a text payload that is a
+    /// JSON object gets it as the property `_vsud`.
     UserData(i32),
 }
 
 impl Annotation {
-    /// The annotation that puts these bytes in front; `None` if there are none.
+    /// Makes the annotation that puts these bytes in front of a payload; `None` if `prefix` is empty.
     pub fn prefix(prefix: &[u8]) -> Result<Option<Self>, AnnotationError> {
         match prefix.len() {
             0 => Ok(None),
@@ -25,10 +25,11 @@ impl Annotation {
         }
     }
 
-    /// The payload as the virtual socket's owner gets it. A text payload must be UTF-8 and stays so:
-    /// what a prefix makes invalid becomes U+FFFD.
+    /// Returns the payload as the owner of the virtual socket receives it. A text payload must be UTF-8
+    /// and stays UTF-8: what a prefix makes invalid is replaced by U+FFFD.
     ///
-    /// [`NotAnObject`] for user data and a text that is not a JSON object: send the payload unchanged.
+    /// Returns [`NotAnObject`] for user data and a text that is not a JSON object. The caller then
+    /// sends the payload unchanged.
     pub fn apply(&self, kind: Kind, payload: &[u8]) -> Result<Vec<u8>, NotAnObject> {
         match (self, kind) {
             (Self::Prefix(prefix), Kind::Binary) => Ok([prefix, payload].concat()),
@@ -53,7 +54,7 @@ pub enum AnnotationError {
     },
 }
 
-/// The text is not a JSON object, so there is no place for user data in it.
+/// The text is not a JSON object, so user data cannot be added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the text is not a JSON object")]
 pub struct NotAnObject;
@@ -67,8 +68,8 @@ fn valid_text(bytes: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The object with `_vsud` as first property and no other of that name, of which a parser would take the
-/// later one.
+/// Returns the object with `_vsud` as its first property. Properties of that name that the sender wrote
+/// are removed, because a parser would use the last one.
 fn with_user_data(number: i32, text: &[u8]) -> Option<Vec<u8>> {
     let object = object::parse(text, USER_DATA_KEY)?;
     let property = format!("\"{USER_DATA_KEY}\":{number}");
@@ -80,7 +81,7 @@ fn with_user_data(number: i32, text: &[u8]) -> Option<Vec<u8>> {
     }
     let mut copied = object.inside.start;
     for stray in &object.named {
-        // each goes with the comma before it or, if it comes first, with the one after it
+        // each is removed with the comma before it or, if it is the first, with the comma after it
         if stray.start > copied {
             marked.extend_from_slice(&text[copied..stray.start - 1]);
             copied = stray.end;
@@ -142,12 +143,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_prefix_makes_invalid_in_a_text_becomes_the_replacement_character() {
+    fn invalid_utf8_behind_a_prefix_becomes_the_replacement_character() {
         assert_eq!(text(&prefix(b"\xffa"), "b").as_deref(), Ok("\u{fffd}ab"));
         assert_eq!(
             text(&prefix(b"a\xc3"), "b").as_deref(),
             Ok("a\u{fffd}b"),
-            "cut character"
+            "the payload begins inside a character"
         );
         assert_eq!(text(&prefix(b"\xc3"), "").as_deref(), Ok("\u{fffd}"));
     }
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn user_data_of_the_sender_does_not_shadow_ours() {
+    fn a_senders_own_vsud_property_is_removed() {
         for (given, marked) in [
             (r#"{"_vsud":1}"#, r#"{"_vsud":5}"#),
             (r#"{"_vsud":1,"a":2}"#, r#"{"_vsud":5,"a":2}"#),
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_not_an_object_has_no_place_for_user_data() {
+    fn user_data_cannot_be_added_to_a_text_that_is_not_an_object() {
         for given in [
             "", " ", "plain", "[1]", "[{}]", "\"{}\"", "1", "null", "{", "}", "{1:2}", "{}{}",
             "x{}", "{}x",

@@ -1,5 +1,5 @@
-//! One channel. Owns who is subscribed how often, and how many subscribers each I/O shard has; never touches a socket,
-//! never posts.
+//! One channel. Owns each subscriber's reference count and the number of subscribers on each I/O shard; never touches
+//! a socket, never posts.
 
 use smallvec::SmallVec;
 
@@ -15,19 +15,19 @@ pub(crate) struct Channel {
     pub(crate) name: Name,
     pub(crate) members: SocketMap<Member>,
     recipients: Recipients,
-    /// What stands behind it in the table's map.
+    /// The next channel with the same hash in the table's map.
     pub(crate) next: Option<Box<Channel>>,
 }
 
 /// How many subscribers live on each I/O shard that has any.
 pub(crate) type Recipients = SmallVec<[(ShardIndex, u32); 2]>;
 
-/// What a subscription that ended leaves.
+/// What the caller has to tell when a subscription has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(crate) channel: ChannelId,
     pub(crate) route: Route,
-    /// Whether it was the channel's last.
+    /// Whether it was the channel's last subscription.
     pub(crate) last: bool,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Member {
 }
 
 impl Channel {
-    /// One without members.
+    /// Makes a channel without members.
     pub(crate) fn new(id: ChannelId, name: Name) -> Self {
         Self {
             id,
@@ -65,7 +65,7 @@ impl Channel {
         }
     }
 
-    /// Lowers a member's count, saturating at 0; where it lived if that ended the subscription.
+    /// Lowers a member's count, saturating at 0. Returns the member's route if that ended the subscription.
     pub(crate) fn lower(&mut self, subscriber: SocketId, step: u16) -> Option<Route> {
         let member = self.members.get_mut(&subscriber)?;
         member.count = member.count.saturating_sub(step);
@@ -76,7 +76,7 @@ impl Channel {
         }
     }
 
-    /// Removes a member; where it lives.
+    /// Removes a member and returns its route.
     pub(crate) fn remove(&mut self, subscriber: SocketId) -> Option<Route> {
         let route = self.members.remove(&subscriber)?.route();
         let place = self
@@ -91,7 +91,7 @@ impl Channel {
         Some(route)
     }
 
-    /// [`remove`](Self::remove), with what its caller has to tell.
+    /// Does the same as [`remove`](Self::remove) and returns what its caller has to tell.
     pub(crate) fn remove_with_id(&mut self, subscriber: SocketId) -> Option<Left> {
         let route = self.remove(subscriber)?;
         Some(Left {

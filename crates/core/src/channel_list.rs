@@ -1,5 +1,5 @@
-//! What one socket is subscribed to. Owns the way back from a socket to its subscriptions, in their order
-//! and without memory of its own while there is none; never counts references.
+//! The subscriptions of one socket. Owns the index from a socket to its subscriptions, in the order in
+//! which they began, and allocates nothing for a socket without subscriptions; never counts references.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -7,7 +7,7 @@ use std::hash::BuildHasherDefault;
 use crate::hash::IdHasher;
 use crate::name::{Name, Space};
 
-/// How much one socket is subscribed to, each subscription counted once whatever its reference count.
+/// The number of subscriptions of one socket. Each counts once, whatever its reference count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Channels.
@@ -20,29 +20,29 @@ pub struct Tally {
 
 /// The set of names, in the order in which they were inserted.
 ///
-/// An entry of a channel or pattern lives as long as a subscription to it, so every name in here is that
-/// entry's own and may be found by its address.
+/// The entry of a channel or pattern lives as long as a subscription to it. So every name in this list
+/// shares the memory of that entry, and comparing addresses finds it.
 #[derive(Debug, Default)]
 pub(crate) enum ChannelList {
     #[default]
     Empty,
     One(Name),
     Few(Vec<Name>),
-    /// Boxed because idle sockets are many.
+    /// Boxed to keep the entries of idle sockets small.
     Many(Box<Many>),
 }
 
 /// Many names, found by their address.
 #[derive(Debug, Default)]
 pub(crate) struct Many {
-    /// In order; removed ones leave a hole.
+    /// In order of insertion. A removed name leaves a hole.
     names: Vec<Option<Name>>,
     places: HashMap<u64, usize, BuildHasherDefault<IdHasher>>,
     tally: Tally,
 }
 
 impl Tally {
-    /// All of them.
+    /// The sum of all three.
     pub const fn total(self) -> usize {
         self.channels + self.sharded + self.patterns
     }
@@ -155,7 +155,7 @@ impl Many {
     }
 }
 
-/// Names that are still found by looking at each.
+/// Up to this many names are found by a linear search.
 const FEW: usize = 16;
 
 #[cfg(test)]
@@ -199,12 +199,12 @@ mod tests {
                 list.remove(&gone);
                 assert!(same(&list, &left));
             }
-            assert!(list.is_empty(), "nothing is kept of {length} names");
+            assert!(list.is_empty(), "all {length} names were removed");
         }
     }
 
     #[test]
-    fn holes_do_not_pile_up() {
+    fn the_number_of_holes_is_bounded() {
         let mut list = ChannelList::default();
         for n in 0..20 {
             list.insert(name(n));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_what_is_not_there_changes_nothing() {
+    fn removing_an_absent_name_changes_nothing() {
         for length in [0, 1, 5, 30] {
             let names: Vec<Name> = (0..length).map(name).collect();
             let mut list = ChannelList::default();

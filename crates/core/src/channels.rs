@@ -1,5 +1,5 @@
-//! One lock shard of the channels. Owns which there are and their ids; never touches a socket, never posts. Sharded
-//! channels are here too, in a map of their own.
+//! One lock shard of the channels. Owns the channels, sharded ones in a map of their own, and their ids; never
+//! touches a socket, never posts.
 
 use crate::channel::{Channel, Left};
 use crate::id::{ChannelId, SocketId};
@@ -8,20 +8,20 @@ use crate::name_map::{Hashed, NameMap};
 use crate::patterns::Patterns;
 use crate::sync::LOCK_SHARDS;
 
-/// The channels whose names fall into one lock shard; each has at least one subscription whenever the
-/// lock is free.
+/// The channels whose names fall into one lock shard. Whenever the lock is free, each of them has at least one
+/// subscription.
 pub(crate) struct ChannelTable {
     index: u64,
     made: u64,
     channels: NameMap,
     sharded: NameMap,
     subscriptions: usize,
-    /// The same in every lock shard; `None` while there is no pattern.
+    /// Every lock shard has the same index; `None` while there is no pattern.
     patterns: Option<Patterns>,
 }
 
 impl ChannelTable {
-    /// An empty table that hands out the channel ids `index + 1 + n · LOCK_SHARDS`.
+    /// Makes an empty table that hands out the channel ids `index + 1 + n · LOCK_SHARDS`.
     pub(crate) fn new(index: u64) -> Self {
         Self {
             index,
@@ -33,7 +33,7 @@ impl ChannelTable {
         }
     }
 
-    /// Takes note of the patterns there are now.
+    /// Replaces the index of patterns.
     pub(crate) fn set_patterns(&mut self, patterns: Option<Patterns>) {
         self.patterns = patterns;
     }
@@ -42,8 +42,8 @@ impl ChannelTable {
         self.patterns.as_ref()
     }
 
-    /// The channel of that name, made if need be. The caller gives it a member or calls
-    /// [`discard`](Self::discard) before the lock is released.
+    /// Returns the channel of that name and makes it if it is absent. The caller adds a member or calls
+    /// [`discard`](Self::discard) before it releases the lock.
     pub(crate) fn get_or_make(&mut self, key: Hashed<'_>) -> &mut Channel {
         if self.get(key).is_none() {
             let id = ChannelId::new(self.index + 1 + self.made * LOCK_SHARDS);
@@ -64,12 +64,12 @@ impl ChannelTable {
         self.space_mut(key.space).remove(key);
     }
 
-    /// Records that a channel has `after` members instead of `before`.
+    /// Updates the total when a channel's members have changed from `before` to `after`.
     pub(crate) fn count(&mut self, after: usize, before: usize) {
         self.subscriptions = self.subscriptions + after - before;
     }
 
-    /// Removes a subscription whatever its count, and the channel with its last one.
+    /// Removes a subscription whatever its reference count, and the channel if that was its last subscription.
     pub(crate) fn remove(&mut self, key: Hashed<'_>, subscriber: SocketId) -> Option<Left> {
         let left = self.get_mut(key)?.remove_with_id(subscriber)?;
         if left.last {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_subscription_takes_the_channel_along() {
+    fn the_channel_is_removed_with_its_last_subscription() {
         let mut table = ChannelTable::new(3);
         let ids = [1, 2].map(|id| SocketId::new(id).unwrap());
         for space in [Space::Channel, Space::Sharded] {

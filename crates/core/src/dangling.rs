@@ -1,5 +1,5 @@
-//! Virtual sockets whose target was unknown at birth. Owns a bounded memory of them, so that each can be
-//! seen and deleted; they never resolve, since an id that was unknown once cannot appear later.
+//! Virtual sockets whose target was unknown when they were created. Owns a bounded list of them, so that
+//! each can be shown and deleted. They never resolve: an id that was unknown once cannot appear later.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::hash::SocketMap;
 use crate::id::SocketId;
 use crate::limits::DANGLING_IDS;
 
-/// The most recent [`DANGLING_IDS`] of them.
+/// The most recent [`DANGLING_IDS`] dangling virtual sockets.
 #[derive(Default)]
 pub(crate) struct DanglingTable {
     entries: SocketMap<Dangling>,
@@ -18,7 +18,7 @@ pub(crate) struct DanglingTable {
     born: u64,
 }
 
-/// One of them.
+/// One dangling virtual socket.
 pub(crate) struct Dangling {
     pub(crate) target: SocketId,
     pub(crate) annotation: Option<Arc<Annotation>>,
@@ -26,7 +26,7 @@ pub(crate) struct Dangling {
 }
 
 impl DanglingTable {
-    /// Remembers an id, forgetting the oldest over the bound.
+    /// Adds an id, and removes the oldest one if there are then more than the bound.
     pub(crate) fn insert(
         &mut self,
         id: SocketId,
@@ -51,7 +51,7 @@ impl DanglingTable {
         }
     }
 
-    /// Forgets an id if it is here and, where `expected` is given, was aimed at it.
+    /// Removes an id if it is in the table and, where `expected` is given, its target is that socket.
     pub(crate) fn delete(&mut self, id: SocketId, expected: Option<SocketId>) -> bool {
         let Some(entry) = self.entries.get(&id) else {
             return false;
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn over_the_bound_the_oldest_is_forgotten() {
+    fn over_the_bound_the_oldest_is_removed() {
         let mut table = DanglingTable::default();
         let bound = u64::try_from(DANGLING_IDS).unwrap();
         for n in 1..=bound {
@@ -104,7 +104,10 @@ mod tests {
         }
         assert!(table.delete(id(2), None));
         table.insert(id(bound + 1), id(1 << 40), None);
-        assert!(table.get(id(1)).is_some(), "the deleted one made room");
+        assert!(
+            table.get(id(1)).is_some(),
+            "the deleted one does not count against the bound"
+        );
         table.insert(id(bound + 2), id(1 << 40), None);
         assert!(table.get(id(1)).is_none());
         assert!(table.get(id(3)).is_some());

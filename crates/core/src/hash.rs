@@ -1,5 +1,6 @@
-//! How keys are hashed. Owns the hasher of ids (ours, so a cheap one without state) and the hasher state
-//! for names (chosen by others, so keyed); never decides where a key is stored.
+//! How keys are hashed. Owns the hasher of ids, which is cheap and has no state because ids are ours,
+//! and the hasher state for names, which is keyed because peers choose names; never decides where a key
+//! is stored.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -11,15 +12,15 @@ use crate::id::SocketId;
 /// A map by socket id, without per-map hasher state.
 pub(crate) type SocketMap<V> = HashMap<SocketId, V, BuildHasherDefault<IdHasher>>;
 
-/// Spreads ids that are handed out one after the other. Ids come from us, never from a peer, so nobody
-/// can choose them to collide.
+/// Spreads ids that are handed out consecutively. A peer cannot choose ids, so it cannot make them
+/// collide.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct IdHasher(u64);
 
 impl Hasher for IdHasher {
     fn write_u64(&mut self, id: u64) {
         let spread = (self.0 ^ id).wrapping_mul(GOLDEN);
-        // the low bits choose the bucket, and ids of one lock shard differ only in their high ones
+        // the low bits choose the bucket, but the ids of one lock shard differ only in their high bits
         self.0 = spread ^ (spread >> 32);
     }
 
@@ -37,7 +38,7 @@ impl Hasher for IdHasher {
 /// 2^64 divided by the golden ratio, odd.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Fresh keys for hashing names; fixed ones in loom's models, which must repeat themselves.
+/// Random keys for hashing names. loom's models need repeatable runs and get fixed keys.
 pub(crate) fn name_hasher() -> RandomState {
     if cfg!(loom) {
         RandomState::with_seeds(1, 2, 3, 4)

@@ -1,4 +1,4 @@
-//! Ids of sockets and channels. Owns their valid range; never hands them out.
+//! Ids of sockets and channels. Owns their valid range; never allocates an id.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -10,7 +10,8 @@ use crate::limits::SOCKET_ID_END;
 pub struct SocketId(NonZeroU64);
 
 impl SocketId {
-    /// The id with this number; `None` for 0 and for 2^53 and above. No socket needs to have it.
+    /// The id with this number; `None` for 0 and for 2^53 and above. A socket with this id need not
+    /// exist.
     pub const fn new(id: u64) -> Option<Self> {
         match NonZeroU64::new(id) {
             Some(id) if id.get() < SOCKET_ID_END => Some(Self(id)),
@@ -35,7 +36,7 @@ impl fmt::Display for SocketId {
 pub struct ChannelId(u64);
 
 impl ChannelId {
-    /// The id with this number. Only ids the core handed out mean a channel.
+    /// The id with this number. It identifies a channel only if the core allocated it.
     pub const fn new(id: u64) -> Self {
         Self(id)
     }
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn an_optional_socket_id_costs_no_more_than_the_id() {
+    fn an_optional_socket_id_is_as_small_as_the_id() {
         assert_eq!(size_of::<Option<SocketId>>(), 8);
     }
 

@@ -1,8 +1,8 @@
-//! One lock shard of the key/value store. Owns keys, values and when they expire; never interprets a value,
+//! One lock shard of the key/value store. Owns keys, values and expiry times; never interprets a value,
 //! never reads a clock.
 //!
-//! Keys stand in the order of their places, which are their hashes: so a scan that is given up and taken up
-//! again later goes on where it was, whatever came and went meanwhile.
+//! Keys are ordered by their place, which is derived from their hash. So an interrupted scan continues
+//! where it stopped, whatever was added or removed meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,57 +11,57 @@ use smallvec::SmallVec;
 
 use crate::sync::LOCK_SHARDS;
 
-/// Keys and values; both may be empty.
+/// Keys and values. Both may be empty strings of bytes.
 #[derive(Default)]
 pub(crate) struct KeyTable {
     rows: BTreeMap<u64, Row>,
     len: usize,
     bytes: u64,
-    /// When something expires, and at which place.
+    /// The expiry times, each with its place.
     expiring: BTreeSet<(u64, u64)>,
 }
 
-/// The keys of one place; more than one is next to impossible.
+/// The keys of one place. More than one key in a place is very unlikely.
 type Row = SmallVec<[Entry; 1]>;
 
 struct Entry {
     key: Box<[u8]>,
     value: Bytes,
-    /// From when on it is not there, in milliseconds.
+    /// When the key expires, in milliseconds.
     until: Option<u64>,
 }
 
-/// A key with its place: below [`PLACES`], and which lock shard it is in.
+/// A key with its place. Places are below [`PLACES`], and the place decides the lock shard.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) at: u64,
     pub(crate) key: &'a [u8],
 }
 
-/// What a key has.
+/// The value of a key and when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held<'a> {
     /// The value.
     pub value: &'a Bytes,
-    /// From when on it is gone, in milliseconds of Unix time; `None` is never.
+    /// When the key expires, in milliseconds of Unix time; `None` is never.
     pub until: Option<u64>,
 }
 
-/// What becomes of a key.
+/// What an update does with a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update {
-    /// It stays as it is.
+    /// The key stays as it is.
     Keep,
-    /// It is deleted.
+    /// The key is deleted.
     Delete,
-    /// It gets a value.
+    /// The key gets a value.
     Set {
         /// The value.
         value: Bytes,
-        /// From when on it is gone, in milliseconds of Unix time; `None` is never.
+        /// When the key expires, in milliseconds of Unix time; `None` is never.
         until: Option<u64>,
     },
-    /// It keeps its value, if it has one, until another time.
+    /// The key keeps its value, if it has one, and gets another expiry time.
     Until(Option<u64>),
 }
 
@@ -75,14 +75,14 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The lock shard of a place; those of one are in a row.
+/// The lock shard of a place. The places of one lock shard are consecutive.
 pub(crate) fn lock_shard(at: u64) -> u64 {
     at / (PLACES / LOCK_SHARDS)
 }
 
 impl KeyTable {
-    /// Shows what is there and does what is answered, after a few of those that are due were removed. `now`
-    /// is asked where something here can expire.
+    /// Removes a few expired keys, shows the key's entry to `change` and does what `change` returns. Calls
+    /// `now` only if an entry in this table can expire.
     pub(crate) fn update<R>(
         &mut self,
         place: Place<'_>,
@@ -115,12 +115,12 @@ impl KeyTable {
         answer
     }
 
-    /// Removes what is due, up to a bound.
+    /// Removes expired keys, up to a bound.
     pub(crate) fn expire(&mut self, now: u64) {
         self.expire_some(EXPIRED, now);
     }
 
-    /// The value; `now` is asked if it can expire.
+    /// The value of a key. Calls `now` only if the key can expire.
     pub(crate) fn get(&self, place: Place<'_>, now: impl FnOnce() -> u64) -> Option<&Bytes> {
         let entry = self.entry(place)?;
         entry
@@ -129,7 +129,8 @@ impl KeyTable {
             .then_some(&entry.value)
     }
 
-    /// Shows the keys of at most `left` places from `from` on; the place to go on with if there are more.
+    /// Shows the keys of at most `left` places from `from` on. Returns the place to continue with if there
+    /// are more.
     pub(crate) fn scan(
         &self,
         from: u64,
@@ -151,22 +152,22 @@ impl KeyTable {
         None
     }
 
-    /// How many keys there are; those that expired and were not looked at since are among them.
+    /// The number of keys. Expired keys that were not looked at since are included.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// How many of them are to expire; those of one place at one time count as one.
+    /// The number of keys with an expiry time. Keys of one place that expire at the same time count as one.
     pub(crate) fn expiring(&self) -> usize {
         self.expiring.len()
     }
 
-    /// What keys and values take, each charged [`ENTRY_BYTES`] on top.
+    /// The size of all keys and values, with [`ENTRY_BYTES`] added for each entry.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Removes the key's row's expired entries, and some that are due elsewhere.
+    /// Removes the expired entries of the key's row, and some of other rows.
     fn sweep(&mut self, place: Place<'_>, now: u64) {
         if self.entry(place).is_some_and(|entry| entry.is_due(now)) {
             self.remove_due(place.at, now);
@@ -238,7 +239,7 @@ impl KeyTable {
         }
     }
 
-    /// Takes note that an entry of a place, already changed, expires at another time.
+    /// Updates the expiry index after an entry of this place got another expiry time.
     fn expire_at(&mut self, at: u64, before: Option<u64>, after: Option<u64>) {
         if before == after {
             return;
@@ -283,18 +284,18 @@ impl Entry {
     }
 }
 
-/// Places that there are: few enough for a place to be exact in a JavaScript number.
+/// The number of places. It is small enough for a JavaScript number to hold a place exactly.
 pub(crate) const PLACES: u64 = 1 << 52;
 
-/// What an entry takes beside its key and value, about.
+/// About how much memory an entry takes beside its key and value.
 const ENTRY_BYTES: u64 = 128;
 
 const HASH_BITS_LEFT_OUT: u32 = 12;
 
-/// Keys that are due and removed beside one that is looked at.
+/// The most expired keys that one operation on a key removes.
 const SWEPT: usize = 8;
 
-/// … and at most where that is what is asked for.
+/// The most expired keys that one call of `expire` removes.
 const EXPIRED: usize = 128;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What sort of message it is. Owns the distinction only.
+//! Whether a message is text or binary. Owns the distinction only.
 
-/// What a message is made of.
+/// What a message consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// UTF-8 text.

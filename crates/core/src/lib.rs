@@ -1,9 +1,9 @@
 //! Sockets, channels, patterns, subscriptions, virtual sockets, tokens and the key/value store, without I/O.
 //!
-//! [`Core`] is the registry that every transport and every worker shares. It owns who exists, who is
-//! subscribed to what and where each socket lives; it never reads a clock, starts a thread, waits for
-//! anything but its own short locks, or touches a network. What has to reach an I/O shard goes through
-//! the [`Post`] trait, called while the lock that orders it is held.
+//! [`Core`] is the registry that every transport and every worker shares. It owns which sockets exist, what
+//! they are subscribed to and which I/O shard owns each one; it never reads a clock, starts a thread, uses a
+//! network, or waits for anything but its own locks, which are held briefly. It tells I/O shards what
+//! changed by the [`Post`] trait, which it calls while it holds the lock that orders the calls.
 #![forbid(unsafe_code)]
 
 mod annotation;

@@ -1,4 +1,4 @@
-//! Names. Owns what a subscription can be to and the shared form of its name; never interprets a pattern.
+//! Names. Owns the name spaces and the shared form of a name; never interprets a pattern.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::iter;
 use std::sync::Arc;
 
-/// The name spaces: the same bytes in two of them are two names.
+/// The name spaces. The same bytes in two spaces are two names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
     /// Channels.
@@ -28,12 +28,12 @@ pub enum Topic<'a> {
     Pattern(&'a [u8]),
 }
 
-/// A name, shared by the channel or pattern and its subscribers.
+/// A name, shared by the entry of the channel or pattern and by its subscribers.
 ///
-/// Equality and hash are those of the bytes: a map holds names of one space.
+/// Equality and hash cover the bytes only, not the space: each map holds the names of one space.
 #[derive(Clone)]
 pub struct Name(
-    /// A byte that says the space, then the name.
+    /// One byte for the space, then the name.
     Arc<[u8]>,
 );
 
@@ -49,7 +49,7 @@ impl Topic<'_> {
 }
 
 impl<'a> Topic<'a> {
-    /// Its name, or its text.
+    /// The channel's name, or the pattern's text.
     pub const fn as_bytes(self) -> &'a [u8] {
         match self {
             Self::Channel(name) | Self::Sharded(name) | Self::Pattern(name) => name,
@@ -58,7 +58,7 @@ impl<'a> Topic<'a> {
 }
 
 impl Name {
-    /// A name on its own.
+    /// Makes a name that shares memory with no other.
     pub fn new(space: Space, name: &[u8]) -> Self {
         Self(
             iter::once(space.tag())
@@ -91,12 +91,12 @@ impl Name {
         }
     }
 
-    /// True if both come from the same entry, which is cheaper than comparing bytes.
+    /// True if both names come from the same entry. This is cheaper than comparing the bytes.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// A number that no other entry has while this one lives.
+    /// A number that differs from that of every other entry that lives at the same time.
     pub fn address(&self) -> u64 {
         u64::try_from(Arc::as_ptr(&self.0).addr()).unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! Channels by their names. Owns finding them by a hash that was taken once, for the lock shard and for the
-//! map in it; never takes one itself.
+//! Channels by their names. Owns the lookup by a hash that the caller computed once and that also chose the
+//! lock shard; never computes a hash.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -16,19 +16,19 @@ pub(crate) struct Hashed<'a> {
     pub(crate) name: &'a [u8],
 }
 
-/// The map. Names whose whole hashes are the same, which is next to impossible, stand in a row.
+/// The map. Channels whose names have the same 64-bit hash, which is very unlikely, form a linked list.
 #[derive(Default)]
 pub(crate) struct NameMap {
     rows: HashMap<u64, Box<Channel>, BuildHasherDefault<Taken>>,
     len: usize,
 }
 
-/// The hash of what is a hash already.
+/// A hasher that returns a hash computed earlier.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Taken(u64);
 
 impl NameMap {
-    /// Adds a channel whose name is not there.
+    /// Adds a channel whose name is not in the map.
     pub(crate) fn insert(&mut self, hash: u64, mut channel: Box<Channel>) {
         channel.next = self.rows.remove(&hash);
         self.rows.insert(hash, channel);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_one_hash_stand_in_a_row() {
+    fn names_with_one_hash_are_told_apart() {
         let names = ["a", "b", "c", "d"];
         for gone in 0..names.len() {
             let mut map = NameMap::default();

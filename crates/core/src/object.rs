@@ -3,15 +3,15 @@
 
 use std::ops::Range;
 
-/// A text that is one JSON object.
+/// The positions of the members in a text that is one JSON object.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Object {
-    /// What stands between the outer braces.
+    /// The range between the outer braces.
     pub(crate) inside: Range<usize>,
-    /// How many members the object has, nested ones not counted.
+    /// The number of members, without those of nested objects.
     pub(crate) members: usize,
-    /// The members that have the name looked for, each from the comma or brace before it to the one
-    /// after it, both exclusive.
+    /// The members with the given name. Each range is from behind the comma or brace before the member
+    /// to in front of the one after it.
     pub(crate) named: Vec<Range<usize>>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn parse(text: &[u8], name: &str) -> Option<Object> {
     (scan.at == text.len()).then_some(object)
 }
 
-/// Whether a key, as it stands between its quotes, means `name`.
+/// Whether a key, as written between its quotes, is equal to `name`.
 fn means(mut key: &[u8], name: &str) -> bool {
     name.bytes().all(|wanted| {
         let escaped = key
@@ -75,7 +75,7 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// A member's key with the colon and space after it; the range between the quotes.
+    /// Reads a member's key with the colon and space after it. Returns the range between the quotes.
     fn key(&mut self) -> Option<Range<usize>> {
         self.space();
         let start = self.at + 1;
@@ -87,7 +87,7 @@ impl Scan<'_> {
         Some(key)
     }
 
-    /// Any value, however deep.
+    /// Reads any value, at any depth.
     fn value(&mut self) -> Option<()> {
         let mut closers = Vec::new();
         loop {
@@ -171,7 +171,7 @@ impl Scan<'_> {
         Some(())
     }
 
-    /// At least one digit.
+    /// Reads at least one digit.
     fn digits(&mut self) -> Option<()> {
         self.peek().filter(u8::is_ascii_digit)?;
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
@@ -221,7 +221,7 @@ mod tests {
         parse(text.as_bytes(), "k").is_some()
     }
 
-    /// Wraps a value so that only the value decides.
+    /// Wraps a value in an object, so that only the value decides the result.
     fn is_value(value: &str) -> bool {
         is_object(&format!("{{\"a\":{value}}}"))
     }
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is() {
+    fn everything_outside_the_grammar_is_refused() {
         for value in [
             "",
             "00",
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cut_of_an_object_is_an_object() {
+    fn a_truncated_object_is_refused() {
         let text = r#" {"a":[1.5e3,"\u00e9\\",{"b":true}],"k":-0} "#;
         assert!(is_object(text));
         for end in 0..text.len() - 1 {
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_the_name_are_found_at_the_top_only() {
+    fn only_top_level_members_of_the_name_are_found() {
         let text = r#"{ "k" : 1 ,"a":{"k":2},"\u006b":3}"#;
         let object = parse(text.as_bytes(), "k").unwrap();
         assert_eq!(object.members, 3);
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn similar_names_are_others() {
+    fn similar_names_do_not_match() {
         for key in [
             "",
             "K",
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_costs_no_stack() {
+    fn nesting_uses_no_stack() {
         let deep = 1_000_000;
         assert!(is_value(&("[".repeat(deep) + &"]".repeat(deep))));
         assert!(!is_value(&"[".repeat(deep)));

@@ -1,19 +1,19 @@
-//! Patterns: Redis's glob rules on bytes. Owns how a text is read and what it matches, with bounded work
-//! whatever the text; never knows who is subscribed.
+//! Patterns: Redis's glob rules on bytes. Owns how a pattern is parsed and what it matches, with bounded
+//! work for every pattern; never knows its subscribers.
 //!
-//! What stands between two `*` has a fixed length, so the leftmost place is always the right one and
-//! nothing is tried twice.
+//! A part between two `*` has a fixed length, so its leftmost match is always the right one and the
+//! search never backtracks.
 
 use crate::limits::{PATTERN_BYTES, PATTERN_STEPS, PATTERNS};
 
 /// A pattern, ready to match.
 ///
-/// `*` is any bytes, `?` any one, `[a-c]` one of a set, `[^a]` one not in it, `\` takes the next byte as
-/// it is. As in Redis an unfinished set ends with the text, and the empty name is matched only by the
-/// empty pattern.
+/// `*` matches any bytes, `?` any one byte, `[a-c]` one byte of a set, `[^a]` one byte outside it, and
+/// `\` takes the next byte literally. As in Redis, an unfinished set ends with the pattern, and only the
+/// empty pattern matches the empty name.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// The bytes that every match begins with.
+    /// The bytes with which every match begins.
     literal: Box<[u8]>,
     rest: Rest,
 }
@@ -28,36 +28,36 @@ pub enum PatternError {
         /// How many bytes were given.
         given: usize,
     },
-    /// There are [`PATTERNS`] patterns with a subscriber.
+    /// [`PATTERNS`] patterns have a subscriber already.
     #[error("there cannot be more than {PATTERNS} patterns")]
     TooMany,
 }
 
-/// What follows the literal bytes.
+/// What follows the literal bytes at the beginning.
 #[derive(Clone, Debug)]
 enum Rest {
-    /// Nothing: only the literal bytes match.
+    /// Nothing: a name matches only if it equals the literal bytes.
     End,
-    /// Anything.
+    /// `*`: every name that begins with the literal bytes matches.
     Open,
-    /// Exactly one byte for each.
+    /// A fixed number of bytes, each with its rule.
     Fixed(Box<[One]>),
-    /// Parts with anything between them.
+    /// Parts of fixed length with any bytes between them.
     Parts(Box<Parts>),
 }
 
 #[derive(Clone, Debug)]
 struct Parts {
-    /// Before the first `*`.
+    /// The part before the first `*`.
     head: Box<[One]>,
-    /// Between two; none is empty.
+    /// The parts between two `*`. No part is empty.
     middle: Box<[Box<[One]>]>,
-    /// Behind the last.
+    /// The part behind the last `*`.
     tail: Box<[One]>,
     shortest: usize,
 }
 
-/// What one byte must be.
+/// The rule for one byte.
 #[derive(Clone, Debug)]
 enum One {
     Byte(u8),
@@ -71,7 +71,7 @@ enum Token {
 }
 
 impl Pattern {
-    /// Reads a pattern. Every text up to [`PATTERN_BYTES`] is one.
+    /// Parses a pattern. Every text of up to [`PATTERN_BYTES`] bytes is valid.
     ///
     /// ```
     /// # use millrace_core::Pattern;
@@ -92,18 +92,19 @@ impl Pattern {
         })
     }
 
-    /// Whether it matches this name.
+    /// Whether the pattern matches this name.
     pub fn matches(&self, name: &[u8]) -> bool {
         name.strip_prefix(&*self.literal)
             .is_some_and(|rest| self.matches_behind_literal(name, rest))
     }
 
-    /// The bytes that every match begins with.
+    /// The bytes with which every match begins.
     pub(crate) fn literal(&self) -> &[u8] {
         &self.literal
     }
 
-    /// [`matches`](Self::matches) for a name that begins with the literal bytes and goes on with `rest`.
+    /// Does the same as [`matches`](Self::matches) for a name that is the literal bytes followed by
+    /// `rest`.
     pub(crate) fn matches_behind_literal(&self, name: &[u8], rest: &[u8]) -> bool {
         match &self.rest {
             Rest::End => rest.is_empty(),
@@ -187,7 +188,8 @@ impl One {
     }
 }
 
-/// The leftmost place of a part; `None` if there is none or it takes more than `steps` comparisons.
+/// The leftmost place of a part; `None` if it does not occur or the search takes more than `steps`
+/// comparisons.
 fn find(part: &[One], name: &[u8], steps: &mut usize) -> Option<usize> {
     for (start, window) in name.windows(part.len()).enumerate() {
         let agreeing = part
@@ -225,7 +227,7 @@ fn tokens(mut text: &[u8]) -> Vec<Token> {
     tokens
 }
 
-/// The set whose text begins behind its `[`; takes it off.
+/// Parses the set that begins behind a `[` and removes it from `text`.
 fn set(text: &mut &[u8]) -> One {
     let mut set = Box::new([0; 4]);
     let not = text.first() == Some(&b'^');
@@ -269,7 +271,7 @@ fn contains(set: &[u64; 4], byte: u8) -> bool {
     set[usize::from(byte >> 6)] & (1 << (byte & 63)) != 0
 }
 
-/// Beside [`PATTERN_STEPS`], for each byte of the name.
+/// Comparisons allowed for each byte of the name, in addition to [`PATTERN_STEPS`].
 const PATTERN_STEPS_PER_BYTE: usize = 16;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Which patterns match a name. Owns an immutable index that every lock shard of the channels has a
-//! share in, ordered by what is literal at a pattern's beginning; never knows who is subscribed.
+//! Which patterns match a name. Owns an immutable index, shared by every lock shard of the channels and
+//! ordered by the literal beginning of each pattern; never knows the subscribers.
 //!
-//! Whatever begins with the literal bytes of a pattern lies, in byte order, at or behind them and before
-//! everything else that is behind them. So the last pattern at or before a name tells how much of the name
-//! is worth looking for next, and patterns that begin with something else are never looked at.
+//! In byte order, the names that begin with a pattern's literal bytes directly follow those bytes. So the
+//! last pattern at or before a name shows how many bytes of the name the next lookup needs, and patterns
+//! with another beginning are never visited.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ pub(crate) trait Indexed {
     /// The bytes that every match begins with.
     fn literal(&self) -> &[u8];
 
-    /// The whole text, by which those with the same beginning are told apart.
+    /// The whole text, which orders patterns with the same literal beginning.
     fn text(&self) -> &[u8];
 }
 
-/// Shares its parts with other versions of itself: a change copies one chunk and the list of chunks.
+/// Shares its chunks with other versions of itself: a change copies one chunk and the list of chunks.
 pub(crate) struct PatternIndex<T> {
-    /// In order; none is empty.
+    /// The chunks in order. None is empty.
     chunks: Arc<Vec<Chunk<T>>>,
 }
 
@@ -32,7 +32,7 @@ impl<T: Indexed> PatternIndex<T> {
         }
     }
 
-    /// Adds a pattern whose text is not there.
+    /// Adds a pattern whose text is not in the index.
     pub(crate) fn insert(&mut self, pattern: Arc<T>) {
         let place = self.chunk_of(&*pattern);
         let chunks = Arc::make_mut(&mut self.chunks);
@@ -67,7 +67,7 @@ impl<T: Indexed> PatternIndex<T> {
         self.chunks.is_empty()
     }
 
-    /// Visits the patterns whose literal bytes the name begins with, longer ones first.
+    /// Visits the patterns whose literal bytes the name begins with, the longest first.
     pub(crate) fn for_each_candidate<'a>(&'a self, name: &[u8], mut visit: impl FnMut(&'a T)) {
         let mut sought = name;
         loop {
@@ -108,7 +108,7 @@ impl<T: Indexed> PatternIndex<T> {
         last.iter().rev().chain(before).map(|each| &**each)
     }
 
-    /// The chunk where a pattern is or belongs.
+    /// The position of the chunk where a pattern is or belongs.
     fn chunk_of(&self, pattern: &T) -> usize {
         let behind = |chunk: &Chunk<T>| {
             chunk
@@ -131,7 +131,7 @@ fn key<T: Indexed>(pattern: &T) -> (&[u8], &[u8]) {
     (pattern.literal(), pattern.text())
 }
 
-/// How many bytes two texts have in common at their beginning.
+/// The length of the beginning that two texts share.
 fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter()
         .zip(other)
@@ -139,7 +139,7 @@ fn common(one: &[u8], other: &[u8]) -> usize {
         .count()
 }
 
-/// Patterns of a chunk, at most.
+/// The most patterns in a chunk.
 const CHUNK: usize = if cfg!(test) { 4 } else { 64 };
 
 #[cfg(test)]
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn only_patterns_with_the_same_beginning_are_looked_at() {
+    fn only_patterns_with_the_same_beginning_are_visited() {
         let mut index = PatternIndex::new();
         for text in [
             "*", "a*", "ab*", "ab?", "abc*", "abd*", "b*", "zz*", "[a]*", "ab",
@@ -179,7 +179,7 @@ mod tests {
             index.insert(Arc::new(entry(text.as_bytes())));
         }
         let mut here = found(&index, b"abcde");
-        assert_eq!(here.first().unwrap(), b"abc*", "longer ones first");
+        assert_eq!(here.first().unwrap(), b"abc*", "the longest comes first");
         here.sort();
         assert_eq!(
             here,
@@ -195,7 +195,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn finds_what_a_look_at_each_finds(
+        fn finds_what_a_linear_search_finds(
             ops in prop::collection::vec((any::<bool>(), prop::collection::vec(prop::sample::select(&b"ab*"[..]), 0..6)), 0..80),
             names in prop::collection::vec(prop::collection::vec(prop::sample::select(&b"abc"[..]), 0..8), 1..8),
         ) {

@@ -1,9 +1,9 @@
-//! The patterns somebody is subscribed to. Owns the table they are found in by their text, and for each its
+//! The patterns that have subscribers. Owns the table of patterns by their text, and for each pattern its
 //! subscribers behind a lock of its own; never touches a socket or a channel, never posts.
 //!
-//! Changes go through the table, one at a time. A publisher never locks the table: it finds patterns by the
-//! index in the lock shard of its channel, and only reads a pattern's subscribers, as many publishers at
-//! once as there are.
+//! Changes lock the table and happen one at a time. A publisher never locks the table: it finds patterns by
+//! the index in its channel's lock shard and only reads a pattern's subscribers, which many publishers may
+//! do at once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::sync::RwLock;
 /// An index of patterns, as the lock shards of the channels share it.
 pub(crate) type Patterns = PatternIndex<Listed>;
 
-/// All patterns; each has at least one subscription whenever the lock is free.
+/// All patterns. Whenever the lock is free, each of them has at least one subscription.
 pub(crate) struct PatternTable {
     made: u64,
     listed: HashMap<Name, Arc<Listed>, RandomState>,
@@ -34,7 +34,7 @@ pub(crate) struct Listed {
     /// The same as the key in the table.
     pub(crate) name: Name,
     pub(crate) pattern: Pattern,
-    /// Written under the lock of the table, read under that of a channel.
+    /// Written while the table is locked, read while a channel is locked.
     pub(crate) list: RwLock<Channel>,
 }
 
@@ -48,8 +48,8 @@ impl PatternTable {
         }
     }
 
-    /// The pattern of this text; one that is not in the table if need be. Then the caller
-    /// [adds](Self::insert) it with its first member.
+    /// Returns the pattern of this text, or a new one that is not in the table yet. The caller
+    /// [adds](Self::insert) a new one together with its first member.
     pub(crate) fn get_or_make(&mut self, text: &[u8]) -> Result<Arc<Listed>, PatternError> {
         if let Some(listed) = self.listed.get(text) {
             return Ok(Arc::clone(listed));
@@ -68,19 +68,19 @@ impl PatternTable {
         }))
     }
 
-    /// Adds a pattern that got its first member.
+    /// Adds a pattern that has got its first member.
     pub(crate) fn insert(&mut self, listed: Arc<Listed>) {
         self.index.insert(Arc::clone(&listed));
         self.listed.insert(listed.name.clone(), listed);
     }
 
-    /// Removes a pattern that lost its last member.
+    /// Removes a pattern that has lost its last member.
     pub(crate) fn remove(&mut self, listed: &Listed) {
         self.index.remove(listed);
         self.listed.remove(listed.name.as_bytes());
     }
 
-    /// Records that a pattern has `after` members instead of `before`.
+    /// Updates the total when a pattern's members have changed from `before` to `after`.
     pub(crate) fn count(&mut self, after: usize, before: usize) {
         self.subscriptions = self.subscriptions + after - before;
     }
@@ -93,7 +93,7 @@ impl PatternTable {
         self.listed.values().map(|listed| &**listed)
     }
 
-    /// What publishers are to see.
+    /// The index that publishers get; `None` if there is no pattern.
     pub(crate) fn index(&self) -> Option<Patterns> {
         (!self.index.is_empty()).then(|| self.index.clone())
     }
@@ -108,7 +108,7 @@ impl PatternTable {
 }
 
 impl Listed {
-    /// False between the last one's leaving and the pattern's removal from the index.
+    /// False between the removal of the last member and the removal of the pattern from the index.
     pub(crate) fn has_members(&self) -> bool {
         !self.list.read().members.is_empty()
     }
@@ -124,5 +124,5 @@ impl Indexed for Listed {
     }
 }
 
-/// Ids of patterns are at and above this; those of channels never get there.
+/// Ids of patterns begin here. Ids of channels never reach this number.
 const FIRST_ID: u64 = 1 << 63;

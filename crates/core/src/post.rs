@@ -1,4 +1,4 @@
-//! The way from the core to the I/O shards, and to other nodes. Owns the contract; never an inbox.
+//! How the core reaches the I/O shards and other nodes. Owns the contract; never an inbox.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub struct Recipient {
     pub subscriber: SocketId,
     /// The real socket behind it.
     pub route: Route,
-    /// What this subscriber's copies are marked with; of a chain, the outermost annotation.
+    /// How the copies for this subscriber are marked: the outermost annotation of its chain.
     pub annotation: Option<Arc<Annotation>>,
 }
 
@@ -29,29 +29,30 @@ pub struct Match<'a> {
 
 /// How the core reaches the I/O shards.
 ///
-/// Each channel and each pattern has a recipient list on every shard, under an id of its own. Everything
-/// about one channel is posted while that channel's lock is held, what changes a pattern's list while the
-/// pattern is locked, and a direct message while its socket's lock is held, so that every shard sees one
+/// Each channel and each pattern has a recipient list on every shard, under an id of its own. The core posts
+/// everything about a channel while it holds that channel's lock, every change of a pattern's list while it
+/// holds the pattern's lock, and a direct message while it holds the socket's lock. So every shard sees one
 /// order of subscribe, publish and unsubscribe. An implementation only appends to an inbox: it never blocks
-/// and never calls back into the core. Waking the shards is the caller's, after the core's function returned.
+/// and never calls back into the core. The caller wakes the shards when the core's function has returned.
 ///
-/// What takes long to encode is not encoded under these locks: a message that is not
-/// [ready](Self::is_ready) is [made so](Self::make_ready) before, if somebody is there to get it.
+/// A message that takes long to encode is not encoded under these locks. If a message is not
+/// [ready](Self::is_ready) and has a recipient, the core [makes it ready](Self::make_ready) before it takes
+/// the lock.
 pub trait Post {
     /// A message in whatever form the implementation shares it.
     type Message: ?Sized;
 
-    /// The first reference of (list, subscriber): add the recipient. `name` is that of the channel or
-    /// pattern, the same for as long as the list has recipients.
+    /// Adds the recipient, because (list, subscriber) got its first reference. `name` is the name of the
+    /// channel or pattern and stays the same for as long as the list has recipients.
     fn join(&mut self, list: ChannelId, name: &Name, recipient: Recipient);
 
-    /// The last reference of (list, subscriber) is gone: remove the recipient.
+    /// Removes the recipient, because (list, subscriber) lost its last reference.
     fn leave(&mut self, list: ChannelId, subscriber: SocketId, route: Route);
 
-    /// A message for the `recipients` subscribers that the channel has on this shard without those in
-    /// `except`, which is sorted and holds only subscribers of the channel, on any shard.
+    /// Posts a message for the channel's subscribers on this shard, except those in `except`. `recipients` is
+    /// their number. `except` is sorted and holds only subscribers of the channel, on any shard.
     ///
-    /// False if the shard's inbox is full: its recipients are then not counted as deliveries.
+    /// Returns false if the shard's inbox is full: its recipients are then not counted as deliveries.
     fn publish(
         &mut self,
         shard: ShardIndex,
@@ -61,7 +62,7 @@ pub trait Post {
         recipients: u32,
     ) -> bool;
 
-    /// As [`publish`](Self::publish), for the subscribers of a pattern.
+    /// Does the same as [`publish`](Self::publish) for the subscribers of a pattern.
     fn publish_match(
         &mut self,
         shard: ShardIndex,
@@ -71,7 +72,7 @@ pub trait Post {
         recipients: u32,
     ) -> bool;
 
-    /// A message for one socket. False if the shard's inbox is full.
+    /// Posts a message for one socket. Returns false if the shard's inbox is full.
     fn direct(
         &mut self,
         route: Route,
@@ -79,33 +80,33 @@ pub trait Post {
         message: &Self::Message,
     ) -> bool;
 
-    /// Whether a message can be posted in the short time that a lock may be held; as who is sent to with this
-    /// annotation gets it, or as subscribers do. Asked before anything is posted, for a single socket while
-    /// its lock is held.
+    /// Whether a message can be posted in the short time for which a lock may be held: with this annotation
+    /// for a direct message, and without one for subscribers. The core asks before it posts, and for a single
+    /// socket while it holds that socket's lock.
     fn is_ready(&self, message: &Self::Message, annotation: Option<&Arc<Annotation>>) -> bool {
         let _ = (message, annotation);
         true
     }
 
-    /// Does ahead of posting what takes longer. Called with no lock held; nothing may come of it, because
-    /// who was there to get the message may be gone by then.
+    /// Does the slow part of posting in advance. The core calls it without holding a lock. The message may
+    /// not be posted afterwards, because its recipients may be gone by then.
     fn make_ready(&mut self, message: &Self::Message, annotation: Option<&Arc<Annotation>>) {
         let _ = (message, annotation);
     }
 
-    /// Whether [`upstream`](Self::upstream) takes messages that nobody here is subscribed to.
+    /// Whether [`upstream`](Self::upstream) takes messages of channels that have no subscriber on this node.
     fn has_upstream(&self) -> bool {
         false
     }
 
-    /// A channel or pattern got its first subscriber, or lost its last: for the link to other nodes. Called
-    /// while its lock is held, so the last call for a name tells how it is.
+    /// Tells the link to other nodes that a channel or pattern got its first subscriber or lost its last.
+    /// Called while its lock is held, so the last call for a name describes the current state.
     fn wanted(&mut self, name: &Name, wanted: bool) {
         let _ = (name, wanted);
     }
 
-    /// A message was published in a channel, whoever is subscribed: for the link to other nodes. Called
-    /// before anything is posted for it, while the channel's lock is held.
+    /// Gives the link to other nodes a message that was published in a channel, whether or not it has
+    /// subscribers here. Called before anything is posted for the message, while the channel's lock is held.
     fn upstream(&mut self, channel: Topic<'_>, message: &Self::Message) {
         let _ = (channel, message);
     }

@@ -1,5 +1,5 @@
-//! The registry: all tables together. Owns the order in which their locks are taken (that of the patterns, a
-//! channel's, one pattern's, a socket's; never two of one kind); never holds one while it returns.
+//! The registry: all tables together. Owns the order in which their locks are taken (the table of patterns,
+//! a channel, one pattern, a socket; never two of one kind). No lock is held when a call returns.
 
 mod debug_state;
 mod lifecycle;
@@ -33,26 +33,26 @@ pub use self::topics::EnterError;
 
 /// Sockets, virtual sockets, channels, subscriptions, tokens and the key/value store of one gateway.
 ///
-/// Every function may be called from any thread and returns without waiting for anything but short
-/// locks. Share it by [`Arc`](std::sync::Arc).
+/// Every function may be called from any thread. It waits only for locks that are held briefly. Share it by
+/// [`Arc`](std::sync::Arc).
 pub struct Core {
-    /// Taken first, by those who change subscriptions to patterns.
+    /// Taken before the other locks by a caller that changes subscriptions to patterns.
     patterns: Mutex<PatternTable>,
     channels: Sharded<ChannelTable>,
     sockets: Sharded<SocketTable>,
-    /// Taken alone.
+    /// Taken without any other lock.
     dangling: Mutex<DanglingTable>,
-    /// Taken alone.
+    /// Taken without any other lock.
     keys: Sharded<KeyTable>,
-    /// What they take all together.
+    /// The size of all keys and values in all lock shards.
     key_bytes: AtomicU64,
-    /// Decides the lock shard of the next real socket.
+    /// Counts real sockets and so deals them to the lock shards in turn.
     opened: AtomicU64,
     hasher: RandomState,
 }
 
 impl Core {
-    /// An empty core.
+    /// Makes an empty core.
     pub fn new() -> Self {
         let hasher = name_hasher();
         Self {
@@ -67,7 +67,7 @@ impl Core {
         }
     }
 
-    /// The hash of a name is taken once, here.
+    /// Computes the hash of a name. Every lookup of one call uses this value.
     fn hashed<'a>(&self, space: Space, name: &'a [u8]) -> Hashed<'a> {
         let hash = self.hasher.hash_one(name);
         Hashed { hash, space, name }
@@ -77,12 +77,12 @@ impl Core {
         self.channels.lock(lock_bits(key.hash))
     }
 
-    /// The table of a socket, of all virtual sockets on it, and of its real socket.
+    /// Locks the table that holds a socket, all virtual sockets on it, and its real socket.
     fn socket_table(&self, id: SocketId) -> MutexGuard<'_, SocketTable> {
         self.sockets.lock(id.get() - 1)
     }
 
-    /// Visits the channels and patterns of sockets that no longer exist.
+    /// Removes sockets that no longer exist from their channels and patterns.
     fn leave_all<P: Post>(&self, removed: Removed, post: &mut P) {
         let mut patterns: Vec<(SocketId, Name)> = Vec::new();
         for (subscriber, channels) in removed {
@@ -107,7 +107,7 @@ impl Core {
     }
 }
 
-/// Bits of a hash that the tables use neither as bucket nor as tag.
+/// The bits of a hash that the tables use neither for the bucket nor for the tag.
 fn lock_bits(hash: u64) -> u64 {
     hash >> 48
 }

@@ -1,4 +1,5 @@
-//! Where sockets live. Owns the names of I/O shards and places in them; never knows what an I/O shard is.
+//! Where sockets live. Owns the numbers of I/O shards and of their slots; never knows what an I/O shard
+//! is.
 
 use crate::id::SocketId;
 
@@ -75,9 +76,9 @@ impl ShardSet {
 pub struct Route {
     /// The I/O shard that owns the connection.
     pub shard: ShardIndex,
-    /// Its place in that shard's table; reused after the connection is gone.
+    /// The slot in that shard's table. It is reused when the connection is gone.
     pub slot: u32,
-    /// The real socket's id, by which the shard tells it from a later one in the same slot.
+    /// The real socket's id, by which the shard detects that the slot has another socket now.
     pub socket: SocketId,
 }
 

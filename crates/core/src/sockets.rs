@@ -1,5 +1,5 @@
-//! One lock shard of the sockets. Owns real sockets together with all virtual sockets on them, so that
-//! whatever happens to a chain happens under one lock; never touches a channel.
+//! One lock shard of the sockets. Owns real sockets together with all virtual sockets on them, so that every change to
+//! a chain happens under one lock; never touches a channel.
 
 mod tree;
 
@@ -18,7 +18,7 @@ use crate::name::Name;
 use crate::route::{Route, ShardIndex};
 use crate::sync::LOCK_SHARDS;
 
-/// What is known of a real socket from its beginning.
+/// What is known about a real socket when it opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketInfo {
     /// The peer's address; `None` for a unix socket.
@@ -27,7 +27,7 @@ pub struct SocketInfo {
     pub worker: u32,
 }
 
-/// What a closed socket leaves.
+/// What remains of a closed socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closed {
     /// What the socket was opened with.
@@ -39,9 +39,10 @@ pub struct Closed {
 /// What an application has attached to a socket. Nothing here reads the bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Token {
-    /// What is stored.
+    /// The bytes.
     pub bytes: Bytes,
-    /// Whether the bytes are a value in the form that JavaScript serialises it in. If not, they are what the application gave.
+    /// Whether the bytes are a value that JavaScript has serialised. Otherwise they are the bytes that the application
+    /// gave.
     pub is_value: bool,
 }
 
@@ -54,13 +55,13 @@ impl From<Bytes> for Token {
     }
 }
 
-/// Sockets that no longer exist with the channels they were in, to be visited after the socket's lock is
-/// released.
+/// Sockets that no longer exist, with the channels they were in. The caller removes them from the channels after it has
+/// released the socket's lock.
 pub(crate) type Removed = SmallVec<[(SocketId, ChannelList); 1]>;
 
 /// The sockets whose ids fall into one lock shard.
 pub(crate) struct SocketTable {
-    /// Ids of this lock shard that were handed out so far.
+    /// The number of ids that this lock shard has handed out.
     made: u64,
     index: u64,
     entries: SocketMap<Box<Entry>>,
@@ -70,7 +71,7 @@ pub(crate) struct SocketTable {
 
 /// A real or virtual socket.
 pub(crate) struct Entry {
-    /// Where it lives; of a virtual socket, where the real socket at its end lives.
+    /// Where it lives. For a virtual socket this is where its real socket lives.
     pub(crate) route: Route,
     channels: ChannelList,
     first_child: Option<SocketId>,
@@ -82,10 +83,10 @@ pub(crate) enum Nature {
     Virtual(Box<Alias>),
 }
 
-/// What a socket was opened with lies here in parts: beside the address there is a byte free.
+/// The fields of [`SocketInfo`], laid out so that `is_closing` uses a byte of padding behind the address.
 pub(crate) struct Real {
     address: Option<IpAddr>,
-    /// Its close is on the way to it.
+    /// Its connection has been told to close.
     is_closing: bool,
     worker: u32,
     /// Boxed because most sockets have none.
@@ -93,7 +94,7 @@ pub(crate) struct Real {
 }
 
 impl Real {
-    /// What it was opened with.
+    /// What the socket was opened with.
     pub(crate) fn info(&self) -> SocketInfo {
         SocketInfo {
             address: self.address,
@@ -102,31 +103,32 @@ impl Real {
     }
 }
 
-/// The part of a virtual socket that real ones do not have.
+/// The part of an entry that only virtual sockets have.
 pub(crate) struct Alias {
-    /// The immediate target, whose entry stays here as long as this one.
+    /// The immediate target. The target's entry exists as long as this one.
     pub(crate) target: SocketId,
     next: Option<SocketId>,
     previous: Option<SocketId>,
     depth: u8,
     state: AliasState,
-    /// Whether `annotation` was given to this socket or comes from its target.
+    /// Whether `annotation` was given to this socket; otherwise it is the target's.
     own: bool,
     annotation: Option<Arc<Annotation>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AliasState {
-    /// Resolves to its real socket.
+    /// It resolves to its real socket.
     Live,
-    /// Resolves to nothing for ever, but was not deleted.
+    /// It never resolves again, but was not deleted.
     Dangling,
-    /// Deleted; kept while others are aimed at it, because their chain leads through it.
+    /// Deleted. The entry is kept while other virtual sockets have it as their target, because their chain leads
+    /// through it.
     Deleted,
 }
 
 impl SocketTable {
-    /// An empty table that hands out the ids `index + 1 + n · LOCK_SHARDS`.
+    /// Makes an empty table that hands out the ids `index + 1 + n · LOCK_SHARDS`.
     pub(crate) fn new(index: u64) -> Self {
         Self {
             made: 0,
@@ -193,7 +195,7 @@ impl SocketTable {
         ))
     }
 
-    /// Makes a virtual socket of `target`; hands the annotation back if there is no such target.
+    /// Creates a virtual socket on `target`. Returns the annotation to the caller if there is no such target.
     pub(crate) fn attach(
         &mut self,
         target: SocketId,
@@ -239,7 +241,7 @@ impl SocketTable {
         Ok(id)
     }
 
-    /// Deletes a virtual socket; those aimed at it resolve to nothing from now on.
+    /// Deletes a virtual socket. Those that have it as their target never resolve again.
     pub(crate) fn delete(&mut self, id: SocketId, expected: Option<SocketId>) -> Option<Removed> {
         let entry = self.entries.get_mut(&id).filter(|entry| entry.exists())?;
         let Nature::Virtual(alias) = &mut entry.nature else {
@@ -259,7 +261,7 @@ impl SocketTable {
         Some(removed)
     }
 
-    /// Notes that a socket is in a channel, if it resolves; where it lives and what marks its copies.
+    /// Records that a socket is in a channel, if it resolves. Returns its route and the annotation for its copies.
     pub(crate) fn join(
         &mut self,
         id: SocketId,
@@ -272,7 +274,7 @@ impl SocketTable {
         Some((route, annotation))
     }
 
-    /// Notes that a socket, if it still exists, is no longer in a channel.
+    /// Records that a socket, if it still exists, is no longer in a channel.
     pub(crate) fn leave(&mut self, id: SocketId, channel: &Name) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.channels.remove(channel);
@@ -296,12 +298,13 @@ impl SocketTable {
         }
     }
 
-    /// Where a socket's messages go and what marks them; `None` if there is no such socket or it dangles.
+    /// A socket's route and annotation; `None` if there is no such socket or it dangles.
     pub(crate) fn resolve(&self, id: SocketId) -> Option<(Route, Option<&Arc<Annotation>>)> {
         self.entries.get(&id)?.resolve()
     }
 
-    /// Marks the real socket behind an id as closing: where it lives, and whether it was not marked before.
+    /// Marks the real socket behind an id as closing. Returns its route, and whether this call was the first to mark
+    /// it.
     pub(crate) fn begin_close(&mut self, id: SocketId) -> Option<(Route, bool)> {
         let (route, _) = self.resolve(id)?;
         match &mut self.entries.get_mut(&route.socket)?.nature {
@@ -357,7 +360,7 @@ impl Entry {
         &self.channels
     }
 
-    /// Where its messages go and its effective annotation, if it resolves.
+    /// The route and the effective annotation, if the socket resolves.
     fn resolve(&self) -> Option<(Route, Option<&Arc<Annotation>>)> {
         let annotation = match &self.nature {
             Nature::Real(_) => None,

@@ -1,5 +1,5 @@
-//! Locks and atomics. Owns the choice between the real ones and loom's model of them, and how many lock
-//! shards there are; no other file names either library. Never nests two locks.
+//! Locks and atomics. Owns the choice between the real ones and loom's models of them, and the number
+//! of lock shards; no other file names either library. Never nests two locks.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub(crate) use loom::sync::MutexGuard;
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
 
-/// loom's mutex with the real one's face: no poisoning.
+/// loom's mutex with the interface of the real one, which has no poisoning.
 #[cfg(loom)]
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
@@ -30,7 +30,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// loom's lock of many readers, likewise.
+/// loom's reader-writer lock with the interface of the real one.
 #[cfg(loom)]
 pub(crate) struct RwLock<T>(loom::sync::RwLock<T>);
 
@@ -60,7 +60,7 @@ pub(crate) struct Sharded<T>(Box<[Padded<Mutex<T>>]>);
 struct Padded<T>(T);
 
 impl<T> Sharded<T> {
-    /// Makes the values; `make` is given the index of each lock shard.
+    /// Makes one value for each lock shard by calling `make` with its index.
     pub(crate) fn new(make: impl FnMut(u64) -> T) -> Self {
         Self(
             (0..LOCK_SHARDS)
@@ -94,5 +94,6 @@ impl<T> fmt::Debug for Sharded<T> {
     }
 }
 
-/// Lock shards per table. Two in loom's models, which explore every interleaving.
+/// The number of lock shards of each table. loom's models have two, because loom explores every
+/// interleaving.
 pub(crate) const LOCK_SHARDS: u64 = if cfg!(loom) { 2 } else { 64 };

@@ -1,4 +1,5 @@
-//! Closing and deleting against subscribing and creating: nothing is left behind in any interleaving.
+//! Closing and deleting concurrently with subscribing and creating: no interleaving leaves anything
+//! behind.
 #![cfg(loom)]
 
 mod loom_shard;
@@ -98,7 +99,7 @@ fn a_virtual_socket_of_a_closing_one_dies_with_it_or_dangles() {
         core.subscribe(&[Target::Socket(alias)], b"c", 1, &mut post);
         assert!(closer.join().expect("does not panic"));
         assert_eq!(core.route(alias), None);
-        // created after the close it dangles and can be deleted; before, it is gone
+        // an alias created after the close dangles and can be deleted; one created before is gone
         let dangling = core.socket(alias).is_some();
         assert_eq!(
             core.delete_virtual(alias, Some(socket), &mut post),
@@ -135,7 +136,7 @@ fn subscribing_above_a_deleted_link_leaves_nothing_behind() {
 }
 
 #[test]
-fn who_is_excepted_by_a_link_is_not_reached_while_the_link_is_deleted() {
+fn a_link_in_except_excludes_its_socket_while_the_link_is_deleted() {
     loom::model(|| {
         let core = Arc::new(Core::new());
         let inbox = Inbox::new();
@@ -168,8 +169,8 @@ fn sockets_opened_at_once_have_their_own_ids() {
     });
 }
 
-/// The protocol in small: a socket with its channels, a channel with its members. `nested` looks whether
-/// the socket is open and writes both directions under both locks.
+/// A small copy of the protocol: a socket with its channels, a channel with its members. If `nested`, a
+/// subscriber checks that the socket is open and writes both directions while it holds both locks.
 fn small_subscribe(nested: bool) {
     struct Socket {
         open: bool,
@@ -209,17 +210,21 @@ fn small_subscribe(nested: bool) {
         }
     }
     closer.join().expect("does not panic");
-    assert_eq!(*channel.lock().expect("no thread panics"), 0, "left behind");
+    assert_eq!(
+        *channel.lock().expect("no thread panics"),
+        0,
+        "the channel still has a member"
+    );
 }
 
 #[test]
-fn subscribing_without_both_locks_is_seen_to_be_wrong() {
+fn the_model_finds_subscribing_without_both_locks_wrong() {
     assert!(!breaks(|| small_subscribe(true)));
     assert!(breaks(|| small_subscribe(false)));
 }
 
-/// The protocol in small: the tree of a real socket. `atomic` looks for the target and adds to its tree
-/// under one lock.
+/// A small copy of the protocol: the tree of a real socket. If `atomic`, a creator looks for the target
+/// and adds to its tree under one lock.
 fn small_create(atomic: bool) {
     let tree = Arc::new(Mutex::new(Some(Vec::new())));
     let aliases = Arc::new(Mutex::new(0));
@@ -250,12 +255,12 @@ fn small_create(atomic: bool) {
     }
     drop(entry);
     closer.join().expect("does not panic");
-    assert!(!exists, "an alias that no close will ever find");
+    assert!(!exists, "no close can find this alias");
     assert_eq!(*aliases.lock().expect("no thread panics"), 0);
 }
 
 #[test]
-fn creating_without_one_lock_is_seen_to_be_wrong() {
+fn the_model_finds_creating_without_one_lock_wrong() {
     assert!(!breaks(|| small_create(true)));
     assert!(breaks(|| small_create(false)));
 }

@@ -1,5 +1,5 @@
-//! Patterns in every interleaving: one order of subscribe, publish and unsubscribe in a shard's inbox, and what
-//! is told for other nodes.
+//! Patterns in every interleaving: a shard's inbox has one order of subscribe, publish and unsubscribe, and
+//! other nodes are told the current state.
 #![cfg(loom)]
 
 mod loom_shard;
@@ -14,7 +14,7 @@ const PATTERN: Topic<'_> = Topic::Pattern(b"c*");
 
 fn change(core: &Core, socket: SocketId, topic: Topic<'_>, delta: i32, inbox: &Inbox) {
     core.subscribe_to(&[Target::Socket(socket)], topic, delta, &mut inbox.clone())
-        .expect("the pattern is good");
+        .expect("the pattern is valid");
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_publication_counts_exactly_the_pattern_s_subscribers_before_it() {
 }
 
 #[test]
-fn who_subscribed_to_a_pattern_before_a_publication_receives_it() {
+fn a_subscriber_of_a_pattern_receives_later_publications() {
     loom::model(|| {
         let core = Arc::new(Core::new());
         let inbox = Inbox::new();
@@ -55,7 +55,10 @@ fn who_subscribed_to_a_pattern_before_a_publication_receives_it() {
         change(&core, socket, PATTERN, 1, &inbox);
         subscribed.store(true, Ordering::Release);
         let (before, posted) = publisher.join().expect("does not panic");
-        assert!(!before || posted == 1, "subscribed before, and not reached");
+        assert!(
+            !before || posted == 1,
+            "it subscribed before and was not reached"
+        );
         assert_eq!(inbox.replay(), 1);
     });
 }
@@ -79,7 +82,10 @@ fn nothing_published_after_unsubscribing_from_a_pattern_arrives() {
         change(&core, socket, PATTERN, -1, &inbox);
         unsubscribed.store(true, Ordering::Release);
         let (after, posted) = publisher.join().expect("does not panic");
-        assert!(!after || posted == 0, "unsubscribed before, and reached");
+        assert!(
+            !after || posted == 0,
+            "it unsubscribed before and was reached"
+        );
         assert_eq!(inbox.replay(), 0);
     });
 }
@@ -109,7 +115,7 @@ fn two_publishers_in_one_channel_reach_a_pattern_and_the_channel_in_one_order() 
         assert_eq!(
             lists,
             [false, true, false, true],
-            "one message, then the other"
+            "both recipients get one message before the other"
         );
     });
 }
@@ -125,7 +131,7 @@ fn publishers_of_two_channels_do_not_lose_a_pattern_that_comes_and_goes() {
             let (core, mut inbox) = (Arc::clone(&core), inbox.clone());
             move || core.publish(b"c2", "m", &[], &mut inbox)
         });
-        // the pattern ends, and another of the same text begins
+        // the pattern ends, and another with the same text begins
         change(&core, sockets[0], PATTERN, -1, &inbox);
         change(&core, sockets[1], PATTERN, 1, &inbox);
         let posted = publisher.join().expect("does not panic");
@@ -153,7 +159,7 @@ fn subscribing_a_closing_socket_to_a_pattern_leaves_nothing_behind() {
     });
 }
 
-/// I8: `replay` compares what was told last with what there is.
+/// Checks I8: `replay` compares the last call of `wanted` with the subscriptions that exist.
 fn last_word(topic: Topic<'static>) {
     loom::model(move || {
         let core = Arc::new(Core::new());
@@ -173,16 +179,16 @@ fn last_word(topic: Topic<'static>) {
 }
 
 #[test]
-fn what_is_told_last_of_a_channel_holds() {
+fn the_last_call_of_wanted_is_right_for_a_channel() {
     last_word(Topic::Channel(b"c"));
 }
 
 #[test]
-fn what_is_told_last_of_a_pattern_holds() {
+fn the_last_call_of_wanted_is_right_for_a_pattern() {
     last_word(PATTERN);
 }
 
-/// The record in small: `nested` makes it under the lock of the change.
+/// A small copy of the record. If `nested`, it is written under the lock of the change.
 fn small_record(nested: bool) {
     let members = Arc::new(Mutex::new(0));
     let record = Arc::new(Mutex::new(false));
@@ -203,18 +209,18 @@ fn small_record(nested: bool) {
     other.join().expect("does not panic");
     assert!(
         *record.lock().expect("no thread panics"),
-        "somebody is there"
+        "the record says whether there are members"
     );
 }
 
 #[test]
-fn a_record_beside_the_lock_is_seen_to_be_wrong() {
+fn the_model_finds_a_record_outside_the_lock_wrong() {
     assert!(!breaks(|| small_record(true)));
     assert!(breaks(|| small_record(false)));
 }
 
-/// A pattern in small: its members are posted for by a publisher that holds its lock for reading, or only
-/// looked at what it had.
+/// A small copy of a pattern. Its publisher either holds the read lock while it posts or releases it after
+/// reading the members.
 fn small_pattern(held_while_posting: bool) {
     let members = Arc::new(RwLock::new(0_u32));
     let inbox = Inbox::new();
@@ -240,7 +246,7 @@ fn small_pattern(held_while_posting: bool) {
 }
 
 #[test]
-fn posting_for_a_pattern_without_its_lock_is_seen_to_be_wrong() {
+fn the_model_finds_posting_without_the_patterns_lock_wrong() {
     assert!(!breaks(|| small_pattern(true)));
     assert!(breaks(|| small_pattern(false)));
 }

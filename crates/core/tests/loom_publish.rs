@@ -1,4 +1,4 @@
-//! One order of subscribe, publish and unsubscribe in a shard's inbox, in every interleaving.
+//! A shard's inbox has one order of subscribe, publish and unsubscribe, in every interleaving.
 #![cfg(loom)]
 
 mod loom_shard;
@@ -32,13 +32,13 @@ fn a_publication_counts_exactly_the_subscribers_before_it() {
         assert_eq!(
             posted,
             inbox.entries().len() - 4,
-            "a delivery is returned if and only if posted"
+            "a delivery is counted if and only if it is posted"
         );
     });
 }
 
 #[test]
-fn who_subscribed_before_a_publication_receives_it() {
+fn a_subscriber_receives_later_publications() {
     loom::model(|| {
         let core = Arc::new(Core::new());
         let inbox = Inbox::new();
@@ -55,7 +55,10 @@ fn who_subscribed_before_a_publication_receives_it() {
         core.subscribe(&[Target::Socket(socket)], b"c", 1, &mut inbox.clone());
         subscribed.store(true, Ordering::Release);
         let (before, posted) = publisher.join().expect("does not panic");
-        assert!(!before || posted == 1, "subscribed before, and not reached");
+        assert!(
+            !before || posted == 1,
+            "it subscribed before and was not reached"
+        );
         assert_eq!(inbox.replay(), 1);
     });
 }
@@ -79,7 +82,10 @@ fn nothing_published_after_unsubscribe_returned_arrives() {
         core.subscribe(&[Target::Socket(socket)], b"c", -1, &mut inbox.clone());
         unsubscribed.store(true, Ordering::Release);
         let (after, posted) = publisher.join().expect("does not panic");
-        assert!(!after || posted == 0, "unsubscribed before, and reached");
+        assert!(
+            !after || posted == 0,
+            "it unsubscribed before and was reached"
+        );
         assert_eq!(inbox.replay(), 0);
     });
 }
@@ -140,7 +146,7 @@ fn unsubscribing_one_of_two_subscribers_keeps_the_order() {
     });
 }
 
-/// Two shards that note the messages they get.
+/// Two shards that record the messages they get.
 #[derive(Clone)]
 struct TwoShards([Arc<Mutex<Vec<String>>>; 2]);
 
@@ -209,7 +215,8 @@ fn every_shard_sees_one_order_of_two_publishers() {
     });
 }
 
-/// The protocol in small: one channel, one inbox, posting under the channel's lock or after it.
+/// A small copy of the protocol: one channel and one inbox, posting under the channel's lock or
+/// after it.
 fn small_channel(post_under_the_lock: bool) {
     let members = Arc::new(Mutex::new(BTreeSet::new()));
     let inbox = Inbox::new();
@@ -239,7 +246,7 @@ fn small_channel(post_under_the_lock: bool) {
 }
 
 #[test]
-fn posting_after_the_lock_is_seen_to_be_wrong() {
+fn the_model_finds_posting_after_the_lock_wrong() {
     assert!(!breaks(|| small_channel(true)));
     assert!(breaks(|| small_channel(false)));
 }

@@ -11,13 +11,13 @@ use millrace_core::{Core, Update};
 const A: Bytes = Bytes::from_static(b"a");
 const B: Bytes = Bytes::from_static(b"b");
 
-/// Nothing expires, so nobody asks for the time.
+/// Fails if it is called: without expiry times the core does not ask for the time.
 fn never() -> u64 {
     panic!("nothing expires")
 }
 
 #[test]
-fn of_two_first_writers_one_wins() {
+fn only_one_of_two_first_writers_wins() {
     loom::model(|| {
         let core = Arc::new(Core::new());
         let other = thread::spawn({
@@ -26,7 +26,7 @@ fn of_two_first_writers_one_wins() {
         });
         let here = core.set_key_if(b"k", Some(B), None, never);
         let there = other.join().expect("does not panic");
-        assert!(here != there, "exactly one");
+        assert!(here != there, "exactly one of them wins");
         assert_eq!(core.key(b"k", never), Some(if here { B } else { A }));
     });
 }
@@ -48,7 +48,7 @@ fn a_value_is_taken_once() {
 }
 
 #[test]
-fn what_expired_is_written_once() {
+fn an_expired_key_is_written_once() {
     loom::model(|| {
         let core = Arc::new(Core::new());
         core.update_key(b"k", never, |_| {
@@ -60,12 +60,15 @@ fn what_expired_is_written_once() {
             move || core.set_key_if(b"k", Some(A), None, || 5)
         });
         let here = core.set_key_if(b"k", Some(B), None, || 5);
-        assert!(here != other.join().expect("does not panic"), "exactly one");
+        assert!(
+            here != other.join().expect("does not panic"),
+            "exactly one of them wins"
+        );
         assert_eq!(core.key(b"k", never), Some(if here { B } else { A }));
     });
 }
 
-/// The protocol in small: looking and writing under one lock or under two.
+/// A small copy of the protocol: comparing and writing under one lock or under two.
 fn small_set_if(atomic: bool) {
     let value = Arc::new(Mutex::new(None));
     let set = move |value: &Mutex<Option<u8>>, new: u8| {
@@ -85,7 +88,10 @@ fn small_set_if(atomic: bool) {
         move || set(&value, 1)
     });
     let here = set(&value, 2);
-    assert!(here != other.join().expect("does not panic"), "exactly one");
+    assert!(
+        here != other.join().expect("does not panic"),
+        "exactly one of them wins"
+    );
 }
 
 fn breaks(model: impl Fn() + Send + Sync + 'static) -> bool {
@@ -93,7 +99,7 @@ fn breaks(model: impl Fn() + Send + Sync + 'static) -> bool {
 }
 
 #[test]
-fn looking_before_the_lock_is_seen_to_be_wrong() {
+fn the_model_finds_comparing_outside_the_lock_wrong() {
     assert!(!breaks(|| small_set_if(true)));
     assert!(breaks(|| small_set_if(false)));
 }

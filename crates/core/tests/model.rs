@@ -1,5 +1,5 @@
-//! Random operations on the core and on the naive model: every answer, every delivery and everything
-//! that can be seen must be the same after each step.
+//! Random operations on the core and on the naive model. After each step the results, the deliveries
+//! and everything that can be observed must be equal.
 #![cfg(not(loom))]
 
 mod driver;

@@ -1,4 +1,5 @@
-//! What takes long to encode is made ready with no lock held, and only where somebody is there to get it.
+//! A message that takes long to encode is made ready while no lock is held, and only if it has a
+//! recipient.
 #![cfg(not(loom))]
 
 use std::sync::{Arc, mpsc};
@@ -12,7 +13,7 @@ use millrace_core::{
 
 const CHANNEL: &[u8] = b"room";
 
-/// Posts that take long to make ready; `meanwhile` runs while one is.
+/// A `Post` whose messages take long to make ready. It calls `meanwhile` while it makes one ready.
 #[derive(Default)]
 struct Slow<'m> {
     meanwhile: Option<Box<dyn FnMut() + 'm>>,
@@ -24,7 +25,7 @@ struct Slow<'m> {
 
 impl Slow<'_> {
     fn post(&mut self) -> bool {
-        assert!(self.made > 0, "posted before it was ready");
+        assert!(self.made > 0, "a message was posted before it was ready");
         self.posted += 1;
         true
     }
@@ -72,7 +73,10 @@ impl Post for Slow<'_> {
     }
 
     fn upstream(&mut self, _: Topic<'_>, _: &str) {
-        assert!(!self.upstream || self.made > 0, "told before it was ready");
+        assert!(
+            !self.upstream || self.made > 0,
+            "a message was forwarded before it was ready"
+        );
         self.told += 1;
     }
 }
@@ -87,7 +91,7 @@ fn member(core: &Core) -> SocketId {
     id
 }
 
-/// Every way to send, each while the socket and the channel are asked for.
+/// Sends in every possible way, while another thread asks for the socket and the channel.
 fn each_way(core: &Core, id: SocketId) {
     let alias = core.create_virtual(id, Some(Annotation::UserData(1)));
     let ask = || {
@@ -125,7 +129,7 @@ fn nothing_is_locked_while_a_message_is_made_ready() {
     let (done, ended) = mpsc::channel();
     #[expect(
         clippy::disallowed_methods,
-        reason = "a lock that is held is to be noticed, not to be waited for"
+        reason = "a lock that is held must fail the test, not block it"
     )]
     let thread = thread::spawn(move || {
         let core = Core::new();
@@ -142,7 +146,7 @@ fn nothing_is_locked_while_a_message_is_made_ready() {
 }
 
 #[test]
-fn nothing_is_made_ready_that_nobody_gets() {
+fn a_message_without_recipients_is_not_made_ready() {
     let core = Core::new();
     let gone = member(&core);
     core.close(gone, &mut Slow::default());
@@ -165,7 +169,7 @@ fn nothing_is_made_ready_that_nobody_gets() {
 }
 
 #[test]
-fn other_nodes_are_told_what_nobody_here_gets() {
+fn other_nodes_get_messages_without_recipients_here() {
     let core = Core::new();
     let mut post = Slow {
         upstream: true,
@@ -177,7 +181,7 @@ fn other_nodes_are_told_what_nobody_here_gets() {
 }
 
 #[test]
-fn who_goes_while_a_message_is_made_ready_is_not_counted() {
+fn a_socket_that_closes_while_a_message_is_made_ready_is_not_counted() {
     for way in 0..2 {
         let core = Core::new();
         let id = member(&core);

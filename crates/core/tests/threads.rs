@@ -1,5 +1,5 @@
-//! Many threads at once, on real locks: whatever they did, the core ends empty and the recipient lists
-//! with it.
+//! Many threads work at once, with real locks. Whatever they do, the core and the recipient lists are
+//! empty in the end.
 #![cfg(not(loom))]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,11 +15,12 @@ const SHARDS: u64 = 4;
 const THREADS: u64 = 8;
 const ROUNDS: u64 = 2_000;
 
-/// One inbox per shard, replayed as it is filled, which the rules allow: it neither waits nor calls back.
+/// One inbox per shard. It is replayed while it is filled, which the contract allows because replaying
+/// neither waits nor calls back.
 #[derive(Clone)]
 struct Shards {
     inboxes: Arc<[Mutex<Lists>]>,
-    /// What other nodes would be asked for: patterns, and channels.
+    /// The names that other nodes were told to be wanted: patterns, and channels.
     wanted: Arc<Mutex<Wanted>>,
 }
 
@@ -47,13 +48,13 @@ impl Post for Shards {
                 .or_default()
                 .insert(recipient.subscriber)
         });
-        assert!(new, "joined twice");
+        assert!(new, "a subscriber joined twice");
     }
 
     fn leave(&mut self, channel: ChannelId, subscriber: SocketId, route: Route) {
         self.with(route.shard, |lists| {
             let list = lists.get_mut(&channel).expect("joined before");
-            assert!(list.remove(&subscriber), "left twice");
+            assert!(list.remove(&subscriber), "a subscriber left twice");
             if list.is_empty() {
                 lists.remove(&channel);
             }
@@ -109,7 +110,7 @@ impl Post for Shards {
     }
 }
 
-/// A generator of its own, so that a run can be repeated.
+/// A random number generator with a seed, so that a run can be repeated.
 struct Dice(u64);
 
 impl Dice {
@@ -121,7 +122,7 @@ impl Dice {
     }
 }
 
-/// Ids that any thread may use, also after they are gone.
+/// Ids that any thread may use, even after their sockets are gone.
 struct Known(Mutex<Vec<SocketId>>);
 
 impl Known {
@@ -189,7 +190,7 @@ fn round(core: &Core, shards: &mut Shards, known: &Known, dice: &mut Dice) {
             let stored = core.set_token(id, Bytes::from_static(b"t")).is_ok();
             assert!(
                 stored || core.token(id).is_none(),
-                "an id that went does not come back"
+                "an id is not used again"
             );
             assert!(core.channels_of(id, 10).len() <= names.len());
         }
@@ -219,7 +220,7 @@ fn whatever_threads_do_at_once_the_core_ends_empty() {
     assert_eq!(
         ids.iter().collect::<BTreeSet<_>>().len(),
         ids.len(),
-        "no id was given twice"
+        "no id was allocated twice"
     );
     let mut post = shards.clone();
     for &id in &ids {

@@ -1,5 +1,5 @@
-//! What the parts of the dispatch path cost, without sockets and threads: a worker's queue, the inboxes,
-//! outboxes, a shard's recipients and its timers.
+//! Benchmarks of the parts of the dispatch path, without sockets and threads: a worker's queue, the inboxes, outboxes,
+//! a shard's recipients and its timers.
 
 use divan::{Bencher, black_box};
 use millrace_core::{Kind, ShardIndex, ShardSet, SocketId, SocketInfo, Target};
@@ -12,7 +12,7 @@ fn main() {
 const PAYLOAD: &[u8] = &[b'p'; 64];
 const CHANNEL: &[u8] = b"room:12345";
 
-/// The messages of one read, and the drain that takes them.
+/// Queues the messages of one read, then drains them.
 #[divan::bench(args = [1, 16, 64])]
 fn queue_text_64(bencher: Bencher<'_, '_>, messages: usize) {
     let queue = WorkerQueue::default();
@@ -22,7 +22,7 @@ fn queue_text_64(bencher: Bencher<'_, '_>, messages: usize) {
     });
 }
 
-/// Beyond 16 KiB a payload travels beside the records.
+/// Queues payloads above 16 KiB, which travel beside the records.
 #[divan::bench(args = [16_384, 32_768])]
 fn queue_text(bencher: Bencher<'_, '_>, length: usize) {
     let (queue, payload) = (WorkerQueue::default(), vec![b'p'; length]);
@@ -32,7 +32,7 @@ fn queue_text(bencher: Bencher<'_, '_>, length: usize) {
     });
 }
 
-/// Messages to one socket, and the turn that takes them.
+/// Posts messages to one socket, then takes them in one turn.
 #[divan::bench(args = [1, 16])]
 fn inbox_send_64(bencher: Bencher<'_, '_>, messages: usize) {
     let (mut mailbox, ids) = populated(1000);
@@ -47,7 +47,7 @@ fn inbox_send_64(bencher: Bencher<'_, '_>, messages: usize) {
     });
 }
 
-/// The texts of a drain, each to another socket.
+/// Posts the texts of one drain, each to a different socket.
 #[divan::bench(args = [1, 16])]
 fn inbox_send_texts_of_64_together(bencher: Bencher<'_, '_>, messages: usize) {
     let (mut mailbox, ids) = populated(1000);
@@ -86,7 +86,7 @@ fn outbox_message_64(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// One write of sixteen publications: small ones are copied, large ones shared.
+/// Writes sixteen publications at once: small ones are copied, large ones are shared.
 #[divan::bench(args = [64, 1024, 16_384])]
 fn outbox_sixteen_shared_frames(bencher: Bencher<'_, '_>, length: usize) {
     let mut writer = Writer::default();
@@ -99,7 +99,7 @@ fn outbox_sixteen_shared_frames(bencher: Bencher<'_, '_>, length: usize) {
     });
 }
 
-/// The kernel takes nothing, publications follow, then it takes everything.
+/// The kernel takes nothing while publications arrive, then it takes everything.
 #[divan::bench(args = [16, 256])]
 fn outbox_behind_a_slow_reader(bencher: Bencher<'_, '_>, messages: usize) {
     let mut writer = Writer::default();
@@ -114,7 +114,7 @@ fn outbox_behind_a_slow_reader(bencher: Bencher<'_, '_>, messages: usize) {
     });
 }
 
-/// One more in a channel that has so many on this shard, and out again. Long lists have an index.
+/// One socket joins a channel that has this many subscribers on the shard, and leaves again. Long lists have an index.
 #[divan::bench(args = [1, 16, 1000, 100_000])]
 fn recipients_join_and_leave(bencher: Bencher<'_, '_>, others: u32) {
     let mut recipients = ChannelRecipients::default();
@@ -140,7 +140,7 @@ fn timers_arm(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// A turn of the wheel in which nothing is due, with so many deadlines in it.
+/// Advances the wheel by one turn in which no deadline is due, with this many deadlines armed.
 #[divan::bench(args = [0, 100_000])]
 fn timers_advance(bencher: Bencher<'_, '_>, armed: u64) {
     let mut timers = Timers::default();
@@ -155,7 +155,7 @@ fn timers_advance(bencher: Bencher<'_, '_>, armed: u64) {
     });
 }
 
-/// Sockets of one I/O shard.
+/// The sockets of one I/O shard.
 fn populated(sockets: usize) -> (Mailbox, Vec<SocketId>) {
     let mailbox = Mailbox::default();
     let shard = ShardIndex::new(0).expect("there is a shard 0");

@@ -1,27 +1,27 @@
-//! Why a connection ends, in the terms every protocol can translate.
+//! Why a connection closes, in terms that every protocol can express.
 
 use std::borrow::Cow;
 
 use millrace_protocol::websocket::{DecodeError, close};
 
-/// See the module. Codes are those of RFC 6455 §7.4; other protocols say the same in their own words.
+/// See the module. Codes are those of RFC 6455 §7.4; other protocols express the same in their own form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CloseReason {
     pub(crate) code: u16,
     pub(crate) reason: Cow<'static, str>,
-    /// What to do about the peer.
+    /// How the connection is closed.
     pub(crate) mode: CloseMode,
     by_peer: bool,
 }
 
-/// How to part from the peer.
+/// How a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloseMode {
-    /// Say goodbye and wait for the answer.
+    /// Send a close and wait for the peer's answer.
     Handshake,
-    /// The peer said goodbye, or did wrong: say goodbye and end the stream.
+    /// The peer sent a close or an error: send a close and end the stream.
     Final,
-    /// Cut the stream.
+    /// Cut the stream without a close.
     Cut,
 }
 
@@ -39,7 +39,7 @@ impl CloseReason {
     pub(crate) const ABNORMAL: Self = Self::new(close::ABNORMAL, "", CloseMode::Cut);
     /// The listener stops.
     pub(crate) const GOING_AWAY: Self = Self::new(close::GOING_AWAY, "", CloseMode::Handshake);
-    /// The gateway ends without waiting for anybody.
+    /// The gateway shuts down without waiting for its connections.
     pub(crate) const SHUT_DOWN: Self = Self::new(close::GOING_AWAY, "", CloseMode::Cut);
     /// The worker exports no handler for this kind of message.
     pub(crate) const NO_HANDLER: Self = Self::new(
@@ -59,7 +59,7 @@ impl CloseReason {
         "Server worker is replaced",
         CloseMode::Handshake,
     );
-    /// A bug of ours.
+    /// A bug in Millrace.
     pub(crate) const INTERNAL: Self = Self::new(
         close::INTERNAL_ERROR,
         "Internal server error",
@@ -71,25 +71,25 @@ impl CloseReason {
         "Outgoing queue is full",
         CloseMode::Handshake,
     );
-    /// All messages that are being received hold too much.
+    /// The messages that are being received take too many bytes in total.
     pub(crate) const INBOUND_OVERFLOW: Self = Self::new(
         close::TRY_AGAIN_LATER,
         "Too much is being received",
         CloseMode::Final,
     );
-    /// The peer has not read for too long to be told so.
+    /// The peer has not read for so long that a close would not reach it.
     pub(crate) const STALLED: Self = Self::new(
         close::TRY_AGAIN_LATER,
         "Write made no progress",
         CloseMode::Cut,
     );
-    /// A message was begun and not finished.
+    /// A message was begun and not finished in time.
     pub(crate) const MESSAGE_DEADLINE: Self = Self::new(
         close::POLICY_VIOLATION,
         "Message took too long",
         CloseMode::Final,
     );
-    /// Nothing happened for too long.
+    /// No message was sent or received for too long.
     pub(crate) const IDLE: Self = Self::new(close::NORMAL, "Idle timeout", CloseMode::Handshake);
 
     /// The peer closed with this code, or none.
@@ -102,12 +102,12 @@ impl CloseReason {
         }
     }
 
-    /// Whether the peer began.
+    /// Whether the peer closed first.
     pub(crate) fn is_by_peer(&self) -> bool {
         self.by_peer
     }
 
-    /// The application closes.
+    /// The application closes the connection.
     pub(crate) fn by_application(code: u16, reason: Box<str>) -> Self {
         Self {
             code,
@@ -118,7 +118,7 @@ impl CloseReason {
     }
 }
 
-/// What a peer did wrong in frames of WebSocket.
+/// The close reason for invalid WebSocket frames.
 impl From<&DecodeError> for CloseReason {
     fn from(error: &DecodeError) -> Self {
         Self::new(error.close_code(), error.close_reason(), CloseMode::Final)

@@ -1,5 +1,5 @@
-//! The configuration of a gateway and its listeners: plain values, built whole at the boundary,
-//! immutable while running.
+//! The configuration of a gateway and its listeners: plain values, complete when they are made, and immutable while the
+//! gateway runs.
 
 use millrace_backplane::Config as BackplaneConfig;
 
@@ -8,18 +8,18 @@ use crate::net::proxy::Trusted;
 use crate::net::tls::TlsConfig;
 use crate::options::Options;
 
-/// What the first start fixes for the whole gateway.
+/// The configuration that the first start fixes for the whole gateway.
 #[derive(Clone, Debug)]
 pub struct GatewayConfig {
     /// I/O shards, 1 to [`MAX_SHARDS`](crate::limits::MAX_SHARDS).
     pub io_threads: usize,
-    /// Whether a shard submits the writes to many connections together where the kernel has `io_uring`. Default true.
+    /// Whether a shard submits the writes to many connections together if the kernel has `io_uring`. Default true.
     pub io_uring: bool,
-    /// Bounds.
+    /// The limits of the gateway.
     pub limits: GatewayLimits,
-    /// The link to other nodes; `None`: there are none. Its bounds are those of `limits`.
+    /// The link to other nodes; `None`: there is none. Its limits are part of `limits`.
     pub backplane: Option<BackplaneConfig>,
-    /// Where the I/O shards log to; `None` keeps what the process has.
+    /// Where the I/O shards log to; `None` keeps the log of the process.
     pub log: Option<tracing::Dispatch>,
 }
 
@@ -41,21 +41,21 @@ impl Default for GatewayConfig {
 pub struct ListenerConfig {
     /// `ip:port`, `[ipv6]:port`, `localhost:port`, `:port` or `unix:/path`; port 0 picks a free one.
     pub address: String,
-    /// Bounds of its connections.
+    /// The limits of its connections.
     pub limits: ListenerLimits,
-    /// The protocol's own bounds, as [`Self::set_limit`] was given them. What it does not have is an error.
+    /// The protocol's own limits, as given to [`Self::set_limit`]. A limit that the protocol does not have is an error.
     pub protocol_limits: LimitValues,
-    /// Whether other processes may listen on the same TCP port, if they ask for it, too.
+    /// Whether other processes may listen on the same TCP port, if they set this option, too.
     pub reuse_port: bool,
-    /// Connections that the kernel holds until they are accepted; it has a bound of its own. Default 4,096.
+    /// Connections that the kernel holds until they are accepted; the kernel has a limit of its own. Default 4,096.
     pub backlog: u32,
     /// Encryption; `None` is plain.
     pub tls: Option<TlsConfig>,
-    /// Proxies that are believed when they name the client.
+    /// Proxies whose word about the client's address is trusted.
     pub trusted: Trusted,
-    /// Every connection begins with a header of the PROXY protocol, and comes from a trusted address.
+    /// Whether every connection has to begin with a header of the PROXY protocol, and to come from a trusted address.
     pub proxy_protocol: bool,
-    /// What is spoken there: the name of a protocol. Default `http`: WebSockets, event streams, files and requests.
+    /// The name of the protocol of this listener. Default `http`: WebSockets, event streams, files and requests.
     pub protocol: String,
     /// The protocol's options.
     pub options: Options,
@@ -79,8 +79,8 @@ impl Default for ListenerConfig {
 }
 
 impl ListenerConfig {
-    /// Sets the limit that an option names: one of every listener, or else one that its protocol has to have. A duration is
-    /// in milliseconds.
+    /// Sets the limit that an option names: one that every listener has, or otherwise one that its protocol must have.
+    /// A duration is in milliseconds.
     pub fn set_limit(&mut self, option: &str, value: u64) -> Result<(), LimitError> {
         match self.limits.set(option, value) {
             Err(LimitError::Unknown(_)) => {
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_of_every_listener_or_left_to_the_protocol() {
+    fn limits_that_not_every_listener_has_are_left_to_the_protocol() {
         let mut config = ListenerConfig::default();
         config.set_limit("messageBytes", 5).unwrap();
         config.set_limit("keysBytes", 6).unwrap();

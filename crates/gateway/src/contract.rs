@@ -1,8 +1,9 @@
-//! What an adapter may name of the gateway, and all of it but the ground (limits, counters, locks). Owns nothing.
+//! Re-exports what an adapter may use of the gateway, apart from the lowest layer (limits, counters, locks). Owns
+//! nothing.
 //!
-//! A *protocol* is a value of [`Protocol`] that makes a [`Service`] of a listener's [`Options`]. Where each of its streams is
-//! one socket it does so with [`Streams`], whose [`Session`]s speak on a connection by their [`Context`]. An endpoint of HTTP
-//! names `crate::http` as well. `docs/decisions/0017` and `0021` say why.
+//! A *protocol* is a value of [`Protocol`] that makes a [`Service`] from a listener's [`Options`]. If each of its
+//! streams is one socket, it uses [`Streams`], whose [`Session`]s handle a connection through their [`Context`]. An
+//! HTTP endpoint uses `crate::http` as well. `docs/decisions/0017` and `0021` say why.
 
 pub(crate) use crate::close::{CloseMode, CloseReason};
 pub(crate) use crate::config::ListenerConfig;

@@ -1,4 +1,5 @@
-//! Reading files without waiting for the disk, where the system can say that it would. Knows nothing of what is read.
+//! Reads files without waiting for the disk, if the system can tell that it would have to wait. Knows nothing of the
+//! contents.
 
 #[cfg(not(unix))]
 #[path = "disk/other.rs"]
@@ -14,14 +15,15 @@ use std::path::Path;
 #[cfg(target_os = "linux")]
 pub(crate) use system::{is_undecided, soon};
 
-/// Whether a call may wait for the disk. One that may not fails with `WouldBlock` where it had to.
+/// Whether a call may wait for the disk. A call that may not wait fails with `WouldBlock` if it would have to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocking {
     Allowed,
     Never,
 }
 
-/// Opens a regular file to be read; an error for everything else, which opening does not wait for either.
+/// Opens a regular file for reading, and fails for everything else. Opening does not wait for something other than the
+/// disk, such as the other end of a pipe.
 pub(crate) fn open(path: &Path, blocking: Blocking) -> io::Result<File> {
     let file = system::open(path, blocking)?;
     if file.metadata()?.is_file() {
@@ -31,7 +33,7 @@ pub(crate) fn open(path: &Path, blocking: Blocking) -> io::Result<File> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, problem))
 }
 
-/// Reads up to the whole of `buffer` from a place of the file, which other readers do not notice.
+/// Reads up to the length of `buffer` at a position, without moving the file's own position.
 pub(crate) fn read_at(
     file: &File,
     buffer: &mut [u8],

@@ -1,4 +1,4 @@
-//! How a thread that runs JavaScript is woken. Owns no thread: the addon rings, tests do as they like.
+//! How a thread that runs JavaScript is woken. Owns no thread: the addon and the tests implement it.
 
 /// Wakes a JavaScript thread. Called from any thread; never blocks; does nothing once its
 /// environment is gone.

@@ -1,4 +1,4 @@
-//! Panics on demand, for tests of what becomes of them. In any other build there is nothing here that could.
+//! Panics on demand, for tests of how panics are handled. In other builds this code does nothing.
 
 #[cfg(test)]
 use crate::sync::{AtomicUsize, Ordering};
@@ -6,12 +6,12 @@ use crate::sync::{AtomicUsize, Ordering};
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    /// Where the next panic is, by its number; 0: nowhere.
+    /// The number of the fault at which the next panic happens; 0: none.
     #[cfg(test)]
     next: AtomicUsize,
 }
 
-/// Where a test may have a panic.
+/// The places where a test can cause a panic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
     Turn = 1,
@@ -22,12 +22,13 @@ pub(crate) enum Fault {
     Requests,
     HttpConnection,
     Connection,
+    Relays,
     Upload,
     Preamble,
 }
 
 impl Faults {
-    /// Panics, if a test has asked for it here.
+    /// Panics if a test has asked for it at this place.
     #[inline]
     pub(crate) fn hit(&self, fault: Fault) {
         #[cfg(test)]

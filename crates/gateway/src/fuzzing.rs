@@ -1,6 +1,5 @@
-//! What fuzz targets are given: a naive model beside what it is compared with, or a whole shard, and bytes that say what
-//! happens to it.
-//! Only in tests and with the feature `fuzzing`.
+//! Entry points of the fuzz targets: each runs a naive model beside the code that it checks, or a whole shard, and the
+//! input bytes choose the operations. Only in tests and with the feature `fuzzing`.
 
 use crate::event::Handlers;
 use crate::inbox;
@@ -10,14 +9,15 @@ use crate::shard::stage::life;
 use crate::socket::env::read_queue;
 use crate::socket::outbox;
 
-/// Operations per input; what is compared after each walks over everything.
+/// Operations per input. It is limited because the comparison after each operation walks over everything.
 const OPERATIONS: usize = 300;
 
-/// Posts to the inboxes of a few shards, their turns and their ends. The first three bytes say how large an inbox may be.
+/// Runs posts to the inboxes of a few shards, turns, and ends of shards. The first three bytes choose the limits of an
+/// inbox.
 ///
 /// # Panics
 ///
-/// Where an inbox says something wrong of its bytes, its room or its high water, or loses what it took.
+/// If an inbox miscounts its bytes, its room or its high-water mark, or loses a command.
 pub fn inbox_accounting(bytes: &[u8]) {
     let Some(([low, high, shift], rest)) = bytes.split_first_chunk() else {
         return;
@@ -26,11 +26,12 @@ pub fn inbox_accounting(bytes: &[u8]) {
     inbox::model::run(bound, operations(rest).map(inbox::model::Op::of));
 }
 
-/// Appends to an outbox, writes of its front, and judgements. The first bytes say what its policy and its limits are.
+/// Runs appends to an outbox, writes from its front, and checks of its policy. The first bytes choose policy and
+/// limits.
 ///
 /// # Panics
 ///
-/// Where what leaves is not what came, without what the policy drops, or a count is wrong.
+/// If what leaves differs from what was appended without what the policy drops, or if a count is wrong.
 pub fn outbox_policies(bytes: &[u8]) {
     let Some(([policy, low, high, frames], rest)) = bytes.split_first_chunk() else {
         return;
@@ -44,21 +45,22 @@ pub fn outbox_policies(bytes: &[u8]) {
     outbox::model::run(operations(rest).map(outbox::model::Op::of), limits);
 }
 
-/// Connections that come to a read queue, and rounds in which some are let go.
+/// Runs connections that enter a read queue, and rounds in which some of them may read.
 ///
 /// # Panics
 ///
-/// Where somebody reads before another who has waited longer for the same worker, or is lost.
+/// If a connection reads before one that has waited longer for the same worker, or if one is lost.
 pub fn read_queue_turns(bytes: &[u8]) {
     read_queue::model::run(operations(bytes).map(read_queue::model::Op::of));
 }
 
-/// A connection's life: what is sent and published to it, what its peer reads and sends, in pieces of any length, ends, turns
-/// and time. The first bytes say what it speaks, what its worker handles and what the policy of its outbox is.
+/// Runs the life of a connection: sends, publications, reads and writes of its peer in pieces of any length, ends,
+/// turns and time. The first bytes choose its protocol, the handlers of its worker and the policy of its outbox.
 ///
 /// # Panics
 ///
-/// Where its peer gets something torn, twice or out of order, its worker is told wrong, or something is left of it.
+/// If the peer gets something incomplete, twice or out of order, if the worker gets wrong events, or if something of
+/// the connection remains.
 pub fn connection_phases(bytes: &[u8]) {
     let Some(([speaks, handlers, policy], rest)) = bytes.split_first_chunk() else {
         return;

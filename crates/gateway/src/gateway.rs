@@ -1,5 +1,5 @@
-//! A gateway's life: it starts, listens, reloads and stops. Owns the configuration, the listeners and the values of
-//! the protocols; messaging is its [hub](crate::hub)'s.
+//! A gateway's life: starting, listening, reloading and stopping. Owns the configuration, the listeners and the
+//! protocols; its [hub](crate::hub) does the messaging.
 
 mod dial;
 mod ending;
@@ -29,7 +29,7 @@ pub use lifecycle::Listening;
 pub use member::Member;
 pub use start_error::StartError;
 
-/// See the module. What it is for threads that only send, subscribe and count is its [`Hub`].
+/// See the module. Threads that only send, subscribe and count use its [`Hub`].
 pub struct Gateway {
     hub: Arc<Hub>,
     backplane: Arc<BackplaneHandle>,
@@ -47,7 +47,7 @@ struct State {
     next_ticket: u32,
     next_worker: u32,
     shards_left: usize,
-    /// Of the thread that shared it last, which waits for the end.
+    /// The notices of the thread that was the last to share it, which waits for the end.
     last: Option<Arc<Notices>>,
     threads: Threads,
 }
@@ -60,7 +60,7 @@ impl fmt::Debug for Gateway {
     }
 }
 
-/// A gateway can do all that its hub can.
+/// A gateway has all methods of its hub.
 impl Deref for Gateway {
     type Target = Hub;
 
@@ -70,18 +70,18 @@ impl Deref for Gateway {
 }
 
 impl Gateway {
-    /// A gateway that is not started: its core works already.
+    /// A gateway that is not started; its core works already.
     pub fn new() -> Arc<Self> {
         Self::with(adapter::protocols)
     }
 
-    /// One that threads share: it runs from the first that [shares](Self::share) it to the last that leaves, and nobody else starts
-    /// or ends it.
+    /// A gateway that several threads share. It runs from the first thread that [shares](Self::share) it until the last
+    /// one leaves; nothing else starts or ends it.
     pub fn shared() -> Arc<Self> {
         Self::made(adapter::protocols, Hub::shared)
     }
 
-    /// One that speaks these.
+    /// A gateway with these protocols.
     pub(crate) fn with(
         protocols: impl FnOnce(&Arc<Encodings>) -> Vec<Box<dyn Protocol>>,
     ) -> Arc<Self> {
@@ -107,7 +107,7 @@ impl Gateway {
 
 #[cfg(test)]
 impl Gateway {
-    /// For tests of what the backplane's end means for the gateway.
+    /// For tests of how the gateway ends with its backplane.
     pub(crate) fn backplane(&self) -> &BackplaneHandle {
         &self.backplane
     }

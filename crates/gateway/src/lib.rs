@@ -1,7 +1,7 @@
 //! The whole server without JavaScript: I/O shards, listeners, adapters, worker queues and limits.
 //!
-//! A [`Gateway`] is one core with its shards, listeners and workers. It knows workers only as
-//! queues with a [`Doorbell`], so that it runs and is tested without any JavaScript.
+//! A [`Gateway`] is one core with its shards, listeners and workers. It knows workers only as queues with a
+//! [`Doorbell`], so that it runs and is tested without JavaScript.
 #![forbid(unsafe_code)]
 
 mod adapter;
@@ -62,7 +62,7 @@ pub use shard::bench;
 pub use stats::{Stats, Times, Traffic, WorkerStats};
 pub use worker::{AsciiText, Batch, Sidecar};
 
-/// Whether an application may close with this code: 1000 to 1003, 1007 to 1014, 3000 to 4999.
+/// Whether an application may close a connection with this code: 1000 to 1003, 1007 to 1014, 3000 to 4999.
 pub fn is_sendable_close_code(code: u16) -> bool {
     millrace_protocol::websocket::close::is_sendable(code)
 }

@@ -1,6 +1,6 @@
-//! The bounds that belong to no single protocol: their names, defaults, ranges and what happens when they are met. Owns no
-//! behaviour, and how a table is written and set. A protocol's own tables lie in its folder; of all of them
-//! `docs/limits.md` and `js/src/options/limits.generated.ts` are generated.
+//! The limits that belong to no single protocol: names, defaults, ranges, and what happens when they are met. Contains
+//! no behaviour. The submodules define how a table is written and set. A protocol's own tables are in its folder;
+//! `docs/limits.md` and `js/src/options/limits.generated.ts` are generated from all tables.
 
 pub(crate) mod table;
 mod values;
@@ -25,47 +25,47 @@ pub enum OutboxPolicy {
     DropOldest,
 }
 
-/// The most that a number of things can be.
+/// The greatest limit on a number of things.
 pub(crate) const COUNT: u64 = 4_294_967_295;
 
-/// The most that a number of bytes can be.
+/// The greatest limit on a number of bytes.
 pub(crate) const BYTES: u64 = 1024 * 1024 * 1024 * 1024;
 
 /// One day in milliseconds: longer than any sensible timeout, short enough for every timer.
 pub(crate) const DAY: u64 = 24 * 60 * 60 * 1000;
 
 limits! {
-    /// Bounds that hold for each listener on its own, whatever it speaks.
+    /// Limits of each listener, for every protocol.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct ListenerLimits {
-        /// Time from accepting a connection to the end of its handshake, the answer of `handleOpen` included; also for the head of any HTTP request, and for the password (RESP).
+        /// Time from accepting a connection to the end of its handshake, including the answer of `handleOpen`; also the time for the head of any HTTP request, and for the password (RESP).
         handshake_timeout: Duration = Duration::from_secs(10), 1..=DAY, "a head gets HTTP 408, a handshake is closed";
-        /// Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16. Not of Sockety, which has `message_head_bytes` and `buffered_bytes` in its place.
+        /// Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16. Sockety has `message_head_bytes` and `buffered_bytes` in its place.
         message_bytes: usize = 16 * 1024 * 1024, 1..=2_147_483_647, "closed with 1009";
         /// Time from a message's first byte to its last; a message that arrives with at least 1 KiB/s may take longer.
         message_deadline: Duration = Duration::from_secs(60), 1..=DAY, "closed with 1008";
         /// Silence after which a ping is sent (WebSocket, Server-Sent Events); zero is off.
         ping_interval: Duration = Duration::from_secs(25), 0..=DAY, "a ping is sent";
-        /// Time to answer a ping (WebSocket); only complete frames count as life, and the bytes of a long one while they arrive with at least 1 KiB/s.
+        /// Time to answer a ping (WebSocket); complete frames count as an answer, and so do the bytes of a long frame while they arrive with at least 1 KiB/s.
         pong_timeout: Duration = Duration::from_secs(10), 1..=DAY, "closed with 1006";
-        /// Time without a message in either direction, of Sockety also without a heartbeat of the client; zero is off.
+        /// Time without a message in either direction (Sockety: and without a heartbeat of the client); zero is off.
         idle_timeout: Duration = Duration::ZERO, 0..=DAY, "closed with 1000";
-        /// Messages per second of one connection, of Sockety also responses, fast replies, files and heartbeats; zero is off.
+        /// Messages per second of one connection (Sockety: also responses, fast replies, files and heartbeats); zero is off.
         messages_per_second: u32 = 0, 0..=COUNT, "reading pauses";
     }
 }
 
 limits! {
-    /// Bounds of a gateway, fixed by its first start.
+    /// Limits of a gateway, fixed by its first start.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct GatewayLimits {
-        /// Connections open at once, handshakes included; a client that leaves during `handleOpen` counts until that has ended.
+        /// Connections open at once, including handshakes; a client that leaves during `handleOpen` counts until the handler has ended.
         connections: u32 = 100_000, 1..=COUNT, "accepting waits";
         /// Connections of one remote address; zero is off.
         connections_per_address: u32 = 0, 0..=COUNT, "HTTP 503";
-        /// Bytes that wait in a socket's outbox behind the message that is being written, each entry charged its length + 64, judged after an attempted write; what a client asked for (RESP) is not counted.
+        /// Bytes that wait in a socket's outbox behind the message that is being written, each entry charged its length + 64, checked after an attempted write; replies to commands (RESP) are not counted.
         outbox_bytes: usize = 4 * 1024 * 1024, 1..=BYTES, "the outbox policy";
         /// Messages that wait in a socket's outbox behind the one that is being written.
         outbox_frames: usize = 65_536, 1..=COUNT, "the outbox policy";
@@ -75,18 +75,18 @@ limits! {
         outbox_read_pause_bytes: usize = 256 * 1024, 1..=BYTES, "reading pauses until it drains";
         /// Bytes held by all outboxes together.
         outboxes_total_bytes: usize = 256 * 1024 * 1024, 1..=BYTES, "the fullest are closed with 1013; a reply over 64 KiB (RESP) that would not fit is an error instead";
-        /// Bytes of all messages and commands (RESP) that are being received, and of contents (Sockety) that wait for their worker, without those of which less than 1 KiB has come.
-        inbound_total_bytes: usize = 256 * 1024 * 1024, 1..=BYTES, "the largest is not read on; it is closed with 1013 if that brings no room in a second, or once the others exceed the bound by an eighth";
+        /// Bytes of all messages and commands (RESP) that are being received, and of contents (Sockety) that wait for their worker, not counting those of which less than 1 KiB has arrived.
+        inbound_total_bytes: usize = 256 * 1024 * 1024, 1..=BYTES, "the connection with the most is not read; it is closed with 1013 if that frees no room within a second, or once the others exceed the limit by an eighth";
         /// Time without progress of a blocked write.
         write_timeout: Duration = Duration::from_secs(30), 1..=DAY, "the connection is cut";
         /// Events of one socket that its worker has not handled yet.
         unhandled_events: u32 = 64, 1..=COUNT, "reading pauses, and with it the pong deadline";
         /// Bytes of one socket's unhandled events; one message always fits.
         unhandled_bytes: usize = 1024 * 1024, 1..=BYTES, "reading pauses, and with it the pong deadline";
-        /// Events waiting for one worker; connections that open and close count once more, by themselves.
-        worker_queue_events: usize = 16_384, 1..=COUNT, "reading pauses; another worker gets the new connection, without one HTTP 503";
-        /// Bytes of the events waiting for one worker; those of connections that open and close count once more, by themselves.
-        worker_queue_bytes: usize = 2 * 1024 * 1024, 1..=BYTES, "reading pauses; another worker gets the new connection, without one HTTP 503";
+        /// Events waiting for one worker; events of opening and closing connections have the same limit once more for themselves.
+        worker_queue_events: usize = 16_384, 1..=COUNT, "reading pauses; a new connection goes to another worker, or gets HTTP 503 if there is none";
+        /// Bytes of the events waiting for one worker; events of opening and closing connections have the same limit once more for themselves.
+        worker_queue_bytes: usize = 2 * 1024 * 1024, 1..=BYTES, "reading pauses; a new connection goes to another worker, or gets HTTP 503 if there is none";
         /// Requests of one worker that wait for the rest of their answers.
         worker_requests: usize = 16_384, 1..=COUNT, "HTTP 503";
         /// Bytes posted to one I/O shard and not yet processed, a message for several of its sockets counted once; from a quarter of it on, at most 4 MiB, workers stop taking events.
@@ -95,31 +95,31 @@ limits! {
         worker_timeout: Duration = Duration::from_secs(3), 0..=DAY, "the worker is replaced";
         /// Messages to other nodes that wait for the backplane.
         backplane_queue: usize = 65_536, 1..=COUNT, "the oldest is dropped and counted";
-        /// Bytes of these, each charged its length and 64.
+        /// Bytes of messages to other nodes that wait for the backplane, each charged its length + 64.
         backplane_queue_bytes: usize = 64 * 1024 * 1024, 1..=BYTES, "the oldest are dropped and counted";
-        /// What happens while more than a quarter of `backplane_queue` or `backplane_queue_bytes` waits; `send` never does.
-        backplane_full: BackplaneFull = BackplaneFull::Wait, "workers take no events and Redis clients wait, for a second at most; with `'drop'` nobody waits";
+        /// What happens while more than a quarter of `backplane_queue` or `backplane_queue_bytes` is in use; `send` never waits.
+        backplane_full: BackplaneFull = BackplaneFull::Wait, "workers take no events and Redis clients wait, for a second at most; with `'drop'` neither waits";
         /// Bytes of one message to or from other nodes.
-        backplane_message_bytes: usize = 16 * 1024 * 1024, 1..=512 * 1024 * 1024, "it is dropped or passed over, and counted";
-        /// Time a closing connection may take: for what was sent before, and for its closing handshake. A goodbye waits as long for handlers of what came before it. While a listener stops, what was sent has the time of the stop.
+        backplane_message_bytes: usize = 16 * 1024 * 1024, 1..=512 * 1024 * 1024, "it is dropped and counted";
+        /// Time that a closing connection may take to write what is queued, and again for its closing handshake. The close waits as long for handlers of earlier messages. While a listener stops, the time of the stop applies to what is queued.
         close_timeout: Duration = Duration::from_secs(5), 1..=DAY, "the connection is cut";
     }
 }
 
 limits! {
-    /// Bounds of a gateway that its JavaScript threads keep, fixed by its first start.
+    /// Limits of a gateway that its JavaScript threads enforce, fixed by its first start.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct ScriptLimits {
-        /// Time a worker may take to import its module and finish `handleStart`; kept by the thread that starts it; zero is off.
-        worker_start_timeout: Duration = Duration::from_secs(60), 0..=DAY, "its thread is ended: `start` fails, a replacement is tried again";
-        /// Time a handler's promise may be pending; kept by the workers; zero is off.
+        /// Time a worker may take to import its module and finish `handleStart`; enforced by the thread that starts it; zero is off.
+        worker_start_timeout: Duration = Duration::from_secs(60), 0..=DAY, "its thread is ended: `start` fails, and a replacement is started again";
+        /// Time a handler's promise may be pending; enforced by the workers; zero is off.
         handler_timeout: Duration = Duration::from_secs(5), 0..=DAY, "closed with 1011";
     }
 }
 
 limits! {
-    /// Bounds that no option changes.
+    /// Limits that no option changes.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct FixedLimits {
@@ -132,35 +132,35 @@ limits! {
         /// Bytes of a token.
         token_bytes: usize = 1024 * 1024, "refused with a `TypeError`";
         /// Time that workers and Redis clients wait for a backplane that does not keep up.
-        backplane_wait: Duration = Duration::from_secs(1), "they go on, and what does not fit into the queue is dropped and counted";
-        /// Lines that the I/O threads log and JavaScript has not taken yet.
+        backplane_wait: Duration = Duration::from_secs(1), "they continue, and messages that do not fit into the queue are dropped and counted";
+        /// Lines that the I/O threads have logged and JavaScript has not taken yet.
         log_lines_waiting: usize = 1_024, "the line is dropped and counted";
         /// Lines that the I/O threads log in one second.
         log_lines_per_second: usize = 1_000, "the line is dropped and counted";
     }
 }
 
-/// Extra bytes an outbox entry is charged, for its bookkeeping.
+/// The bytes that an outbox entry is charged beside its length, for bookkeeping.
 pub(crate) const ENTRY_CHARGE: usize = 64;
 
 /// Bytes per second that keep a message alive beyond `message_deadline`.
 pub(crate) const MESSAGE_RATE_FLOOR: u64 = 1024;
 
-/// The most I/O shards a gateway runs.
+/// The most I/O shards of a gateway.
 #[cfg(not(millrace_loom))]
 pub const MAX_SHARDS: usize = 64;
-/// The most I/O shards a gateway runs: few enough for a model checker.
+/// The most I/O shards of a gateway: few enough for a model checker.
 #[cfg(millrace_loom)]
 pub const MAX_SHARDS: usize = 2;
 
-/// Bytes of a batch handed to a worker (one record may exceed it).
+/// Bytes of a batch for a worker (one record may exceed it).
 pub const BATCH_BYTES: usize = 256 * 1024;
 
 /// Payloads above this travel beside the batch.
 pub const SIDECAR_BYTES: usize = 16 * 1024;
 
-/// Texts above this that are ASCII travel beside the batch: a string is made of them without a copy
-/// between.
+/// ASCII texts above this size travel beside the batch, because a string is made from them without an intermediate
+/// copy.
 pub const ASCII_SIDECAR_BYTES: usize = 2 * 1024;
 
 #[cfg(test)]
@@ -168,13 +168,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wait_for_the_backplane_is_its_own() {
+    fn the_wait_for_the_backplane_is_the_limit_of_the_backplane() {
         let limits = FixedLimits::default();
         assert_eq!(limits.backplane_wait, millrace_backplane::LONGEST_WAIT);
     }
 
     #[test]
-    fn the_bounds_of_patterns_are_the_core_s() {
+    fn the_limits_of_patterns_are_those_of_the_core() {
         let limits = FixedLimits::default();
         assert_eq!(limits.pattern_bytes, millrace_core::limits::PATTERN_BYTES);
         assert_eq!(limits.patterns, millrace_core::limits::PATTERNS);

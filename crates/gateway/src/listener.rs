@@ -1,4 +1,4 @@
-//! A listener, its peers, and the record of a stop in progress. Accepts nothing itself.
+//! A listener, its peers, and the state of a stop in progress. Accepts nothing itself.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -14,31 +14,31 @@ use crate::notice::{Notice, Notices};
 use crate::permits::Permit;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// A listener, shared by everything accepted on it.
+/// A listener, shared by all its connections.
 #[derive(Debug)]
 pub(crate) struct ListenerState {
     pub(crate) id: u32,
     pub(crate) config: ListenerConfig,
-    /// Where it speaks TLS with whom it accepts.
+    /// `Some` if the listener itself handles TLS.
     pub(crate) tls: Option<Terms>,
     /// Whether its connections are encrypted.
     pub(crate) is_encrypted: bool,
     pub(crate) owner: Owner,
     stopping: AtomicBool,
-    /// Dropped with it.
+    /// Calls back when the last user drops the listener.
     _left: Left,
 }
 
-/// Whose a listener is, or a connection that is made.
+/// The owner of a listener or of a dialled connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Owner {
-    /// For what happens to it.
+    /// Where the owner's notices go.
     pub(crate) notices: Arc<Notices>,
-    /// The id of the only worker that gets its connections; `None`: whose turn it is.
+    /// The id of the only worker that gets its connections; `None`: workers take turns.
     pub(crate) worker: Option<u32>,
 }
 
-/// Calls when it is dropped.
+/// Calls its function when it is dropped.
 struct Left(Option<Box<dyn FnOnce() + Send + Sync>>);
 
 /// A listening socket on its way to the shard that accepts on it.
@@ -56,20 +56,20 @@ pub(crate) struct Peer {
     /// 0 on a unix socket.
     pub(crate) port: u16,
     pub(crate) listener: Arc<ListenerState>,
-    /// This side's address, where somebody wants to know; `None` on a unix socket.
+    /// The local address, if the protocol asks for it; `None` on a unix socket.
     pub(crate) local: Option<SocketAddr>,
-    /// Moves on to the socket that it becomes.
+    /// Moves to the socket that the peer becomes.
     pub(crate) permit: Option<Permit>,
-    /// Its address has too many connections already.
+    /// Whether its address already has too many connections.
     pub(crate) over_limit: bool,
-    /// Its TLS certificate in DER, checked.
+    /// Its verified TLS certificate in DER.
     pub(crate) certificate: Option<Arc<[u8]>>,
 }
 
 impl Peer {
-    /// The fields of an event that tells a protocol's own code of its connection: the id of its listener or of the terms that it
-    /// was dialled with, the peer's port (0 on a unix socket), whether it is encrypted (4 bytes each, little-endian), and the
-    /// peer's address (nothing on a unix socket).
+    /// The fields of an event that describes a connection to JavaScript code of its protocol: the id of its listener or
+    /// of its dial, the peer's port (0 on a unix socket), whether it is encrypted (4 bytes each, little-endian), and
+    /// the peer's address (empty on a unix socket).
     pub(crate) fn fields(&self) -> Box<[u8]> {
         let numbers = [
             self.listener.id,
@@ -87,18 +87,18 @@ impl Peer {
     }
 }
 
-/// An accepted connection dealt to another shard.
+/// An accepted connection on its way to another shard.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     pub(crate) stream: RawStream,
     pub(crate) peer: Peer,
 }
 
-/// A connection to be made, on its way to the shard that makes it.
+/// A connection to be dialled, on its way to the shard that dials it.
 #[derive(Debug)]
 pub(crate) struct Dialling {
     pub(crate) target: DialTarget,
-    /// Where TLS is to be spoken.
+    /// `Some` if it uses TLS.
     pub(crate) tls: Option<Connector>,
     pub(crate) state: Arc<ListenerState>,
 }
@@ -107,17 +107,17 @@ pub(crate) struct Dialling {
 #[derive(Debug)]
 pub(crate) struct Stopping {
     pub(crate) notices: Arc<Notices>,
-    /// `None`: the thread whose they are leaves the gateway.
+    /// `None`: the owning thread leaves the gateway.
     pub(crate) ticket: Option<u32>,
     pub(crate) listeners: Vec<u32>,
     pub(crate) deadline: Instant,
     pub(crate) cut: AtomicU64,
-    /// How many stops are in progress, this one among them.
+    /// The number of stops in progress, including this one.
     pub(crate) in_progress: Arc<AtomicUsize>,
 }
 
 impl ListenerState {
-    /// `left` is called when nobody has it any more.
+    /// `left` is called when the last user drops the listener.
     pub(crate) fn new(
         id: u32,
         config: ListenerConfig,
@@ -136,12 +136,12 @@ impl ListenerState {
         }
     }
 
-    /// The same, of this owner.
+    /// The same listener with this owner.
     pub(crate) fn of(self, owner: Owner) -> Self {
         Self { owner, ..self }
     }
 
-    /// The terms of one connection that we make.
+    /// The listener state of one dialled connection.
     pub(crate) fn dialled(
         id: u32,
         config: ListenerConfig,
@@ -154,7 +154,7 @@ impl ListenerState {
         }
     }
 
-    /// Whether its owner has these notices.
+    /// Whether these notices are the owner's.
     pub(crate) fn is_of(&self, notices: &Arc<Notices>) -> bool {
         Arc::ptr_eq(&self.owner.notices, notices)
     }
@@ -182,7 +182,7 @@ impl Drop for Left {
     }
 }
 
-/// Every shard is done with it, or has ended without looking at it.
+/// Completes the stop: every shard has finished it, or has ended without doing so.
 impl Drop for Stopping {
     fn drop(&mut self) {
         self.in_progress.fetch_sub(1, Ordering::SeqCst);

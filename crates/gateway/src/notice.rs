@@ -1,4 +1,5 @@
-//! What a gateway tells the JavaScript thread that started it, or those that share it: for each a bounded list and a doorbell.
+//! What a gateway tells the JavaScript thread that started it, or those that share it: a bounded list and a doorbell
+//! for each.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::doorbell::Doorbell;
 use crate::sync::Mutex;
 
-/// One thing to tell.
+/// A notice to the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
@@ -19,59 +20,59 @@ pub enum Notice {
         /// Connections that had not finished at the deadline.
         cut: u64,
     },
-    /// Every I/O shard has ended. To a thread that [shares](crate::Gateway::shared) the gateway and has left it: nothing of its
-    /// own is left there.
+    /// Every I/O shard has ended. For a thread that [shared](crate::Gateway::shared) the gateway and has left it:
+    /// nothing that the thread owned is left.
     Stopped,
     /// The link to other nodes is up, for the first time or again.
     BackplaneReady,
-    /// A worker left its doorbell unanswered; it is retired already and has to be replaced.
+    /// A worker left its doorbell unanswered. It is already retired and has to be replaced.
     WorkerUnresponsive {
         /// Its id.
         worker: u32,
         /// For how long, in milliseconds.
         ms: u64,
     },
-    /// A peer was not reached.
+    /// A dial failed.
     DialFailed {
         /// What [`Gateway::dial`](crate::Gateway::dial) returned.
         dial: u32,
-        /// Why not.
+        /// The reason.
         error: Arc<DialError>,
     },
-    /// Something the application should know.
+    /// An error that the application should know about.
     Error {
-        /// Stable, `ERR_MILLRACE_…`.
+        /// A stable code, `ERR_MILLRACE_…`.
         code: &'static str,
         /// One sentence.
         message: String,
     },
 }
 
-/// Why a peer was not reached.
+/// Why a dial failed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DialError {
-    /// Whom this is about; `None` for a unix socket.
+    /// The address that was dialled; `None` for a unix socket.
     pub address: Option<SocketAddr>,
-    /// The system's number for it, where it is the system that said so.
+    /// The system's error number, if the error came from the system.
     pub code: Option<i32>,
-    /// It did not answer in time.
+    /// Whether the peer did not answer in time.
     pub timed_out: bool,
-    /// It was reached, but TLS failed.
+    /// Whether the peer was reached but TLS failed.
     pub is_tls: bool,
-    /// In words.
+    /// A description of the error.
     pub message: String,
 }
 
-/// Whom a gateway tells what concerns it as a whole.
+/// The threads that receive the notices about the gateway as a whole.
 #[derive(Debug)]
 pub(crate) enum Audience {
-    /// The thread that starts it.
+    /// The thread that started it.
     Starter(Arc<Notices>),
-    /// Those that share it at the time.
+    /// The threads that currently share it.
     Members(Mutex<Vec<Arc<Notices>>>),
 }
 
-/// What waits for one thread.
+/// The notices that wait for one thread.
 pub(crate) struct Notices {
     state: Mutex<State>,
 }
@@ -80,12 +81,12 @@ pub(crate) struct Notices {
 struct State {
     waiting: Vec<Notice>,
     door: Option<Arc<dyn Doorbell>>,
-    /// When each kind of trouble was last reported.
+    /// When each kind of error was last reported.
     reported: Vec<(&'static str, Instant)>,
 }
 
 impl Audience {
-    /// The list for what is nobody's in particular; without a starter one that nobody reads.
+    /// The list for notices that belong to no particular owner. Without a starter no thread reads it.
     pub(crate) fn starter(&self) -> Arc<Notices> {
         match self {
             Self::Starter(notices) => Arc::clone(notices),
@@ -93,14 +94,14 @@ impl Audience {
         }
     }
 
-    /// One more shares the gateway. It has no starter.
+    /// Adds a thread that shares the gateway. A gateway with a starter is not shared.
     pub(crate) fn add(&self, notices: &Arc<Notices>) {
         if let Self::Members(members) = self {
             members.lock().push(Arc::clone(notices));
         }
     }
 
-    /// It does not any more. Returns how many are left; `None`: it did not before.
+    /// Removes a thread. Returns how many are left; `None` if it was not there.
     pub(crate) fn remove(&self, notices: &Arc<Notices>) -> Option<usize> {
         let Self::Members(members) = self else {
             return None;
@@ -113,14 +114,14 @@ impl Audience {
         Some(members.len())
     }
 
-    /// Tells all of them.
+    /// Posts to all of them.
     pub(crate) fn post(&self, notice: &Notice) {
         for notices in self.all() {
             notices.post(notice.clone());
         }
     }
 
-    /// Tells all of them of trouble, each kind at most once a second.
+    /// Reports an error to all of them, each kind at most once a second.
     pub(crate) fn report(&self, code: &'static str, message: &str) {
         for notices in self.all() {
             notices.report(code, message);
@@ -154,7 +155,7 @@ impl Notices {
         self.state.lock().door = Some(door);
     }
 
-    /// Errors beyond the bound are dropped, everything else is kept: it comes once per call of ours.
+    /// Errors beyond the limit are dropped. Everything else is kept: it results from a call and occurs once for each.
     pub(crate) fn post(&self, notice: Notice) {
         let door = {
             let mut state = self.state.lock();
@@ -169,7 +170,7 @@ impl Notices {
         }
     }
 
-    /// Tells of trouble, each kind at most once a second.
+    /// Reports an error, each kind at most once a second.
     pub(crate) fn report(&self, code: &'static str, message: &str) {
         {
             let now = Instant::now();
@@ -191,10 +192,10 @@ impl Notices {
     }
 }
 
-/// Error notices kept for a thread that is busy.
+/// The most error notices that wait for a busy thread.
 const WAITING_ERRORS: usize = 256;
 
-/// How often one kind of trouble is reported.
+/// The least time between two reports of one kind of error.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -202,13 +203,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_all_told_what_concerns_the_gateway() {
+    fn notices_about_the_gateway_reach_all_members() {
         let audience = Audience::Members(Mutex::default());
         let (one, other) = (Arc::<Notices>::default(), Arc::<Notices>::default());
         audience.add(&one);
         audience.add(&other);
         audience.report("ERR_MILLRACE_ACCEPT_FAILED", "a");
-        // of the same kind, and soon
+        // the same kind within a second
         audience.report("ERR_MILLRACE_ACCEPT_FAILED", "again");
         assert_eq!(audience.remove(&one), Some(1));
         assert_eq!(audience.remove(&one), None);
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_starter_is_told_everything() {
+    fn a_starter_gets_all_notices() {
         let audience = Audience::Starter(Arc::default());
         audience.post(&Notice::Stopped);
         assert_eq!(audience.remove(&audience.starter()), None);

@@ -1,5 +1,6 @@
-//! The options of a protocol on one listener, as they cross from JavaScript: names and values that only the protocol knows.
-//! What nobody reads is an error. Shows no value, for there are passwords among them.
+//! The options of a protocol on one listener, as JavaScript passes them: names and values that only the protocol
+//! interprets. An option that the protocol does not read is an error. Debug output shows no values, because some are
+//! passwords.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,71 +26,71 @@ pub struct Options(BTreeMap<String, Value>);
 /// The value of an option.
 #[derive(Clone, PartialEq)]
 pub enum Value {
-    /// Yes or no.
+    /// A boolean.
     Flag(bool),
-    /// A number, as JavaScript has it.
+    /// A JavaScript number.
     Number(f64),
     /// A text.
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// Any number of values, in their order.
+    /// Values in order.
     List(Vec<Value>),
-    /// Options of their own.
+    /// Nested options.
     Fields(Options),
 }
 
 impl Options {
-    /// None.
+    /// No options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With one more, whatever it is.
+    /// Adds an option of any kind.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.insert(name.to_owned(), value.into());
         self
     }
 
-    /// With one more that is yes or no.
+    /// Adds a boolean.
     #[must_use]
     pub fn flag(self, name: &str, value: bool) -> Self {
         self.with(name, value)
     }
 
-    /// With one more that is a number.
+    /// Adds a number.
     #[must_use]
     pub fn number(self, name: &str, value: impl Into<f64>) -> Self {
         self.with(name, value.into())
     }
 
-    /// With one more that is a text.
+    /// Adds a text.
     #[must_use]
     pub fn text(self, name: &str, value: impl Into<String>) -> Self {
         self.with(name, value.into())
     }
 
-    /// With one more that is bytes.
+    /// Adds bytes.
     #[must_use]
     pub fn bytes(self, name: &str, value: impl Into<Vec<u8>>) -> Self {
         self.with(name, Value::Bytes(value.into()))
     }
 
-    /// With one more that has any number of values.
+    /// Adds a list of values.
     #[must_use]
     pub fn list<V: Into<Value>>(self, name: &str, values: impl IntoIterator<Item = V>) -> Self {
         let values = values.into_iter().map(Into::into);
         self.with(name, Value::List(values.collect()))
     }
 
-    /// With one more that has options of its own.
+    /// Adds nested options.
     #[must_use]
     pub fn fields(self, name: &str, value: Self) -> Self {
         self.with(name, value)
     }
 
-    /// Reads them, and remembers what was read.
+    /// A reader that records which options were read.
     pub fn reader(&self) -> Reader<'_> {
         Reader {
             options: self,
@@ -99,17 +100,17 @@ impl Options {
     }
 }
 
-/// Options that are being read, and which were. An option that is not given is `None`; one of another kind is an error.
+/// Reads options and records which ones. An option that is not given is `None`; one of another kind is an error.
 #[derive(Debug)]
 pub struct Reader<'o> {
     options: &'o Options,
-    /// Where they lie: `""`, or such as `users[0].`.
+    /// The path of these options: `""`, or for example `users[0].`.
     at: String,
     read: RefCell<BTreeSet<&'o str>>,
 }
 
 impl<'o> Reader<'o> {
-    /// Yes or no.
+    /// Reads a boolean.
     pub fn flag(&self, name: &str) -> Result<Option<bool>, ListenError> {
         self.kind(name, "true or false", |value| match value {
             Value::Flag(flag) => Some(*flag),
@@ -117,7 +118,7 @@ impl<'o> Reader<'o> {
         })
     }
 
-    /// A whole number of 0 or more.
+    /// Reads an integer of at least 0.
     pub fn whole(&self, name: &str) -> Result<Option<u64>, ListenError> {
         self.kind(name, "a whole number", |value| match value {
             Value::Number(number) => to_whole(*number),
@@ -125,12 +126,12 @@ impl<'o> Reader<'o> {
         })
     }
 
-    /// A text.
+    /// Reads a text.
     pub fn text(&self, name: &str) -> Result<Option<&'o str>, ListenError> {
         self.kind(name, "a text", Value::as_text)
     }
 
-    /// Bytes.
+    /// Reads bytes.
     pub fn bytes(&self, name: &str) -> Result<Option<&'o [u8]>, ListenError> {
         self.kind(name, "bytes", |value| match value {
             Value::Bytes(bytes) => Some(&**bytes),
@@ -138,7 +139,7 @@ impl<'o> Reader<'o> {
         })
     }
 
-    /// Texts, in their order.
+    /// Reads a list of texts.
     pub fn texts(&self, name: &str) -> Result<Option<Vec<String>>, ListenError> {
         self.kind(name, "a list of texts", |value| match value {
             Value::List(values) => values
@@ -149,7 +150,7 @@ impl<'o> Reader<'o> {
         })
     }
 
-    /// One of some words, and what it stands for.
+    /// Reads one of these words, and returns what it stands for.
     pub fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, ListenError> {
         let Some(text) = self.text(name)? else {
             return Ok(None);
@@ -161,7 +162,8 @@ impl<'o> Reader<'o> {
         })
     }
 
-    /// Reads each of a list of options with `read`, and all that they have; none, if the list is not given.
+    /// Reads a list of nested options with `read`, and checks that each was read completely; empty if the list is not
+    /// given.
     pub fn each<T>(
         &self,
         name: &str,
@@ -187,14 +189,14 @@ impl<'o> Reader<'o> {
             .collect()
     }
 
-    /// The option, of whatever kind it is.
+    /// The value of an option, of any kind.
     pub fn value(&self, name: &str) -> Option<&'o Value> {
         let (name, value) = self.options.0.get_key_value(name)?;
         self.read.borrow_mut().insert(name);
         Some(value)
     }
 
-    /// The error that an option is not what it has to be.
+    /// The error for an option that has the wrong value.
     pub fn wrong(&self, name: &str, expected: &str) -> ListenError {
         ListenError::Option {
             option: format!("{}{name}", self.at),
@@ -202,7 +204,7 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// All are read. `Err`: those that nobody has read, for there are no such options.
+    /// Checks that all options were read. `Err`: those that were not, because no such options exist.
     pub fn finish(&self) -> Result<(), ListenError> {
         let read = self.read.borrow();
         let mut unread = self
@@ -255,16 +257,16 @@ impl Value {
 
 fn to_whole(number: f64) -> Option<u64> {
     let is_whole = number.fract() == 0.0 && (0.0..=MOST_WHOLE).contains(&number);
-    // written without a fraction, which needs no cast
+    // formatted without a fraction, which needs no cast
     is_whole
         .then(|| format!("{number:.0}").parse().ok())
         .flatten()
 }
 
-/// The largest number of JavaScript that is surely itself.
+/// The largest integer that JavaScript represents safely.
 const MOST_WHOLE: f64 = 9_007_199_254_740_991.0;
 
-/// Names only.
+/// Shows only the names.
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Options ")?;
@@ -272,7 +274,7 @@ impl fmt::Debug for Options {
     }
 }
 
-/// Its kind only.
+/// Shows only the kind.
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,4 +1,4 @@
-//! The count of connections against their bounds: all of a gateway's, and those of each address. Accepts nothing.
+//! Counts connections against their limits: those of a gateway, and those of each address. Accepts nothing.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
-/// Counts the connections of a gateway against their bounds.
+/// Counts the connections of a gateway against their limits.
 #[derive(Debug)]
 pub(crate) struct Permits {
     taken: AtomicUsize,
@@ -22,7 +22,7 @@ pub(crate) struct Permits {
 #[derive(Debug)]
 pub(crate) struct Permit {
     permits: Arc<Permits>,
-    /// Where connections per address are limited; boxed, because every connection pays for this.
+    /// `Some` if connections per address are limited; boxed, because every connection pays for this field.
     address: Option<Box<IpAddr>>,
 }
 
@@ -48,7 +48,7 @@ impl Permits {
         );
     }
 
-    /// Connections open now, handshakes included.
+    /// Open connections, including handshakes.
     pub(crate) fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
@@ -65,7 +65,7 @@ impl Permits {
         }
     }
 
-    /// Takes a permit, if there is one, for something that was not accepted on its own.
+    /// Takes a permit, if one is free, for a connection that was not accepted on its own.
     pub(crate) fn take_one_more(
         self: &Arc<Self>,
         address: Option<IpAddr>,
@@ -74,7 +74,7 @@ impl Permits {
         (!full).then(|| self.take(address))
     }
 
-    /// Takes a permit; the flag says that this address has too many.
+    /// Takes a permit. The flag says whether this address has too many connections.
     pub(crate) fn take(self: &Arc<Self>, address: Option<IpAddr>) -> (Permit, bool) {
         self.taken.fetch_add(1, Ordering::Relaxed);
         let mut permit = Permit {
@@ -87,12 +87,13 @@ impl Permits {
 }
 
 impl Permit {
-    /// One that counts nowhere: what it stands for is counted already.
+    /// A permit without a count, for a connection that is counted elsewhere.
     pub(crate) fn uncounted() -> Self {
         Arc::new(Permits::new()).take(None).0
     }
 
-    /// Counts for this address, and no longer for the one before; the flag says that it has too many.
+    /// Counts the connection for this address and no longer for the one before. The flag says whether the address has
+    /// too many.
     pub(crate) fn count_for(&mut self, address: IpAddr) -> bool {
         let permits = Arc::clone(&self.permits);
         let limit = permits.per_address_limit.load(Ordering::Relaxed);
@@ -109,7 +110,7 @@ impl Permit {
         over_limit
     }
 
-    /// Counts for no address.
+    /// Stops counting the connection for an address.
     pub(crate) fn forget_address(&mut self) {
         self.uncount(&mut self.permits.per_address.lock());
         self.address = None;
@@ -140,13 +141,14 @@ impl Drop for Permit {
     }
 }
 
-/// Run with `RUSTFLAGS="--cfg millrace_loom"`. Who waits for room is woken by tokio's `Notify`, which loom does not see into.
+/// Run with `RUSTFLAGS="--cfg millrace_loom"`. Tasks that wait for room are woken by tokio's `Notify`, which loom does
+/// not check.
 #[cfg(all(test, millrace_loom))]
 mod loom_tests {
     use super::*;
 
     #[test]
-    fn what_addresses_hold_is_counted_once_and_freed() {
+    fn permits_of_an_address_are_counted_once_and_freed() {
         loom::model(|| {
             let permits = Arc::new(Permits::new());
             permits.set_limits(10, 1);
@@ -155,7 +157,7 @@ mod loom_tests {
             let other = loom::thread::spawn(come(Arc::clone(&permits)));
             let (own, over) = come(Arc::clone(&permits))();
             let (others, others_over) = other.join().unwrap();
-            assert!(over != others_over, "one of two is too many");
+            assert!(over != others_over, "one of the two exceeds the limit");
             drop((own, others));
             assert_eq!(permits.taken(), 0);
             assert!(permits.per_address.lock().is_empty());

@@ -1,10 +1,10 @@
-//! Counters: one set per I/O shard, written by it alone, summed when somebody asks.
+//! Counters: one set per I/O shard, written only by that shard, and summed on request.
 
 use crate::sync::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What one I/O shard has counted since it started.
+        /// The counters of one I/O shard since it started.
         #[derive(Debug, Default)]
         pub(crate) struct ShardStats {
             $($(#[$doc])* pub(crate) $name: Counter,)*
@@ -42,27 +42,27 @@ counters! {
     dropped_by_close,
     /// Messages dropped because an outbox was full.
     dropped_by_overflow,
-    /// Messages dropped because their recipient's protocol cannot carry one so long.
+    /// Messages dropped because their recipient's protocol cannot carry messages of their length.
     dropped_by_encoding,
     /// Sockets closed because their outbox was full.
     overflow_closes,
-    /// Sockets closed because all messages that were being received held too much.
+    /// Sockets closed because all messages that were being received took too many bytes.
     inbound_closes,
     /// Connections refused during the handshake.
     refused,
     /// TLS handshakes that failed.
     failed_handshakes,
-    /// Connections closed because the header of the PROXY protocol was missing, malformed, late or not to be believed.
+    /// Connections closed because the header of the PROXY protocol was missing, malformed, late, or from an untrusted address.
     refused_proxy_headers,
-    /// HTTP requests answered, handshakes and refusals included.
+    /// HTTP requests answered, including handshakes and refusals.
     requests,
     /// Peers that did not answer a ping.
     ping_timeouts,
-    /// Bugs of ours that ended a connection.
+    /// Connections ended by a bug in Millrace.
     panics,
 }
 
-/// How long something took each time: bucket `i` counts those below 2^i µs and not below half of it.
+/// A histogram of durations: bucket `i` counts those below 2^i µs and not below half of it.
 #[derive(Debug, Default)]
 pub(crate) struct Histogram {
     buckets: [AtomicU64; BUCKETS],
@@ -72,13 +72,13 @@ pub(crate) struct Histogram {
 /// The last bucket also takes everything longer (about 8 s and more).
 const BUCKETS: usize = 24;
 
-/// What a histogram has counted.
+/// The counts of a histogram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Times {
-    /// Entry `i` counts those below 2^i µs and not below half of it; the last also takes everything longer.
+    /// Entry `i` counts durations below 2^i µs and not below half of it; the last one also counts everything longer.
     pub buckets: Vec<u64>,
-    /// All of them together, in µs.
+    /// The sum of all durations, in µs.
     pub sum_micros: u64,
 }
 
@@ -107,7 +107,7 @@ pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     pub(crate) fn add(&self, count: u64) {
-        // one writer: no read-modify-write is needed
+        // there is one writer, so no read-modify-write is needed
         self.0
             .store(self.0.load(Ordering::Relaxed) + count, Ordering::Relaxed);
     }
@@ -117,15 +117,15 @@ impl Counter {
     }
 }
 
-/// A gateway at one moment.
+/// The state of a gateway at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Sums over all I/O shards, ended ones included.
+    /// Sums over all I/O shards, including ended ones.
     pub traffic: Traffic,
-    /// Connections open now, handshakes included.
+    /// Open connections, including handshakes.
     pub connections: usize,
-    /// Real sockets open now.
+    /// Open real sockets.
     pub sockets: usize,
     /// Virtual sockets.
     pub virtual_sockets: usize,
@@ -133,7 +133,7 @@ pub struct Stats {
     pub channels: usize,
     /// Patterns with a subscription.
     pub patterns: usize,
-    /// Subscriptions, each counted once whatever its reference count.
+    /// Subscriptions, each counted once regardless of its reference count.
     pub subscriptions: usize,
     /// Keys in the key/value store.
     pub keys: usize,
@@ -141,9 +141,9 @@ pub struct Stats {
     pub deliveries: u64,
     /// Deliveries refused because an inbox was full.
     pub deliveries_refused: u64,
-    /// Text messages that were no JSON object and so went out without a virtual socket's user data.
+    /// Text messages that are not JSON objects and were sent without the user data of a virtual socket.
     pub unannotated: u64,
-    /// Closes that no worker was left to handle.
+    /// Closes for which no worker was left.
     pub unhandled_closes: u64,
     /// Bytes held by outboxes.
     pub outbox_bytes: usize,
@@ -153,15 +153,15 @@ pub struct Stats {
     pub io_threads: usize,
     /// Errors reported to the application.
     pub errors: u64,
-    /// How long handlers took, sampled, workers that ended included.
+    /// How long handlers took, sampled, including those of ended workers.
     pub handler_times: Times,
-    /// The link to other nodes; `None`: there is none.
+    /// The link to other nodes; `None` if there is none.
     pub backplane: Option<millrace_backplane::Stats>,
     /// The workers that take connections.
     pub workers: Vec<WorkerStats>,
 }
 
-/// A worker at one moment.
+/// The state of a worker at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerStats {
@@ -169,15 +169,15 @@ pub struct WorkerStats {
     pub id: u32,
     /// Connections pinned to it.
     pub connections: u64,
-    /// Events told to it so far.
+    /// Events passed to it so far.
     pub events: u64,
     /// Events waiting in its queue.
     pub queued_events: usize,
-    /// Bytes of these.
+    /// Bytes of the events in its queue.
     pub queued_bytes: usize,
     /// How long its handlers took, sampled.
     pub handler_times: Times,
-    /// How long it left its doorbell unanswered: what its event loop was busy with before it came to its events.
+    /// How long it left its doorbell unanswered, which is how long its event loop was busy with other work.
     pub loop_delays: Times,
 }
 

@@ -1,4 +1,4 @@
-//! The only place that names a lock or an atomic of this crate, so that loom can stand in for them.
+//! The only place in this crate that names a lock or an atomic, so that loom can replace them.
 
 #[cfg(not(millrace_loom))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};
@@ -10,7 +10,7 @@ pub(crate) use loom::sync::MutexGuard;
 #[cfg(millrace_loom)]
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// Loom's mutex with parking_lot's face: no poisoning.
+/// Loom's mutex with the interface of parking_lot: without poisoning.
 #[cfg(millrace_loom)]
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);

@@ -1,4 +1,5 @@
-//! Counters of the servers that sessions are relayed to, by their hosts. Owns how many hosts are told apart; knows no protocol.
+//! Counters of the servers that sessions are relayed to, by host. Limits how many hosts are counted separately; knows
+//! no protocol.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,13 +13,13 @@ pub(crate) struct TargetStats(Mutex<BTreeMap<Box<str>, Arc<HostStats>>>);
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What is counted of one host, by any thread.
+        /// The counters of one host, written by any thread.
         #[derive(Default)]
         pub(crate) struct HostStats {
             $($(#[$doc])* $name: AtomicU64,)*
         }
 
-        /// What was counted of a host.
+        /// The counts of one host.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub(crate) struct HostCounts {
             /// The host, or [`OTHERS`].
@@ -40,19 +41,19 @@ macro_rules! counters {
 counters! {
     /// Targets that were reached.
     opened,
-    /// … and are gone again.
+    /// Targets that were reached and are gone again.
     closed,
     /// Targets that were not reached.
     failed,
-    /// Messages to them.
+    /// Messages to targets.
     messages_to,
-    /// Bytes of these.
+    /// Bytes of messages to targets.
     bytes_to,
-    /// Messages from them.
+    /// Messages from targets.
     messages_from,
-    /// Bytes of these.
+    /// Bytes of messages from targets.
     bytes_from,
-    /// Messages to them that reached nobody, as they did not read.
+    /// Messages that were dropped because their target did not read.
     dropped,
 }
 
@@ -73,13 +74,13 @@ impl HostStats {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many messages went there, all those of one read: threads share these counters.
+    /// Counts the messages of one read together, because threads share these counters.
     pub(crate) fn sent(&self, messages: u64, bytes: u64) {
         self.messages_to.fetch_add(messages, Ordering::Relaxed);
         self.bytes_to.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// So many messages came from there, all those of one read.
+    /// Counts the messages of one read from a target.
     pub(crate) fn received(&self, messages: u64, bytes: u64) {
         if messages > 0 {
             self.messages_from.fetch_add(messages, Ordering::Relaxed);
@@ -89,7 +90,7 @@ impl HostStats {
 }
 
 impl TargetStats {
-    /// The counters of a host; those of all beyond the first [`MOST_HOSTS`] are one.
+    /// The counters of a host. All hosts beyond the first [`MOST_HOSTS`] share one set.
     pub(crate) fn of(&self, host: &str) -> Arc<HostStats> {
         let mut hosts = self.0.lock();
         if let Some(known) = hosts.get(host) {
@@ -117,10 +118,10 @@ impl fmt::Debug for HostStats {
     }
 }
 
-/// Hosts that are told apart: clients may name any number of them.
+/// The most hosts that are counted separately: clients may name any number of them.
 const MOST_HOSTS: usize = 200;
 
-/// What the others are called.
+/// The name of the set for all other hosts.
 const OTHERS: &str = "other";
 
 #[cfg(test)]
@@ -128,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_told_apart_as_long_as_they_are_few() {
+    fn hosts_beyond_the_limit_are_counted_together() {
         let stats = TargetStats::default();
         for number in 0..MOST_HOSTS + 10 {
             stats.of(&format!("host-{number:03}")).open();

@@ -1,5 +1,5 @@
-//! From the first byte of a request to the answer of `handleOpen`: who gets in, and what becomes of
-//! those that leave, dawdle or misbehave.
+//! From the first byte of a request to the answer of `handleOpen`: which clients are admitted, and what happens to
+//! those that leave, stall or send invalid requests.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -38,7 +38,7 @@ fn connections(server: &Server, count: usize) -> bool {
     eventually(|| server.gateway.stats().connections == count)
 }
 
-/// How many connections the worker is charged with.
+/// The number of connections pinned to the worker.
 fn pinned(server: &Server, worker: &Worker) -> u64 {
     let stats = server.gateway.stats();
     let mut all = stats.workers.iter();
@@ -48,7 +48,7 @@ fn pinned(server: &Server, worker: &Worker) -> u64 {
 }
 
 #[test]
-fn who_leaves_before_the_answer_and_is_accepted_is_closed_once() {
+fn a_client_that_leaves_before_its_acceptance_is_closed_once() {
     let server = server(|_| {}, |_| {});
     let worker = manual(&server.gateway, ALL);
     let stream = Client::connect_pending(&server.address);
@@ -67,7 +67,7 @@ fn who_leaves_before_the_answer_and_is_accepted_is_closed_once() {
 }
 
 #[test]
-fn who_leaves_before_the_answer_and_is_refused_has_no_close() {
+fn a_client_that_leaves_before_its_refusal_has_no_close() {
     let server = server(|_| {}, |_| {});
     let worker = manual(&server.gateway, ALL);
     let stream = Client::connect_pending(&server.address);
@@ -81,7 +81,7 @@ fn who_leaves_before_the_answer_and_is_refused_has_no_close() {
 }
 
 #[test]
-fn a_refusal_is_an_http_answer_and_forgets_what_was_sent() {
+fn a_refusal_is_an_http_answer_and_drops_what_was_sent() {
     let server = server(|_| {}, |_| {});
     let worker = manual(&server.gateway, ALL);
     let mut stream = Client::connect_pending(&server.address);
@@ -113,7 +113,7 @@ fn closing_a_socket_that_waits_for_its_answer_refuses_it() {
     assert!(worker.take().is_empty());
 }
 
-/// Accepted and closed in one breath: the 101 comes, then what was sent, then the goodbye.
+/// After an acceptance and a close at once the client gets the 101, then what was sent, then the close.
 #[test]
 fn a_socket_closed_right_after_its_acceptance_gets_all_that_was_sent() {
     let server = server(|_| {}, |_| {});
@@ -137,7 +137,7 @@ fn a_socket_closed_right_after_its_acceptance_gets_all_that_was_sent() {
 }
 
 #[test]
-fn an_acceptance_with_a_strange_header_is_a_500_and_a_close() {
+fn an_acceptance_with_an_invalid_header_is_a_500_and_a_close() {
     let server = server(|_| {}, |_| {});
     let worker = manual(&server.gateway, ALL);
     for (name, value) in [("a b", "x"), ("a", "x\r\ny: z"), ("Upgrade", "x")] {
@@ -175,7 +175,7 @@ fn no_answer_in_time_is_a_504_and_the_late_acceptance_a_close() {
 }
 
 #[test]
-fn a_handshake_that_dawdles_is_closed() {
+fn a_slow_handshake_is_closed() {
     let server = server(
         |_| {},
         |listener| listener.limits.handshake_timeout = Duration::from_secs(2),
@@ -186,7 +186,7 @@ fn a_handshake_that_dawdles_is_closed() {
         let silent = TcpStream::connect(&server.address).unwrap();
         let mut slow = TcpStream::connect(&server.address).unwrap();
         slow.write_all(&request("/").as_bytes()[..60]).unwrap();
-        // unless this thread was so late that nothing came in time
+        // unless this thread was so late that nothing arrived in time
         if begun.elapsed() < Duration::from_secs(1) {
             break (begun, silent, slow);
         }
@@ -196,13 +196,13 @@ fn a_handshake_that_dawdles_is_closed() {
     }
     assert_eq!(rest(&mut silent), "");
     assert!(rest(&mut slow).starts_with("HTTP/1.1 408 "));
-    // not by the default
+    // not because of the default timeout
     assert!(begun.elapsed() < Duration::from_secs(9));
     assert!(connections(&server, 0));
 }
 
 #[test]
-fn too_many_from_one_address_are_refused_and_do_not_linger() {
+fn connections_over_the_limit_of_an_address_are_refused_and_closed_soon() {
     let server = server(
         |limits| limits.connections_per_address = 2,
         |listener| {
@@ -215,7 +215,7 @@ fn too_many_from_one_address_are_refused_and_do_not_linger() {
     let second = Client::connect(&server.address, b"");
     let answer = exchange(&server.address, request("/").as_bytes());
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
-    // one that says nothing is not kept for the whole of a handshake's time
+    // a silent client is not kept for the whole handshake timeout
     let mut silent = TcpStream::connect(&server.address).unwrap();
     silent.set_read_timeout(Some(SOON)).unwrap();
     assert_eq!(rest(&mut silent), "");
@@ -241,9 +241,9 @@ fn accepting_waits_while_every_permit_is_taken() {
     assert_eq!(third.next(), Received::Text("in".into()));
 }
 
-/// Clients exist that take nothing but `upgrade` in this place.
+/// Some clients accept only `upgrade` in this header.
 #[test]
-fn the_101_says_upgrade_and_refusals_say_close() {
+fn the_connection_header_is_upgrade_in_a_101_and_close_in_refusals() {
     let server = server(|_| {}, |_| {});
     let _worker = echo(&server.gateway, ALL);
     let mut stream = Client::connect_pending(&server.address);
@@ -259,7 +259,7 @@ fn the_101_says_upgrade_and_refusals_say_close() {
 }
 
 #[test]
-fn hostile_heads_get_an_answer_and_leave_nothing() {
+fn invalid_heads_get_an_answer_and_leave_nothing() {
     let server = server(|_| {}, |_| {});
     let _worker = echo(&server.gateway, ALL);
     let good = request("/");
@@ -297,7 +297,7 @@ fn hostile_heads_get_an_answer_and_leave_nothing() {
         assert!(!got.contains(" 101 "), "{shown:?} got {got:?}");
     }
     assert!(connections(&server, 0));
-    // what is a body for a proxy must not become frames for us
+    // bytes that a proxy takes for a body must not become frames here
     for extra in ["content-length: 5", "transfer-encoding: chunked"] {
         let head = with(extra) + "5\r\nhello\r\n0\r\n\r\n";
         let got = exchange(&server.address, head.as_bytes());

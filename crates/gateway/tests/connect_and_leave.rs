@@ -1,4 +1,4 @@
-//! Clients that connect and leave at once, again and again: what they leave behind is bounded.
+//! Clients that repeatedly connect and leave at once: what they leave behind is bounded.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -29,9 +29,9 @@ fn connections(server: &Server, count: usize) -> bool {
     eventually(|| server.gateway.stats().connections == count)
 }
 
-/// Or else whoever connects and leaves in a loop makes as many sockets as it likes.
+/// Otherwise a client that connects and leaves in a loop could open any number of sockets.
 #[test]
-fn who_leaves_during_handle_open_keeps_its_place_until_that_has_ended() {
+fn a_client_that_leaves_during_handle_open_keeps_its_permit_until_the_handler_ends() {
     let server = server(|limits| limits.connections = 2);
     let worker = manual(&server.gateway, ALL);
     let left: Vec<_> = (0..2)
@@ -56,7 +56,7 @@ fn who_leaves_during_handle_open_keeps_its_place_until_that_has_ended() {
     worker.accept(left[1]);
     let events = worker.expect(1);
     assert!(matches!(events[..], [Event::Close { code: 1006, .. }]));
-    assert!(connections(&server, 1), "its close was handed over");
+    assert!(connections(&server, 1), "its close was delivered");
     client.text("in");
     assert!(matches!(worker.expect(1)[..], [Event::Text { .. }]));
 }
@@ -83,9 +83,9 @@ fn an_open_that_no_queue_has_room_for_is_a_503() {
             break;
         }
         waiting.push(stream);
-        assert!(waiting.len() < 100, "the queue has no bound");
+        assert!(waiting.len() < 100, "the queue has no limit");
     }
-    // one with room is preferred, and room comes back
+    // a worker with room is preferred, and room is freed again
     let other = manual(&server.gateway, ALL);
     let more: Vec<_> = (0..2)
         .map(|_| {
@@ -112,13 +112,13 @@ fn connecting_and_leaving_in_a_loop_grows_nothing() {
         }
         assert_eq!(&head, b"HTTP/1.1 101");
         came += 1;
-        assert!(came < 200, "the queue has no bound");
+        assert!(came < 200, "the queue has no limit");
         drop(stream);
         assert!(connections(&server, 0));
     }
     let (_, bytes) = queued(&server, &worker.worker);
     assert!((4096..5000).contains(&bytes), "{bytes}");
-    // nobody who came is forgotten
+    // no opened connection is lost
     let events = worker.expect(2 * came);
     let is_close = |event: &&Event| matches!(event, Event::Close { .. });
     assert_eq!(events.iter().filter(is_close).count(), came);
@@ -126,7 +126,7 @@ fn connecting_and_leaving_in_a_loop_grows_nothing() {
     drop(client);
 }
 
-/// Events and bytes that wait for a worker.
+/// The events and bytes that wait for a worker.
 fn queued(server: &Server, worker: &Worker) -> (usize, usize) {
     let stats = server.gateway.stats();
     let mut all = stats.workers.iter();

@@ -1,4 +1,5 @@
-//! Connections that the gateway makes: to a listener of its own, to nobody, and hung up on the way.
+//! Outgoing connections: to a listener of the same gateway, to an address without a listener, and closed before they
+//! are established.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -66,7 +67,7 @@ fn both_ends_are_sockets_of_the_worker() {
     }));
 }
 
-/// The notice that nobody was reached.
+/// Waits for the notice that a dial failed.
 fn failure(server: &Server) -> (u32, String) {
     let mut found = None;
     assert!(eventually(|| {
@@ -81,7 +82,7 @@ fn failure(server: &Server) -> (u32, String) {
 }
 
 #[test]
-fn whoever_is_not_reached_is_told() {
+fn a_failed_dial_is_reported() {
     let server = server();
     let _worker = manual(&server.gateway, QUIET);
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -100,7 +101,7 @@ fn whoever_is_not_reached_is_told() {
 }
 
 #[test]
-fn who_hangs_up_ends_the_connection() {
+fn stopping_a_dial_closes_its_connection() {
     let server = server();
     let worker = manual(&server.gateway, QUIET);
     let peer = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -108,7 +109,7 @@ fn who_hangs_up_ends_the_connection() {
     let (mut stream, _) = peer.accept().unwrap();
     worker.opened();
     server.gateway.stop_listeners(&[dial], Duration::ZERO);
-    // its header, and then its end
+    // the peer's header, and then its end
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).unwrap();
     assert_eq!(rest[0], 0xe3);
@@ -117,7 +118,7 @@ fn who_hangs_up_ends_the_connection() {
 }
 
 #[test]
-fn a_gateway_that_does_not_run_makes_no_connection() {
+fn a_gateway_that_does_not_run_dials_nothing() {
     let server = server();
     server.gateway.shutdown();
     let error = server.gateway.dial(to(address_of(&server))).unwrap_err();
@@ -125,7 +126,7 @@ fn a_gateway_that_does_not_run_makes_no_connection() {
 }
 
 #[test]
-fn a_listener_that_accepts_no_more_keeps_its_connections() {
+fn a_listener_that_stops_accepting_keeps_its_connections() {
     let server = server();
     let worker = manual(&server.gateway, QUIET);
     let mut client = support::sockety::Client::connect(&server);
@@ -135,7 +136,7 @@ fn a_listener_that_accepts_no_more_keeps_its_connections() {
         std::net::TcpStream::connect(address_of(&server)).is_err()
     }));
     client.send("still", Id::new([1; 16]), b"");
-    // those that were accepted meanwhile come and go
+    // connections that were accepted meanwhile open and close
     let mut action = None;
     assert!(eventually(|| {
         let events = worker.take();

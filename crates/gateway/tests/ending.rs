@@ -1,5 +1,5 @@
-//! The end of a connection: what arrived complete before it is handled, and what handlers send at once arrives before the
-//! goodbye.
+//! The end of a connection: complete messages before it are handled, and what handlers send at once arrives before the
+//! close.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -45,7 +45,7 @@ fn close_frame(code: u16) -> Vec<u8> {
     close
 }
 
-/// A frame with an opcode that nobody knows.
+/// A frame with an unknown opcode.
 fn mistake() -> Vec<u8> {
     vec![0x83, 0x80, 1, 2, 3, 4]
 }
@@ -65,7 +65,7 @@ fn expect_close(client: &mut Client, code: u16) {
     assert_eq!(client.next(), Received::End);
 }
 
-/// Connects, and what the worker is told from then on.
+/// Connects a client; the worker's later events are those of its connection.
 fn connect(server: &Server, worker: &Manual) -> (Client, SocketId) {
     let client = Client::connect(&server.address, b"");
     (client, worker.opened())
@@ -82,7 +82,7 @@ fn close(server: &Server, socket: SocketId, code: u16) {
 }
 
 #[test]
-fn a_hundred_messages_before_a_close_are_answered_before_the_goodbye() {
+fn a_hundred_messages_before_a_close_are_answered_before_the_close_frame() {
     let server = server(SOON);
     let worker = echo(&server.gateway, ALL);
     for _ in 0..20 {
@@ -94,11 +94,16 @@ fn a_hundred_messages_before_a_close_are_answered_before_the_goodbye() {
     let told =
         worker.until(|events| events.iter().filter(|event| is_close(event, 4321)).count() == 20);
     let dropped = server.gateway.stats().traffic.dropped_by_close;
-    assert_eq!(dropped, 0, "of {} events", told.len());
+    assert_eq!(
+        dropped,
+        0,
+        "deliveries of {} events were dropped",
+        told.len()
+    );
 }
 
 #[test]
-fn a_message_before_a_mistake_in_the_same_segment_is_answered() {
+fn a_message_before_invalid_input_in_the_same_segment_is_answered() {
     let server = server(SOON);
     let _worker = echo(&server.gateway, ALL);
     for count in [1, 100] {
@@ -121,7 +126,7 @@ fn messages_before_the_end_of_the_stream_are_answered() {
     worker.until(|events| events.last().is_some_and(|event| is_close(event, 1006)));
 }
 
-/// A message for which there is no handler ends a connection, too.
+/// A message without a handler closes a connection, too.
 #[test]
 fn a_message_before_one_without_a_handler_is_answered() {
     let server = server(SOON);
@@ -132,13 +137,13 @@ fn a_message_before_one_without_a_handler_is_answered() {
     expect_texts(&mut client, 1);
     let reason = "Server worker has no handler".to_owned();
     assert_eq!(client.next(), Received::Close(Some(1011), reason));
-    // its goodbye is still heard
+    // the client's close is still read
     client.send(&close_frame(1011));
     assert_eq!(client.next(), Received::End);
 }
 
 #[test]
-fn a_goodbye_right_behind_a_message_without_a_handler_is_heard() {
+fn a_close_right_behind_a_message_without_a_handler_is_read() {
     let server = server(LONG);
     let handlers = ALL.without(Handlers::BINARY);
     let _worker = echo(&server.gateway, handlers);
@@ -150,7 +155,7 @@ fn a_goodbye_right_behind_a_message_without_a_handler_is_heard() {
 }
 
 #[test]
-fn the_goodbye_waits_for_events_that_are_held_behind_a_promise() {
+fn the_close_waits_for_events_that_are_held_behind_a_promise() {
     let server = server(SOON);
     let worker = manual(&server.gateway, QUIET);
     let (mut client, socket) = connect(&server, &worker);
@@ -177,7 +182,7 @@ fn the_goodbye_waits_for_events_that_are_held_behind_a_promise() {
 }
 
 #[test]
-fn an_end_waits_for_handlers_no_longer_than_the_close_timeout() {
+fn the_end_waits_for_handlers_at_most_for_the_close_timeout() {
     let server = server(Duration::from_millis(300));
     let worker = manual(&server.gateway, QUIET);
     for end in [close_frame(1000), mistake()] {
@@ -187,7 +192,7 @@ fn an_end_waits_for_handlers_no_longer_than_the_close_timeout() {
             client.next(),
             Received::Close(Some(1000 | 1002), _)
         ));
-        // what was delivered is handled, and the close is told behind it
+        // delivered messages are handled, and the close follows them
         let events = worker.expect(2);
         assert!(
             matches!(events[..], [Event::Text { .. }, Event::Close { .. }]),
@@ -203,7 +208,7 @@ fn an_end_waits_for_handlers_no_longer_than_the_close_timeout() {
 }
 
 #[test]
-fn an_application_that_closes_while_it_handles_the_last_message_has_the_last_word() {
+fn a_close_by_the_application_during_the_last_message_wins() {
     let server = server(SOON);
     let worker = manual(&server.gateway, QUIET);
     for end in [close_frame(1000), mistake()] {
@@ -222,7 +227,7 @@ fn an_application_that_closes_while_it_handles_the_last_message_has_the_last_wor
 }
 
 #[test]
-fn a_worker_that_goes_ends_those_that_wait_for_it() {
+fn the_end_of_a_worker_ends_the_connections_that_wait_for_it() {
     let server = server(SOON);
     let worker = manual(&server.gateway, QUIET);
     let (mut client, _) = connect(&server, &worker);
@@ -236,7 +241,7 @@ fn a_worker_that_goes_ends_those_that_wait_for_it() {
 }
 
 #[test]
-fn what_comes_behind_a_close_is_nobodys() {
+fn input_after_a_close_is_ignored() {
     let server = server(SOON);
     let worker = manual(&server.gateway, QUIET);
     let (mut client, _) = connect(&server, &worker);
@@ -254,9 +259,9 @@ fn what_comes_behind_a_close_is_nobodys() {
     expect_close(&mut client, 1000);
 }
 
-/// Also to a client that has ended its side of the stream, and takes its time.
+/// Also for a client that has ended its side of the stream and reads slowly.
 #[test]
-fn a_long_answer_to_the_last_message_arrives_whole() {
+fn a_long_answer_to_the_last_message_arrives_completely() {
     for ends in [true, false] {
         let server = server(SOON);
         let worker = manual(&server.gateway, QUIET);

@@ -1,5 +1,5 @@
-//! Random messages, written in random pieces to a server that can answer only in parts, and every way in which a peer ends
-//! a connection: each message is answered once, in order, and the goodbye comes last.
+//! Random messages, written in random pieces to a server whose answers do not fit into the kernel's buffers, and every
+//! way in which a peer ends a connection: each message is answered once, in order, and the close comes last.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -24,14 +24,14 @@ enum End {
     Close,
     CloseAndSilence,
     Mistake,
-    /// The end of its side of the stream.
+    /// The peer ends its side of the stream.
     Silence,
 }
 
 #[derive(Clone, Debug)]
 struct Life {
     messages: Vec<usize>,
-    /// Lengths of what is written at once, over and over.
+    /// Lengths of the writes, repeated in a cycle.
     pieces: Vec<usize>,
     end: End,
 }
@@ -58,7 +58,8 @@ fn payload(number: usize, length: usize) -> Vec<u8> {
     payload
 }
 
-/// Everything that the peer sends, in a thread of its own: the server stops reading while it is not read.
+/// Writes everything that the peer sends, in a thread of its own, because the server stops reading while its output is
+/// not read.
 fn sender(mut stream: TcpStream, life: Life) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -88,7 +89,7 @@ fn sender(mut stream: TcpStream, life: Life) -> JoinHandle<()> {
 }
 
 #[test]
-fn every_message_before_an_end_is_answered_however_it_is_cut() {
+fn every_message_before_an_end_is_answered_wherever_it_is_cut() {
     let mut config = GatewayConfig {
         io_threads: 1,
         ..GatewayConfig::default()

@@ -1,5 +1,5 @@
-//! A turn that writes to many connections at once, some of which take little, nothing or are leaving:
-//! everyone who stays gets everything in order, with `io_uring` and without.
+//! A turn that writes to many connections at once, of which some read little, read nothing or are leaving: each
+//! remaining client gets everything in order, with and without `io_uring`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +20,7 @@ const LEAVING: usize = 6;
 const ROUNDS: usize = 30;
 const PER_ROUND: usize = 100;
 
-/// All together more than the kernel takes for a client that does not read.
+/// All messages together are more than the kernel accepts for a client that does not read.
 const LENGTH: usize = 2000;
 
 fn expect_numbers(client: &mut Client, numbers: std::ops::Range<usize>) {
@@ -66,13 +66,13 @@ fn run(io_uring: bool) {
                 &[],
                 &mut dirty,
             );
-            // now and then a turn of its own, else a row of publications in one
+            // some publications have a turn of their own, the others share one
             if number % 3 == 0 {
                 server.gateway.wake(&mut dirty);
             }
         }
         server.gateway.wake(&mut dirty);
-        // goes while its share is being written
+        // this client leaves while its output is being written
         drop(leaving.pop());
         for reader in &mut readers {
             expect_numbers(reader, numbers.clone());
@@ -80,7 +80,7 @@ fn run(io_uring: bool) {
     }
     assert!(
         server.gateway.stats().outbox_bytes > 0,
-        "nobody is behind, so nothing was taken in part"
+        "no client was behind, so no write was partial"
     );
     for late in &mut stalled {
         expect_numbers(late, 0..ROUNDS * PER_ROUND);
@@ -94,7 +94,7 @@ fn run(io_uring: bool) {
 }
 
 #[test]
-fn with_io_uring_where_the_kernel_has_it() {
+fn with_io_uring_if_the_kernel_has_it() {
     run(true);
 }
 

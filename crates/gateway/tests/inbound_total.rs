@@ -1,4 +1,4 @@
-//! Messages that are being received have a total: the largest make room for the others.
+//! The total of messages that are being received is limited: the largest ones make room for the others.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,7 +18,7 @@ use support::{ALL, Server, echo, serve};
 const KIB: usize = 1024;
 const TOTAL: usize = 1024 * KIB;
 
-/// What the total may exceed its limit by: an eighth, and what one read brings.
+/// The total may exceed its limit by an eighth, and by the bytes of one read.
 const MOST: usize = TOTAL + TOTAL / 8 + 64 * KIB;
 
 const TRY_AGAIN_LATER: u16 = 1013;
@@ -39,7 +39,7 @@ fn inbound(server: &Server) -> (usize, u64) {
     (stats.inbound_bytes, stats.traffic.inbound_closes)
 }
 
-/// Many begin messages that do not fit together.
+/// Many clients begin messages that do not fit into the limit together.
 fn flood(io_threads: usize) {
     const CLIENTS: usize = 40;
     let server = server(io_threads);
@@ -53,7 +53,7 @@ fn flood(io_threads: usize) {
         thread::spawn(move || {
             let message = frame(Opcode::Binary, &vec![7; 512 * KIB]);
             let half = message.len() - 256 * KIB;
-            // it may be closed meanwhile
+            // the connection may be closed meanwhile
             let _cut = client.stream.write_all(&message[..half]);
             settled.wait();
             let _cut = client.stream.write_all(&message[half..]);
@@ -96,7 +96,8 @@ fn partial_messages_of_all_threads_have_one_total() {
     flood(2);
 }
 
-/// Whoever holds the most makes room, wherever it is and however silent; others are not read less for it.
+/// The connection with the largest message makes room, on any shard and even if it is silent; others are read as
+/// before.
 #[test]
 fn the_largest_partial_message_makes_room_for_small_ones() {
     let server = server(2);
@@ -125,7 +126,7 @@ fn the_largest_partial_message_makes_room_for_small_ones() {
     assert_eq!(inbound(&server), (0, 1));
 }
 
-/// Wherever a connection ends within a message, nothing of it stays counted.
+/// Wherever in a message a connection ends, no byte of the message stays counted.
 #[test]
 fn a_connection_that_ends_within_a_message_leaves_nothing() {
     let server = server(2);
@@ -151,11 +152,11 @@ fn a_connection_that_ends_within_a_message_leaves_nothing() {
     let sockets = worker.opened(8);
     let mut dirty = millrace_gateway::ShardSet::default();
     for socket in &sockets[..2] {
-        // by the application, which waits for the peer's goodbye
+        // by the application, whose close waits for the peer's
         server.gateway.close(*socket, 4000, "enough", &mut dirty);
     }
     server.gateway.wake(&mut dirty);
-    // by a mistake, and by the end of the stream
+    // by invalid input, and by the end of the stream
     clients[2].send(&frame(Opcode::Text, b"within a message"));
     drop(clients.split_off(4));
     clients[3].send(&message[begun.len()..]);

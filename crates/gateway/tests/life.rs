@@ -1,4 +1,4 @@
-//! A connection's whole life, against a gateway without JavaScript.
+//! A connection's whole life, with a gateway without JavaScript.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -23,7 +23,7 @@ fn config(io_threads: usize) -> GatewayConfig {
 }
 
 #[test]
-fn messages_are_echoed_also_those_right_behind_the_handshake() {
+fn messages_are_echoed_including_those_right_behind_the_handshake() {
     let server = serve(config(2), ListenerConfig::default());
     let _worker = echo(&server.gateway, ALL);
     let mut client = Client::connect(&server.address, &frame(Opcode::Text, b"early"));
@@ -41,7 +41,7 @@ fn messages_are_echoed_also_those_right_behind_the_handshake() {
 }
 
 #[test]
-fn a_close_is_echoed_and_told_once() {
+fn a_close_is_echoed_and_reported_once() {
     let server = serve(config(1), ListenerConfig::default());
     let worker = echo(&server.gateway, ALL);
     let mut client = Client::connect(&server.address, b"");
@@ -68,7 +68,7 @@ fn a_close_is_echoed_and_told_once() {
 }
 
 #[test]
-fn a_lost_connection_is_told_as_1006() {
+fn a_lost_connection_is_reported_as_1006() {
     let server = serve(config(1), ListenerConfig::default());
     let worker = echo(&server.gateway, ALL);
     drop(Client::connect(&server.address, b""));
@@ -127,7 +127,7 @@ fn a_broadcast_reaches_every_shard_in_one_order() {
 }
 
 #[test]
-fn stopping_says_1001() {
+fn stopping_closes_with_1001() {
     let mut config = config(2);
     config.limits.close_timeout = SOON;
     let server = serve(config, ListenerConfig::default());
@@ -185,7 +185,7 @@ fn a_silent_worker_is_retired() {
 }
 
 #[test]
-fn a_worker_that_falls_silent_while_it_leaves_is_retired() {
+fn a_worker_that_stops_answering_while_it_leaves_is_retired() {
     let mut config = config(1);
     config.limits.worker_timeout = Duration::from_millis(200);
     let server = serve(config, ListenerConfig::default());

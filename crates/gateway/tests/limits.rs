@@ -1,4 +1,4 @@
-//! Bounds on what clients send, and on how long they may be silent.
+//! Limits on what clients send, and on how long they may be silent.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -50,9 +50,9 @@ fn connect(server: &Server, worker: &Manual) -> (Client, SocketId) {
     (client, worker.opened())
 }
 
-/// A worker that does nothing stops its clients' sending, never their receiving, and loses nothing.
+/// A worker that does nothing stops its clients from sending, but not from receiving, and loses nothing.
 #[test]
-fn a_client_ahead_of_its_worker_waits_and_still_receives() {
+fn a_client_ahead_of_its_worker_is_not_read_and_still_receives() {
     let server = server(|limits| limits.unhandled_events = 4, |_| {});
     let worker = manual(&server.gateway, QUIET);
     let (mut client, socket) = connect(&server, &worker);
@@ -77,7 +77,7 @@ fn a_client_ahead_of_its_worker_waits_and_still_receives() {
     assert_eq!(seen, expected);
 }
 
-/// The form that awaits delivery inline never answers here.
+/// A server that awaited the delivery of messages inline would never answer here.
 #[test]
 fn pings_are_answered_while_the_worker_is_busy() {
     let server = server(|_| {}, |_| {});
@@ -104,7 +104,7 @@ fn a_workers_queue_is_bounded_over_all_its_clients() {
         || server.gateway.stats().traffic.messages_in >= 10
     ));
     let more = || server.gateway.stats().traffic.messages_in > 10;
-    assert!(!eventually_within(ms(200), more), "10 is the bound");
+    assert!(!eventually_within(ms(200), more), "the limit is 10");
     let mut seen = Vec::new();
     while seen.len() < 80 {
         seen.extend(texts(&worker.expect(1)));
@@ -150,7 +150,7 @@ fn a_message_rate_slows_the_reading() {
 const QUIET_ECHO: Handlers = QUIET.with(Handlers::OPEN);
 
 #[test]
-fn silence_is_asked_about_and_then_cut() {
+fn a_silent_client_is_pinged_and_then_cut() {
     let server = server(
         |_| {},
         |limits| {
@@ -171,10 +171,10 @@ fn silence_is_asked_about_and_then_cut() {
     assert_eq!(server.gateway.stats().traffic.ping_timeouts, 1);
 }
 
-/// So long that at a kilobyte in twenty milliseconds it takes much longer than a pong may.
+/// At a kilobyte in twenty milliseconds, a frame of this length takes much longer than a pong may.
 const LONG: usize = 600_000;
 
-/// A pong cannot stand inside a frame: a peer whose long frame arrives is alive, one that dribbles is not.
+/// A pong cannot be sent inside a frame: a peer whose long frame arrives is alive, one that sends single bytes is not.
 #[test]
 fn a_long_frame_may_take_longer_than_a_pong() {
     let server = server(
@@ -193,7 +193,7 @@ fn a_long_frame_may_take_longer_than_a_pong() {
     for part in message.chunks(1000) {
         honest.send(part);
         if !cut() {
-            // it may be cut meanwhile
+            // the connection may be cut meanwhile
             let _cut = dribbling.stream.write_all(alone.next().unwrap());
             std::thread::sleep(ms(20));
         }
@@ -244,9 +244,9 @@ fn an_idle_connection_is_closed_with_1000_and_a_busy_one_is_not() {
     assert_eq!(busy.next(), closed);
 }
 
-/// While a client is not read it cannot answer pings, so it is not blamed.
+/// While a client is not read, it cannot answer pings, so it is not closed.
 #[test]
-fn the_pong_deadline_stands_still_while_nothing_is_read() {
+fn the_pong_deadline_is_paused_while_nothing_is_read() {
     let server = server(
         |limits| limits.unhandled_events = 1,
         |limits| {
@@ -258,7 +258,7 @@ fn the_pong_deadline_stands_still_while_nothing_is_read() {
     let (mut client, _) = connect(&server, &worker);
     client.text("one");
     client.text("two");
-    // its event is not taken, else the other is read again
+    // its event stays in the queue, or the other client would be read again
     let silent = Client::connect(&server.address, b"");
     assert!(eventually(
         || server.gateway.stats().traffic.ping_timeouts == 1
@@ -273,7 +273,7 @@ fn the_pong_deadline_stands_still_while_nothing_is_read() {
 }
 
 #[test]
-fn bounds_of_zero_stop_nothing() {
+fn limits_of_zero_do_not_block() {
     let server = server(
         |limits| {
             limits.unhandled_events = 0;

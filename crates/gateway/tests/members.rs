@@ -1,4 +1,4 @@
-//! Threads that share a gateway: each has its own listeners, connections and worker, and takes them away with it.
+//! Threads that share a gateway: each has its own listeners, connections and worker, which end with it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -92,12 +92,12 @@ fn opens(worker: &Manual, count: usize) {
 }
 
 #[test]
-fn connections_are_those_of_the_member_whose_terms_they_go_by() {
+fn a_connection_belongs_to_the_member_that_listens_or_dials() {
     let gateway = Gateway::shared();
     let (one, other) = (party(&gateway), party(&gateway));
     let _clients: Vec<_> = (0..5).map(|_| connect(&one)).collect();
     opens(&one.worker, 5);
-    // both ends of these are somebody's: who listens, and who dials
+    // one end of each connection belongs to the listening member, the other to the dialling one
     for _ in 0..3 {
         one.member.dial(to(other.address)).unwrap();
     }
@@ -107,7 +107,7 @@ fn connections_are_those_of_the_member_whose_terms_they_go_by() {
 }
 
 #[test]
-fn notices_come_to_the_member_that_they_concern() {
+fn notices_go_to_the_member_that_they_concern() {
     let gateway = Gateway::shared();
     let (one, other) = (party(&gateway), party(&gateway));
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -130,15 +130,15 @@ fn notices_come_to_the_member_that_they_concern() {
         "{told:?}"
     );
     assert_eq!(one.member.take_notices(), []);
-    // the other one still listens
+    // the other member still listens
     let _client = connect(&one);
     opens(&one.worker, 1);
 }
 
 #[test]
-fn who_leaves_takes_its_own_away_and_nothing_else() {
+fn a_member_that_leaves_ends_what_it_owns_and_nothing_else() {
     let gateway = Gateway::shared();
-    // the one that starts it goes first
+    // the member that has started the gateway leaves first
     let (first, second) = (party(&gateway), party(&gateway));
     let (mut of_first, mut of_second) = (connect(&first), connect(&second));
     opens(&first.worker, 1);
@@ -166,7 +166,7 @@ fn who_leaves_takes_its_own_away_and_nothing_else() {
         matches!(&events[..], [Event::Text { text, .. }] if text == "still"),
         "{events:?}"
     );
-    // its closes were nobody's to inherit
+    // no other worker inherits its closes
     assert_eq!(second.worker.take(), []);
 
     second.member.leave();
@@ -176,7 +176,7 @@ fn who_leaves_takes_its_own_away_and_nothing_else() {
 }
 
 #[test]
-fn it_runs_again_after_the_last_one_has_left() {
+fn a_gateway_runs_again_after_its_last_member_has_left() {
     let gateway = Gateway::shared();
     for _ in 0..3 {
         let party = party(&gateway);
@@ -189,7 +189,7 @@ fn it_runs_again_after_the_last_one_has_left() {
 }
 
 #[test]
-fn ends_and_beginnings_on_many_threads_meet() {
+fn a_gateway_may_end_and_start_on_many_threads_at_once() {
     let gateway = Gateway::shared();
     let threads: Vec<_> = (0..4)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! Requests to workers, seen from a worker that is a test: what it is told, and what is left when it is over.
+//! Requests to workers as a worker sees them: which records it gets, and what is left when a request is over.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -35,7 +35,7 @@ fn connect(server: &Server, bytes: &str) -> TcpStream {
     stream
 }
 
-/// What a worker was told: the kind of each record, and the request it is about.
+/// The records that a worker got: the kind of each, and its request.
 fn told(worker: &Manual) -> Vec<(u32, u64)> {
     let mut records = Vec::new();
     worker.worker.begin_drain();
@@ -78,7 +78,7 @@ fn answer(worker: &Manual, request: u64) {
     worker.gateway.wake(&mut dirty);
 }
 
-/// An answer to half an upload: nothing may wait for the other half for ever, with all that it holds.
+/// Answers half an upload: no task may wait forever for the other half, with everything that it holds.
 #[test]
 fn an_upload_that_is_answered_early_leaves_nothing_behind() {
     let server = server(1000);
@@ -95,7 +95,7 @@ fn an_upload_that_is_answered_early_leaves_nothing_behind() {
     }
     let Manual { worker, .. } = worker;
     worker.retire();
-    // what waits for a body holds the worker that the body is for
+    // a task that waits for a body holds the worker that the body is for
     assert!(
         eventually(|| Arc::strong_count(&worker) == 1),
         "{} others hold the worker",
@@ -104,9 +104,9 @@ fn an_upload_that_is_answered_early_leaves_nothing_behind() {
     server.stop();
 }
 
-/// Clients that ask and leave while a worker is busy must not fill its queue beyond its bound.
+/// Clients that send a request and leave while a worker is busy must not fill its queue beyond the limit.
 #[test]
-fn who_leaves_before_the_worker_heard_of_it_is_not_mentioned() {
+fn a_client_that_leaves_before_its_request_is_queued_is_not_reported() {
     let server = server(1);
     let worker = manual(&server.gateway, FETCH);
     let get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -116,7 +116,7 @@ fn who_leaves_before_the_worker_heard_of_it_is_not_mentioned() {
     let others: Vec<_> = (0..20).map(|_| connect(&server, get)).collect();
     assert!(eventually(|| asked_for() == 21));
     for other in others {
-        // a reset: who only ends its sending still gets an answer
+        // a reset, because a client that only ends its sending side still gets an answer
         socket2::SockRef::from(&other)
             .set_linger(Some(Duration::ZERO))
             .unwrap();
@@ -133,7 +133,7 @@ fn who_leaves_before_the_worker_heard_of_it_is_not_mentioned() {
     server.stop();
 }
 
-/// Bytes of the first batch with a request, which is not finished.
+/// The bytes of the first batch with a request. The batch is not finished.
 fn first_batch(worker: &Manual) -> Vec<u8> {
     let mut bytes = Vec::new();
     assert!(eventually(|| {
@@ -147,9 +147,9 @@ fn first_batch(worker: &Manual) -> Vec<u8> {
     bytes
 }
 
-/// What is there at once costs no record of its own, and what is not there is not waited for.
+/// A body that has already arrived needs no record of its own, and one that has not is not waited for.
 #[test]
-fn a_small_body_travels_with_its_request_only_if_it_came_with_it() {
+fn a_small_body_travels_with_its_request_only_if_it_arrived_with_it() {
     for (body, travels) in [
         ("a small body".to_owned(), true),
         ("x".repeat(16_000), true),
@@ -174,8 +174,8 @@ fn a_small_body_travels_with_its_request_only_if_it_came_with_it() {
     }
 }
 
-/// An answer that was begun before the stop, and promised that more requests may follow, is finished; then its
-/// connection ends, though nobody looks at it again.
+/// An answer that was begun before the stop, and announced that more requests may follow, is completed. Its connection
+/// then closes without a further check.
 #[test]
 fn a_connection_that_turns_idle_during_a_stop_ends() {
     let server = server(1000);

@@ -1,5 +1,5 @@
-//! Readers that do not read: what they cost, what they miss, and that nobody else pays. Over 400 lines because each way not
-//! to read has a test.
+//! Clients that do not read: what they cost, what they miss, and that no other client is affected. Over 400 lines
+//! because each way of not reading has a test.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +20,7 @@ use support::{ALL, Event, SOON, Server, decode, echo, serve};
 
 const MIB: usize = 1024 * 1024;
 
-/// More than the kernel takes for a reader that does not read.
+/// More bytes than the kernel accepts for a client that does not read.
 const BEYOND_THE_KERNEL: usize = 10 * MIB;
 
 fn server(limits: impl FnOnce(&mut GatewayLimits)) -> Server {
@@ -29,7 +29,7 @@ fn server(limits: impl FnOnce(&mut GatewayLimits)) -> Server {
         ..GatewayConfig::default()
     };
     config.limits.worker_timeout = Duration::ZERO;
-    // who does not read is to be closed for what a test is about
+    // a client that does not read has to be closed for the reason that a test is about
     config.limits.write_timeout = Duration::MAX;
     config.limits.close_timeout = Duration::MAX;
     limits(&mut config.limits);
@@ -48,10 +48,10 @@ fn flood(server: &Server, socket: SocketId, length: usize, until: impl Fn() -> b
         }
         send_all(&server.gateway, socket, [numbered(number, length).as_str()]);
     }
-    panic!("no bound was met");
+    panic!("no limit was met");
 }
 
-/// The numbers received until something else comes.
+/// The numbers received before anything else.
 fn numbers(client: &mut Client) -> (Vec<usize>, Received) {
     let mut numbers = Vec::new();
     loop {
@@ -64,7 +64,7 @@ fn numbers(client: &mut Client) -> (Vec<usize>, Received) {
 }
 
 #[test]
-fn a_stalled_reader_sees_no_hole_before_1013() {
+fn a_stalled_reader_misses_nothing_before_1013() {
     let server = server(|limits| limits.outbox_bytes = 256 * 1024);
     let worker = echo(&server.gateway, ALL);
     let mut stalled = narrow_client(&server.address);
@@ -99,7 +99,7 @@ fn dropping_policies_keep_the_order_and_count() {
             gateway.stats().traffic.dropped_by_overflow >= 10
         });
         assert!(gateway.stats().outbox_bytes < MIB);
-        // an echo marks the end: it has room once the client reads
+        // an echo marks the end: it fits into the outbox once the client reads
         let marker = frame(millrace_protocol::websocket::Opcode::Text, b"999999");
         let mut received = Vec::new();
         while received.last() != Some(&999_999) {
@@ -121,7 +121,7 @@ fn dropping_policies_keep_the_order_and_count() {
 }
 
 #[test]
-fn all_outboxes_together_are_bounded_whatever_the_policy() {
+fn all_outboxes_together_are_limited_with_any_policy() {
     for policy in [
         OutboxPolicy::Close,
         OutboxPolicy::DropNewest,
@@ -149,9 +149,9 @@ fn all_outboxes_together_are_bounded_whatever_the_policy() {
     }
 }
 
-/// What waits is what the reader fails to keep up with; a long message takes its time with every reader.
+/// Only output that the reader fails to keep up with counts as waiting; a long message takes time with every reader.
 #[test]
-fn a_message_that_is_being_written_is_not_what_fills_the_outbox() {
+fn a_message_that_is_being_written_does_not_fill_the_outbox() {
     for policy in [
         OutboxPolicy::Close,
         OutboxPolicy::DropNewest,
@@ -181,9 +181,9 @@ fn a_message_that_is_being_written_is_not_what_fills_the_outbox() {
     }
 }
 
-/// Connections that are closing already have nothing to gain from another goodbye.
+/// A connection that is closing already is cut instead of getting another close.
 #[test]
-fn a_closing_connection_gives_way_when_all_outboxes_are_full() {
+fn a_closing_connection_is_cut_when_all_outboxes_are_full() {
     let server = server(|limits| {
         limits.outbox_bytes = 64 * MIB;
         limits.outboxes_total_bytes = BEYOND_THE_KERNEL + 4 * MIB;
@@ -207,9 +207,9 @@ fn a_closing_connection_gives_way_when_all_outboxes_are_full() {
     drop(closing);
 }
 
-/// A full outbox and a peer that reads a few bytes now and then: closing it takes no longer than any other.
+/// The outbox is full and the peer reads only a few bytes from time to time: closing takes no longer than otherwise.
 #[test]
-fn a_closing_peer_that_takes_a_byte_now_and_then_is_cut_in_time() {
+fn a_closing_peer_that_reads_single_bytes_is_cut_in_time() {
     let server = server(|limits| {
         limits.outbox_bytes = 64 * MIB;
         limits.close_timeout = Duration::from_millis(300);
@@ -232,9 +232,9 @@ fn a_closing_peer_that_takes_a_byte_now_and_then_is_cut_in_time() {
     assert!(taken < BEYOND_THE_KERNEL, "{taken}");
 }
 
-/// A stop has a time of its own for what was sent.
+/// A stop has its own timeout for queued output.
 #[test]
-fn an_outbox_drains_while_a_listener_stops_however_short_a_closing_is() {
+fn an_outbox_drains_while_a_listener_stops_even_with_a_short_close_timeout() {
     let server = server(|limits| {
         limits.outbox_bytes = 64 * MIB;
         limits.close_timeout = Duration::from_millis(100);
@@ -252,14 +252,14 @@ fn an_outbox_drains_while_a_listener_stops_however_short_a_closing_is() {
     let (received, end) = numbers(&mut slow);
     assert!(received.into_iter().eq(0..sent));
     assert_eq!(end, Received::Close(Some(1001), String::new()));
-    // everything is written: from here on it has the time of a closing
+    // everything is written: from now on the close timeout applies
     assert_eq!(slow.next(), Received::End);
 }
 
-/// Before `handleOpen` has answered nothing can be written, so the bound is met without the peer's
-/// fault; what it gets then is whole or nothing.
+/// Nothing can be written before `handleOpen` has answered, so the limit is met without the peer's fault. What the peer
+/// gets then is complete, or it gets nothing.
 #[test]
-fn too_much_sent_before_the_admission_is_answered_closes_without_a_hole() {
+fn too_much_output_before_the_admission_closes_without_missing_messages() {
     let server = server(|limits| limits.outbox_bytes = 100_000);
     let worker = manual(&server.gateway, ALL);
     let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
@@ -302,9 +302,9 @@ fn a_write_without_progress_ends_with_1013_for_the_application() {
     server.stop();
 }
 
-/// One turn writes to more connections than a task of the event loop may poll for.
+/// One turn writes to more connections than tokio's budget of one task allows.
 #[test]
-fn readers_that_keep_up_are_not_taken_for_slow_because_they_are_many() {
+fn many_readers_that_keep_up_do_not_count_as_slow() {
     let server = server(|limits| limits.outbox_bytes = 5000);
     let worker = echo(&server.gateway, ALL);
     let mut clients: Vec<_> = (0..200)
@@ -329,7 +329,7 @@ fn readers_that_keep_up_are_not_taken_for_slow_because_they_are_many() {
     server.stop();
 }
 
-/// A connection that a worker in the test's hands accepts.
+/// A connection that a worker accepts, which the test drives.
 fn accepted(server: &Server, worker: &Manual) -> (SocketId, Client) {
     let stream = Client::connect_pending(&server.address);
     let socket = worker.opened();
@@ -337,7 +337,7 @@ fn accepted(server: &Server, worker: &Manual) -> (SocketId, Client) {
     (socket, Client::upgraded(stream))
 }
 
-/// What waits for each reader is bounded by its outbox, and what waits for the I/O thread by its high water.
+/// The outbox limits what waits for each reader, and the high-water mark limits what waits for the I/O thread.
 #[test]
 fn broadcasts_to_readers_that_never_read_hold_little_memory() {
     let server = server(|_| {});
@@ -379,8 +379,8 @@ fn broadcasts_to_readers_that_never_read_hold_little_memory() {
     drop((asking.join().unwrap(), readers));
 }
 
-/// The same from one handler, which wakes nobody until it is done: the I/O thread begins meanwhile. How far it gets is for
-/// the machine to say, which may have other things to do, so the best of some rounds counts.
+/// The same from one handler, which wakes no shard until it ends: the I/O thread begins meanwhile. Its progress depends
+/// on the load of the machine, so the best of several rounds counts.
 #[test]
 fn broadcasts_of_one_handler_are_written_while_it_runs() {
     let hold = || {
@@ -400,7 +400,7 @@ fn broadcasts_of_one_handler_are_written_while_it_runs() {
         for reader in &mut readers {
             assert_eq!(reader.next(), Received::Text("begin".into()));
         }
-        // it goes to sleep, and nothing wakes it from here on but what is sent
+        // the I/O thread goes to sleep, and from now on only the publications wake it
         assert!(!eventually_within(Duration::from_millis(200), || false));
         let mut most = 0;
         for _ in 0..BROADCASTS {
@@ -421,7 +421,7 @@ fn broadcasts_of_one_handler_are_written_while_it_runs() {
 
 const BROADCASTS: usize = 3000;
 
-/// A client that sends and never reads stops itself: its echoes fill its outbox, then it is not read.
+/// A client that sends and never reads stops itself: its echoes fill its outbox, and then it is not read.
 #[test]
 fn clients_that_send_and_never_read_stop_themselves() {
     let server = server(|_| {});
@@ -435,7 +435,7 @@ fn clients_that_send_and_never_read_stop_themselves() {
             let mut client = narrow_client(&server.address);
             client.stream.set_nonblocking(true).unwrap();
             let mut sent = 0;
-            // until the kernel takes nothing for a while: the server reads no more
+            // until the kernel accepts nothing for a while, because the server has stopped reading
             while eventually_within(Duration::from_millis(300), || {
                 let rest = &message[sent % message.len()..];
                 client.stream.write(rest).is_ok_and(|count| {

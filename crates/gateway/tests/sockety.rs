@@ -1,5 +1,5 @@
-//! Sockety from the accepted connection to its end: messages and answers, publications, large data with a worker that takes
-//! its time, mistakes. What sessions do in detail is in `src/socket/tests/sockety*.rs`.
+//! Sockety from the accepted connection to its end: messages and answers, publications, large data with a slow worker,
+//! invalid input. The details of sessions are tested in `src/socket/tests/sockety*.rs`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -43,7 +43,7 @@ fn a_message_is_answered_with_data_and_with_a_code() {
     }
 }
 
-/// The code with which a connection ends, behind the word that nothing more comes where its peer has ended it.
+/// The close code of a connection, after the event for the end of its input if the peer has ended it.
 fn close_code(worker: &Manual) -> u32 {
     loop {
         for event in worker.expect(1) {
@@ -54,7 +54,7 @@ fn close_code(worker: &Manual) -> u32 {
     }
 }
 
-/// The next message with all of its data. More of a body is asked for when nothing is left of what was.
+/// The next message with all of its data. More of a body is requested when everything so far was taken.
 fn whole(worker: &Manual) -> Told {
     let mut events = VecDeque::from(worker.expect(1));
     let mut message = told(&events.pop_front().unwrap());
@@ -106,7 +106,7 @@ fn every_byte_may_come_alone() {
 }
 
 #[test]
-fn publications_reach_all_with_one_id_among_answers() {
+fn publications_reach_all_clients_with_one_id_between_answers() {
     let server = server();
     let worker = manual(&server.gateway, QUIET);
     let mut clients: Vec<_> = (0..2).map(|_| enter(&server, &worker)).collect();
@@ -168,7 +168,7 @@ fn a_raw_publication_is_its_payload() {
 }
 
 #[test]
-fn large_data_comes_exactly_to_a_worker_that_takes_its_time() {
+fn large_data_reaches_a_slow_worker_unchanged() {
     let server = server_with(Options::new(), |listener| {
         listener.set_limit("bufferedBytes", 100_000).unwrap();
     });
@@ -191,7 +191,7 @@ fn large_data_comes_exactly_to_a_worker_that_takes_its_time() {
 }
 
 #[test]
-fn a_mistake_ends_one_connection_alone() {
+fn invalid_input_closes_only_its_own_connection() {
     let server = server();
     let worker = manual(&server.gateway, QUIET);
     let (mut other, socket) = enter(&server, &worker);
@@ -208,11 +208,11 @@ fn a_mistake_ends_one_connection_alone() {
         stream.set_read_timeout(Some(support::SOON)).unwrap();
         worker.opened();
         stream.write_all(wire).unwrap();
-        // the end waits until the worker knows of it
+        // the close waits until the worker was told of it
         let mut events = worker.expect(1);
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).unwrap();
-        assert_eq!(rest, [0xe3], "it is told nothing");
+        assert_eq!(rest, [0xe3], "the client gets nothing but the header");
         while !is_close(events.last(), code) {
             events.extend(worker.expect(1));
         }
@@ -222,13 +222,13 @@ fn a_mistake_ends_one_connection_alone() {
 }
 
 #[test]
-fn a_peer_that_leaves_gets_the_answers_to_what_it_asked() {
+fn a_peer_that_leaves_gets_the_answers_to_its_messages() {
     let server = server();
     let worker = manual(&server.gateway, QUIET);
     let (mut client, socket) = enter(&server, &worker);
     client.send("question", ID, b"");
     client.stream.shutdown(Shutdown::Write).unwrap();
-    // the answer lies in the shard's inbox before the batch is finished
+    // the answer is in the shard's inbox before the batch is finished
     let mut events = Vec::new();
     let answered = eventually(|| {
         worker.worker.begin_drain();
@@ -253,7 +253,7 @@ fn a_peer_that_leaves_gets_the_answers_to_what_it_asked() {
 }
 
 #[test]
-fn a_peer_is_told_before_a_connection_ends() {
+fn a_peer_gets_a_go_away_before_the_close() {
     for (options, told) in [
         (Options::new(), Some(Heard::GoAway)),
         (Options::new().flag("sendGoAway", false), None),
@@ -286,7 +286,7 @@ fn heartbeats_keep_a_connection_and_silence_ends_it() {
 }
 
 #[test]
-fn a_peer_without_a_header_is_left() {
+fn a_peer_without_a_header_is_closed() {
     let server = server_with(Options::new(), |listener| {
         listener.set_limit("headerTimeoutMs", 50).unwrap();
     });
@@ -304,7 +304,7 @@ fn a_peer_without_a_header_is_left() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_told() {
+fn the_worker_is_told_what_cannot_be_sent() {
     let server = server();
     let worker = manual(&server.gateway, QUIET);
     let (_client, socket) = enter(&server, &worker);

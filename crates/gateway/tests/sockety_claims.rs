@@ -1,4 +1,5 @@
-//! What peers of a gateway announce takes none of its memory, only what they send does. Alone in its process, whose size it measures.
+//! Announced sizes take no memory of a gateway; only the bytes that peers send do. The test is alone in its process,
+//! because it measures the size of the process.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -13,7 +14,8 @@ use support::manual::manual;
 use support::sockety::{Client, server};
 use support::tcp::QUIET;
 
-/// The head of a message with 17 MiB of data, and of one with a file of that size; a packet of all of it; and the first bytes.
+/// The head of a message with 17 MiB of data, and of one with a file of that size; the header of a packet with all of
+/// it; and the first bytes.
 const BEGUN: [&[u8]; 2] = [
     b"\x20\x19\xc0................\x01d\x00\x00\x10\x01\x00\x00\xec\x00\x00\x10\x01aaaa",
     b"\x20\x23\x18................\x01f\x01\x00\x00\x10\x01\x0c\x00\x00\x10\x01\x00\x00\x03big\
@@ -22,7 +24,7 @@ const BEGUN: [&[u8]; 2] = [
 const PEERS: usize = 100;
 
 #[test]
-fn what_is_announced_takes_no_memory() {
+fn announced_sizes_take_no_memory() {
     let server = server();
     let worker = manual(&server.gateway, QUIET);
     let before = memory();
@@ -48,7 +50,7 @@ fn what_is_announced_takes_no_memory() {
     assert!(grown < 256 << 20, "{grown} bytes for 3400 MiB announced");
 }
 
-/// Bytes of addresses that this process has.
+/// The bytes of address space of this process.
 fn memory() -> u64 {
     let sizes = std::fs::read_to_string("/proc/self/status").unwrap();
     let size = sizes.lines().find_map(|line| line.strip_prefix("VmSize:"));

@@ -1,4 +1,4 @@
-//! Ends: of listeners, of the whole gateway, and beginning again.
+//! Stopping listeners, ending the whole gateway, and starting it again.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -23,14 +23,14 @@ fn server(io_threads: usize) -> Server {
 }
 
 #[test]
-fn a_stop_with_no_time_still_says_1001() {
+fn a_stop_without_a_drain_still_closes_with_1001() {
     let server = server(2);
     let worker = echo(&server.gateway, ALL);
     let mut clients: Vec<_> = (0..4)
         .map(|_| Client::connect(&server.address, b""))
         .collect();
     worker.opened(4);
-    // all are open once each has had an answer
+    // all connections are open once each client has an answer
     for client in &mut clients {
         client.text("here?");
         assert_eq!(client.next(), Received::Text("here?".into()));
@@ -51,7 +51,7 @@ fn a_stop_with_no_time_still_says_1001() {
 }
 
 #[test]
-fn a_drain_of_any_length_is_taken() {
+fn a_drain_may_have_any_length() {
     let server = server(1);
     let ticket = server
         .gateway
@@ -60,9 +60,9 @@ fn a_drain_of_any_length_is_taken() {
     assert_eq!(notice, Notice::ListenersStopped { ticket, cut: 0 });
 }
 
-/// Whoever waits for a stop is told, also when the whole gateway ends first.
+/// A stop is reported even if the whole gateway ends first.
 #[test]
-fn a_stop_overtaken_by_the_end_is_answered() {
+fn a_stop_that_the_end_overtakes_is_reported() {
     let server = server(2);
     let worker = manual(&server.gateway, ALL);
     let client = Client::connect_pending(&server.address);
@@ -70,7 +70,7 @@ fn a_stop_overtaken_by_the_end_is_answered() {
     let timeout = Duration::from_secs(3600);
     let ticket = server.gateway.stop_listeners(&[server.listener], timeout);
     server.gateway.shutdown();
-    // a second call has nothing to add
+    // a second call has no further effect
     server.gateway.shutdown();
     let mut seen = Vec::new();
     assert!(eventually(|| {
@@ -84,7 +84,7 @@ fn a_stop_overtaken_by_the_end_is_answered() {
         Some(1)
     );
     drop(client);
-    // and what ended may begin again at once
+    // a gateway that has ended may start again at once
     let config = GatewayConfig::default();
     let bell = std::sync::Arc::new(Bell::default());
     server.gateway.start(config, Bell::door(&bell)).unwrap();
@@ -92,7 +92,7 @@ fn a_stop_overtaken_by_the_end_is_answered() {
 }
 
 #[test]
-fn a_gateway_begins_again_after_its_end() {
+fn a_gateway_may_start_again_after_its_end() {
     let server = server(2);
     let worker = echo(&server.gateway, ALL);
     for round in 0..3 {
@@ -141,8 +141,8 @@ fn a_gateway_begins_again_after_its_end() {
     }
 }
 
-/// A connection that waits for `handleOpen` when everything ends was never open: no close is told,
-/// and its place with the worker is free again.
+/// A connection that waits for `handleOpen` when the gateway ends was never open: no close is reported, and its permit
+/// is free again.
 #[test]
 fn a_pending_connection_ends_with_the_gateway() {
     let server = server(1);
@@ -158,9 +158,9 @@ fn a_pending_connection_ends_with_the_gateway() {
     drop(client);
 }
 
-/// The peer's goodbye is heard behind messages that nobody will handle any more.
+/// The peer's close is read behind messages that will not be handled any more.
 #[test]
-fn a_goodbye_behind_unread_messages_is_heard() {
+fn a_close_behind_unread_messages_is_read() {
     let mut config = GatewayConfig {
         io_threads: 1,
         ..GatewayConfig::default()
@@ -174,7 +174,7 @@ fn a_goodbye_behind_unread_messages_is_heard() {
     let socket = worker.opened();
     worker.accept(socket);
     let mut client = Client::upgraded(stream);
-    // cut in the middle of a frame, what follows looks like a frame of 33,534 bytes
+    // if the input were cut in the middle of a frame, the rest would look like a frame of 33,534 bytes
     let hostile: Vec<u8> = [0x82u8 ^ 1, 0xfe ^ 2, 0x82 ^ 3, 0xfe ^ 4].repeat(50_000);
     let mut bytes = frame(Opcode::Text, b"one");
     bytes.extend(frame(Opcode::Binary, &hostile));
@@ -197,7 +197,7 @@ fn has_stopped(server: &Server) -> bool {
     server.gateway.take_notices().iter().any(stopped)
 }
 
-/// They are told like those that were open before, and waited for.
+/// They are told like those that were open before, and the stop waits for them.
 #[test]
 fn sockets_that_open_during_a_stop_are_not_forgotten() {
     let server = server(1);
@@ -208,7 +208,7 @@ fn sockets_that_open_during_a_stop_are_not_forgotten() {
             (client, worker.opened())
         })
         .collect();
-    // all in one turn: the answers to the handshakes are written when the stop has begun
+    // in one turn, so that the answers to the handshakes are written after the stop has begun
     let mut dirty = millrace_gateway::ShardSet::default();
     for (_, socket) in &clients {
         let acceptance = millrace_gateway::Acceptance::default();
@@ -222,7 +222,7 @@ fn sockets_that_open_during_a_stop_are_not_forgotten() {
     for (stream, _) in clients {
         let mut client = Client::upgraded(stream);
         assert_eq!(client.next(), Received::Close(Some(1001), String::new()));
-        assert!(!has_stopped(&server), "some are still there");
+        assert!(!has_stopped(&server), "some connections are still open");
         client.send(&goodbye);
         assert_eq!(client.next(), Received::End);
     }

@@ -1,5 +1,5 @@
-//! Raw TCP from the accepted connection to its end: messages in every framing, and bounds. Peers that have sent their last byte
-//! are in `tcp_ends.rs`, what handlers in JavaScript see in `__test__/tcp/tcp.test.mjs`.
+//! Raw TCP from the accepted connection to its end: messages in every framing, and limits. Half-closed peers are in
+//! `tcp_ends.rs`, and what JavaScript handlers see is in `__test__/tcp/tcp.test.mjs`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +20,7 @@ use support::wire::{narrow, rest};
 use support::{ALL, Event, echo};
 
 #[test]
-fn lines_are_text_where_they_can_be_and_go_out_as_lines() {
+fn valid_lines_are_text_and_are_sent_as_lines() {
     let server = server(framing("line"));
     let worker = manual(&server.gateway, QUIET);
     let (mut stream, socket) = enter(&server, &worker);
@@ -39,7 +39,7 @@ fn lines_are_text_where_they_can_be_and_go_out_as_lines() {
 }
 
 #[test]
-fn lengths_in_front_are_bytes_in_every_width() {
+fn messages_with_a_length_of_any_width_are_bytes() {
     for width in [1, 2, 4] {
         let server = server(length(width));
         let worker = manual(&server.gateway, QUIET);
@@ -74,7 +74,7 @@ fn without_a_framing_bytes_pass_as_they_are() {
     while told.len() < sent.len() {
         for event in worker.expect(1) {
             let Event::Binary { data, .. } = event else {
-                panic!("it was {event:?}")
+                panic!("the event was {event:?}")
             };
             assert!((1..=100).contains(&data.len()));
             told.extend(data);
@@ -87,7 +87,7 @@ fn without_a_framing_bytes_pass_as_they_are() {
 }
 
 #[test]
-fn what_is_too_long_closes_its_connection_and_hurts_no_other() {
+fn a_message_that_is_too_long_closes_only_its_connection() {
     let limited = |options| server_with(options, |_| {}, |limits| limits.message_bytes = 1000);
     let line = vec![b'x'; 1001];
     let announced = 1001u32.to_be_bytes();
@@ -102,7 +102,7 @@ fn what_is_too_long_closes_its_connection_and_hurts_no_other() {
         let mut stream = connect(&server);
         worker.opened(2);
         stream.write_all(&[good, bad].concat()).unwrap();
-        // what came before is handled and answered before the end
+        // messages before it are handled and answered before the close
         assert_eq!(rest(&mut stream).as_bytes(), good);
         worker.until(|events| is_close(events.last(), 1009));
         other.write_all(good).unwrap();
@@ -111,7 +111,7 @@ fn what_is_too_long_closes_its_connection_and_hurts_no_other() {
 }
 
 #[test]
-fn handle_open_comes_at_once_and_a_refusal_says_nothing() {
+fn handle_open_is_called_at_once_and_a_refusal_sends_nothing() {
     let server = server(framing("line"));
     let worker = manual(&server.gateway, ALL);
     let mut stream = connect(&server);
@@ -120,7 +120,7 @@ fn handle_open_comes_at_once_and_a_refusal_says_nothing() {
     worker.refuse(socket);
     assert_eq!(rest(&mut stream), "");
     assert!(eventually(|| server.gateway.stats().connections == 0));
-    assert!(worker.take().is_empty(), "it was never open");
+    assert!(worker.take().is_empty(), "the connection was never open");
     assert_eq!(server.gateway.stats().traffic.refused, 1);
 
     let mut stream = connect(&server);
@@ -133,7 +133,7 @@ fn handle_open_comes_at_once_and_a_refusal_says_nothing() {
 }
 
 #[test]
-fn no_answer_in_time_closes_without_a_word() {
+fn a_late_answer_closes_without_output() {
     let server = server_with(
         framing("line"),
         |_| {},
@@ -167,7 +167,7 @@ fn silence_is_allowed() {
 }
 
 #[test]
-fn idleness_closes_where_it_is_bounded() {
+fn an_idle_connection_is_closed_if_there_is_a_limit() {
     let server = server_with(
         framing("line"),
         |_| {},
@@ -180,7 +180,7 @@ fn idleness_closes_where_it_is_bounded() {
 }
 
 #[test]
-fn a_line_that_comes_too_slowly_closes() {
+fn a_line_that_arrives_too_slowly_closes_the_connection() {
     let server = server_with(
         framing("line"),
         |_| {},
@@ -207,13 +207,13 @@ fn a_message_rate_pauses_reading() {
     for _ in 0..50 {
         assert_eq!(line(&mut stream), "x");
     }
-    // a second's worth may come at once
+    // the messages of one second may arrive at once
     assert!(begun.elapsed() >= Duration::from_secs(1));
     drop(worker);
 }
 
 #[test]
-fn a_reader_that_does_not_read_is_closed_without_a_hole() {
+fn a_client_that_does_not_read_is_closed_without_missing_messages() {
     let server = server_with(
         framing("line"),
         |limits| {
@@ -270,7 +270,7 @@ fn dropping_policies_drop_whole_messages() {
             sent += 1;
         }
         for _ in 0..2 {
-            // when the second is here, the turn that wrote the first is over, and all is counted
+            // when the second message has arrived, the turn that wrote the first one is over, and everything is counted
             send_all(&server.gateway, other_socket, [""]);
             assert_eq!(read(&mut other, 4), [0; 4]);
         }
@@ -285,9 +285,9 @@ fn dropping_policies_drop_whole_messages() {
     }
 }
 
-/// Its answers wait for it, and it for its answers.
+/// Its answers wait until the client reads, and its input waits until they are written.
 #[test]
-fn who_asks_and_does_not_read_is_left_unread() {
+fn a_client_that_asks_and_does_not_read_is_not_read() {
     let server = server(framing("line"));
     let worker = echo(&server.gateway, QUIET);
     let mut stream = narrow(&server.address);

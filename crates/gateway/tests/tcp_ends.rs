@@ -1,4 +1,4 @@
-//! Ends of raw TCP: peers that have sent their last byte, and what is written to them after it.
+//! Half-closed raw TCP connections: peers that have sent their last byte, and what is written to them after that.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +20,7 @@ use support::tcp::{
 use support::wire::rest;
 
 #[test]
-fn what_came_before_an_end_is_answered_before_we_close() {
+fn input_before_the_end_is_answered_before_the_close() {
     let server = server(framing("line"));
     let worker = echo(&server.gateway, QUIET);
     let mut stream = connect(&server);
@@ -37,7 +37,7 @@ fn what_came_before_an_end_is_answered_before_we_close() {
     worker.until(|events| is_close(events.last(), 1005));
 }
 
-/// Waits for the event that the client has sent its last byte, and takes it as handled.
+/// Waits for the event that the client has sent its last byte, and handles it.
 fn handle_end(worker: &Manual) {
     let mut batch = None;
     assert!(eventually(|| {
@@ -53,7 +53,7 @@ fn handle_end(worker: &Manual) {
 }
 
 #[test]
-fn a_worker_that_handles_ends_goes_on_writing_until_it_closes() {
+fn a_worker_that_handles_ends_may_write_until_it_closes() {
     let server = server(framing("line"));
     let worker = manual(&server.gateway, QUIET | Handlers::END);
     let (mut stream, socket) = enter(&server, &worker);
@@ -76,7 +76,7 @@ fn a_worker_that_handles_ends_goes_on_writing_until_it_closes() {
 }
 
 #[test]
-fn an_ended_client_is_idle_in_the_end() {
+fn the_idle_timeout_closes_a_half_closed_client() {
     let idle = |limits: &mut ListenerLimits| limits.idle_timeout = Duration::from_secs(1);
     let server = server_with(length(1), |_| {}, idle);
     let worker = manual(&server.gateway, QUIET | Handlers::END);
@@ -85,7 +85,7 @@ fn an_ended_client_is_idle_in_the_end() {
     handle_end(&worker);
     assert_eq!(rest(&mut stream), "");
     assert_eq!(close_code(&worker), 1000);
-    // within a message there is no end to be handled
+    // an end within a message has no event to be handled
     let (mut stream, _) = enter(&server, &worker);
     stream.write_all(b"\x02a").unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
@@ -94,7 +94,7 @@ fn an_ended_client_is_idle_in_the_end() {
 }
 
 #[test]
-fn a_cut_message_is_dropped_and_told_in_the_code() {
+fn a_cut_message_is_dropped_and_the_code_reports_it() {
     let server = server(length(2));
     let worker = manual(&server.gateway, QUIET);
     for cut in [&b"\0"[..], b"\0\x05", b"\0\x05four"] {
@@ -114,7 +114,7 @@ fn an_application_closes_with_its_code_and_nothing_sent_is_lost() {
     let server = server(framing("line"));
     let worker = manual(&server.gateway, QUIET);
     let (mut stream, socket) = enter(&server, &worker);
-    // what is not read by the time of the close resets nothing
+    // input that is unread at the time of the close causes no reset
     stream.write_all(&vec![b'x'; 100_000]).unwrap();
     let mut dirty = ShardSet::default();
     let sent = "y".repeat(1 << 20);
@@ -129,7 +129,7 @@ fn an_application_closes_with_its_code_and_nothing_sent_is_lost() {
 }
 
 #[test]
-fn a_last_line_without_its_end_holds_nothing_once_it_is_told() {
+fn a_last_line_without_its_end_holds_no_memory_once_it_is_passed_on() {
     let server = server(framing("line"));
     let worker = manual(&server.gateway, QUIET | Handlers::END);
     let (mut stream, _) = enter(&server, &worker);
@@ -146,7 +146,7 @@ fn a_last_line_without_its_end_holds_nothing_once_it_is_told() {
 }
 
 #[test]
-fn a_last_line_that_nobody_handles_cuts_no_answer() {
+fn a_last_line_without_a_handler_cuts_no_answer() {
     let server = server(framing("line"));
     let worker = manual(&server.gateway, QUIET.without(Handlers::BINARY));
     let (mut stream, socket) = enter(&server, &worker);

@@ -1,5 +1,5 @@
-//! Raw TCP as streams, which the protocol's own code in JavaScript has: who is there, what is written, and ends behind that.
-//! What servers in JavaScript make of it is in `__test__/tcp/server.test.mjs`.
+//! Raw TCP as streams for JavaScript code of the protocol: the peer, writes, and closes after them. Servers in
+//! JavaScript are tested in `__test__/tcp/server.test.mjs`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ use support::tcp::{
 use support::wire::rest;
 use support::{Event, Server};
 
-/// Numbers as in `event/kinds.rs`.
+/// The numbers of `event/kinds.rs`.
 const OPENED: u32 = 18;
 const WRITTEN: u32 = 19;
 const WRITE: u32 = 11;
@@ -27,7 +27,7 @@ fn streams() -> Options {
     framing("none").flag("asStream", true)
 }
 
-/// One that keeps more for a client than the kernel takes.
+/// A server whose outboxes hold more for a client than the kernel accepts.
 fn roomy() -> Server {
     server_with(
         streams(),
@@ -36,7 +36,7 @@ fn roomy() -> Server {
     )
 }
 
-/// Connects; returns also the fields of its first event.
+/// Connects; also returns the fields of the first event.
 fn enter(server: &Server, worker: &Manual) -> (TcpStream, SocketId, Vec<u8>) {
     let stream = connect(server);
     let events = worker.expect(2);
@@ -71,7 +71,7 @@ fn is_written(event: &Event) -> bool {
 }
 
 #[test]
-fn a_stream_says_whose_it_is_before_its_first_byte() {
+fn the_owner_of_a_stream_is_reported_before_its_first_byte() {
     let server = server(streams());
     let worker = manual(&server.gateway, QUIET);
     let (mut stream, _, fields) = enter(&server, &worker);
@@ -80,13 +80,17 @@ fn a_stream_says_whose_it_is_before_its_first_byte() {
     assert_eq!((word(4), word(8)), (port, 0));
     assert_eq!(&fields[12..], b"127.0.0.1");
     let (_other, _, of_other) = enter(&server, &worker);
-    assert_eq!(fields[..4], of_other[..4], "one listener");
+    assert_eq!(
+        fields[..4],
+        of_other[..4],
+        "both streams have the same listener"
+    );
     stream.write_all(b"bytes\xff").unwrap();
     assert!(matches!(&worker.expect(1)[0], Event::Binary { data, .. } if data == b"bytes\xff"));
 }
 
 #[test]
-fn what_is_written_arrives_in_order_and_a_note_tells_when_it_has_left() {
+fn writes_arrive_in_order_and_a_note_reports_when_they_were_sent() {
     let server = roomy();
     let worker = manual(&server.gateway, QUIET);
     let (mut stream, socket, _) = enter(&server, &worker);
@@ -94,7 +98,7 @@ fn what_is_written_arrives_in_order_and_a_note_tells_when_it_has_left() {
     tell(&server, socket, WRITE, &[1], b"two");
     assert_eq!(read(&mut stream, 7), b"one two");
     assert!(is_written(&worker.expect(1)[0]));
-    // nothing waits: a note alone is answered at once
+    // nothing waits: a note without bytes is answered at once
     tell(&server, socket, WRITE, &[1], b"");
     assert!(is_written(&worker.expect(1)[0]));
 
@@ -103,7 +107,7 @@ fn what_is_written_arrives_in_order_and_a_note_tells_when_it_has_left() {
         tell(&server, socket, WRITE, &[], piece);
     }
     tell(&server, socket, WRITE, &[1], b"");
-    // nobody reads yet: it is held up, and so is the answer
+    // the client does not read yet: the output waits, and so does the answer
     assert!(eventually(|| {
         server.gateway.stats().traffic.bytes_out > 100_000
     }));
@@ -113,24 +117,28 @@ fn what_is_written_arrives_in_order_and_a_note_tells_when_it_has_left() {
 }
 
 #[test]
-fn a_close_comes_behind_all_that_was_written() {
+fn a_close_comes_after_everything_that_was_written() {
     let server = roomy();
     let worker = manual(&server.gateway, QUIET);
     let (mut stream, socket, _) = enter(&server, &worker);
+    let (mut witness, other, _) = enter(&server, &worker);
     let much = vec![b'x'; BEYOND_THE_KERNEL / (1 << 20) * (1 << 20)];
     for piece in much.chunks(1 << 20) {
         tell(&server, socket, WRITE, &[], piece);
     }
     tell(&server, socket, CLOSE, &[], b"");
     tell(&server, socket, WRITE, &[], b"too late");
-    // unread input makes no reset of it, and is nobody's any more
+    // the I/O thread has handled the close once it has handled what came after it
+    tell(&server, other, WRITE, &[], b"done");
+    assert_eq!(read(&mut witness, 4), b"done");
+    // unread input causes no reset, and is ignored
     stream.write_all(b"ignored").unwrap();
     assert_eq!(rest(&mut stream).len(), much.len());
     assert_eq!(close_code(&worker), 1000);
 }
 
 #[test]
-fn a_close_where_nothing_waits_is_at_once() {
+fn a_close_without_waiting_output_happens_at_once() {
     let server = server(streams());
     let worker = manual(&server.gateway, QUIET);
     let (mut stream, socket, _) = enter(&server, &worker);
@@ -140,7 +148,7 @@ fn a_close_where_nothing_waits_is_at_once() {
 }
 
 #[test]
-fn an_end_of_the_client_leaves_it_open_for_writing() {
+fn the_end_of_the_client_leaves_the_stream_open_for_writing() {
     let server = server(streams());
     let worker = manual(&server.gateway, QUIET | Handlers::END);
     let (mut stream, socket, _) = enter(&server, &worker);
@@ -158,7 +166,7 @@ fn an_end_of_the_client_leaves_it_open_for_writing() {
 }
 
 #[test]
-fn what_no_policy_may_drop_closes_a_stream_that_is_too_full() {
+fn a_stream_over_its_limit_is_closed_because_nothing_may_be_dropped() {
     let server = server_with(streams(), |limits| limits.outbox_bytes = 256 * 1024, |_| {});
     let worker = manual(&server.gateway, QUIET);
     let (_stalled, socket, _) = enter(&server, &worker);
@@ -174,7 +182,7 @@ fn what_no_policy_may_drop_closes_a_stream_that_is_too_full() {
 }
 
 #[test]
-fn other_operations_and_other_listeners_are_left_alone() {
+fn other_operations_and_other_listeners_are_not_affected() {
     let server = server(streams());
     let worker = manual(&server.gateway, QUIET);
     let (mut stream, socket, _) = enter(&server, &worker);

@@ -1,4 +1,5 @@
-//! The threads of a gateway end with it. In a file of its own, because all threads of the process are looked at.
+//! The threads of a gateway end with it. The test has a file of its own, because it examines all threads of the
+//! process.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,15 +17,15 @@ struct Ring(Sender<()>);
 
 impl Doorbell for Ring {
     fn ring(&self) {
-        // the test may be over
+        // the test may have ended
         let _over = self.0.send(());
     }
 }
 
-/// `PF_EXITING` of Linux' `sched.h`: the thread executes nothing of the process any more.
+/// `PF_EXITING` of Linux' `sched.h`: the thread runs no code of the process any more.
 const EXITING: u32 = 4;
 
-/// The gateway's threads, by their names. The kernel lists a thread for a moment after it could be joined: such
+/// The number of the gateway's threads, found by name. The kernel lists a thread for a moment after it was joined: such
 /// threads do not count.
 fn threads() -> usize {
     let tasks = fs::read_dir("/proc/self/task").unwrap();
@@ -40,7 +41,7 @@ fn threads() -> usize {
 }
 
 #[test]
-fn a_gateway_that_has_stopped_has_at_most_the_thread_left_that_said_so() {
+fn a_stopped_gateway_has_at_most_the_thread_that_reported_the_stop() {
     let gateway = Gateway::new();
     for run in 0..50 {
         let (rings, rung) = channel();

@@ -1,4 +1,4 @@
-//! Workers that die, and the closes they leave behind.
+//! Workers that die, and the closes that they leave behind.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -26,7 +26,7 @@ fn server() -> Server {
 const CLOSING: Handlers = Handlers::TEXT.with(Handlers::BINARY).with(Handlers::CLOSE);
 
 #[test]
-fn closes_wait_for_a_worker_that_comes_later() {
+fn closes_wait_for_a_worker_that_is_activated_later() {
     let server = server();
     let first = manual(&server.gateway, CLOSING);
     let mut clients: Vec<_> = (0..8)
@@ -48,9 +48,9 @@ fn closes_wait_for_a_worker_that_comes_later() {
     assert_eq!(server.gateway.stats().unhandled_closes, 0);
 }
 
-/// It hears of their end itself, because what it knows of them is with it; the next connection is another one's.
+/// The worker itself handles their closes, because it has their state; the next connection goes to another worker.
 #[test]
-fn a_worker_that_leaves_closes_its_connections_with_1012_and_hears_of_it() {
+fn a_leaving_worker_s_connections_close_with_1012_and_it_handles_the_closes() {
     let server = server();
     let first = manual(&server.gateway, CLOSING);
     let mut client = Client::connect(&server.address, b"");
@@ -69,7 +69,7 @@ fn a_worker_that_leaves_closes_its_connections_with_1012_and_hears_of_it() {
     assert!(second.take().is_empty());
 }
 
-/// A worker that has no `handleClose` leaves nothing to be handled.
+/// A worker without `handleClose` leaves no closes to handle.
 #[test]
 fn a_worker_without_close_handler_leaves_no_closes() {
     let server = server();
@@ -88,7 +88,7 @@ fn a_worker_without_close_handler_leaves_no_closes() {
 }
 
 #[test]
-fn closes_that_no_worker_came_for_are_counted_at_the_end() {
+fn closes_without_a_worker_are_counted_at_the_end() {
     let server = server();
     let only = manual(&server.gateway, CLOSING);
     let mut client = Client::connect(&server.address, b"");
@@ -100,9 +100,9 @@ fn closes_that_no_worker_came_for_are_counted_at_the_end() {
     assert_eq!(server.gateway.stats().unhandled_closes, 1);
 }
 
-/// Workers come and go on several threads while closes look for one: each close is told once.
+/// Workers are activated and retired on several threads while closes look for one: each close is reported once.
 #[test]
-fn no_close_is_lost_between_workers_that_come_and_go() {
+fn no_close_is_lost_while_workers_change() {
     let server = server();
     for _ in 0..30 {
         let first = manual(&server.gateway, CLOSING);
@@ -140,7 +140,7 @@ fn a_pending_admission_of_a_dead_worker_is_refused_with_503() {
     worker.worker.retire();
     let answer = support::wire::rest(&mut stream);
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
-    // a late answer changes nothing
+    // a late answer has no effect
     worker.accept(socket);
     assert_eq!(server.gateway.stats().sockets, 0);
 }

@@ -1,4 +1,4 @@
-//! The object of a worker on its JavaScript thread: how it is made, and the list of its functions.
+//! The worker object of a JavaScript thread. Owns how it is made and the list of its functions.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::{exchange, forward, replies, tell, worker};
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
-/// `addWorker(handlers, drain)`: a worker on this thread. `handlers` has a bit for each handler, as in `HANDLERS` of
-/// `js/src/worker/kinds.generated.ts`.
+/// `addWorker(handlers, drain)`: adds a worker on this thread. `handlers` has one bit for each handler, as in
+/// `HANDLERS` of `js/src/worker/kinds.generated.ts`.
 pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [handlers, function, ..]) = (call.js, call.arguments);
     let handlers = arguments::whole(js, handlers, "handlers")?;
@@ -57,6 +57,8 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         c"keepBytes" => tell::keep_bytes,
         c"forgetBytes" => tell::forget_bytes,
         c"tellShared" => tell::tell_shared,
+        c"guardFile" => worker::guard_file,
+        c"releaseFile" => worker::release_file,
         c"observe" => worker::observe,
         c"wake" => worker::wake,
     });

@@ -1,6 +1,7 @@
-//! The one static of the process: the gateways by id, those that threads share by name, what looks after lost rings, and the
-//! slots and counts of what is made for JavaScript threads, their low-level sockets included. It exists because every JavaScript
-//! thread loads the same image; threads find a gateway by an id they were handed, or by what it is for, never by being the only one.
+//! The one static of the process: the gateways by id, shared gateways by name, the thread that repeats lost rings, and
+//! the slots and counters of objects made for JavaScript threads, including low-level sockets. It exists because every
+//! JavaScript thread loads the same image. A thread finds a gateway by an id that it was given or by a name, and never
+//! assumes that there is only one.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -29,11 +30,11 @@ pub(crate) struct Addon {
     counts: Counts,
     #[cfg(unix)]
     sockets: millrace_sockets::Table,
-    /// The last number given to something that functions work on.
+    /// The last number given to an object that JavaScript functions work on.
     newest: AtomicUsize,
 }
 
-/// A gateway that threads of the process share.
+/// A gateway that several threads of the process share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) gateway: Arc<Gateway>,
@@ -41,18 +42,18 @@ pub(crate) struct Shared {
     pub(crate) log: Arc<Relay>,
 }
 
-/// How many there are now, in all threads.
+/// The current numbers of objects in all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// JavaScript threads that have loaded the addon and not ended.
+    /// JavaScript threads that have loaded the addon and have not ended.
     pub(crate) environments: AtomicUsize,
-    /// Gateways as one of these threads sees them.
+    /// Bindings of a gateway to one of these threads.
     pub(crate) gateways: AtomicUsize,
-    /// Workers as these threads see them.
+    /// Workers of these threads.
     pub(crate) workers: AtomicUsize,
 }
 
-/// Is counted as long as it exists.
+/// Counts an object for as long as it exists.
 #[derive(Debug)]
 pub(crate) struct Counted(&'static AtomicUsize);
 
@@ -69,7 +70,7 @@ impl Drop for Counted {
     }
 }
 
-/// More than is weighed at once.
+/// The size of the untouched memory: more than is ever weighed at once.
 const UNTOUCHED_BYTES: usize = 16 << 20;
 
 #[derive(Debug, Default)]
@@ -98,22 +99,22 @@ impl Addon {
         }
     }
 
-    /// Looks after lost rings, in a runtime that has such.
+    /// The thread that repeats lost rings, for a runtime that loses them.
     pub(crate) fn ring_again(&self) -> &RingAgain {
         &self.ring_again
     }
 
-    /// For callbacks that come late.
+    /// The slots for callbacks that may come late.
     pub(crate) fn slots(&self) -> &Slots {
         &self.slots
     }
 
-    /// Zeros that nobody touches, so that they take addresses and no memory.
+    /// Zeros that are never written, so that they take address space but no memory.
     pub(crate) fn untouched(&self) -> &[u8] {
         self.untouched.get_or_init(|| vec![0; UNTOUCHED_BYTES])
     }
 
-    /// Of what is made for JavaScript threads.
+    /// The counters of objects made for JavaScript threads.
     pub(crate) fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -124,12 +125,12 @@ impl Addon {
         &self.sockets
     }
 
-    /// A number that nothing else in this process has or had.
+    /// Returns a number that no other object in this process has or had.
     pub(crate) fn new_number(&self) -> usize {
         self.newest.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// A new gateway and its id. It lives as long as an environment is bound to it.
+    /// Makes a new gateway and its id. The gateway lives as long as an environment is bound to it.
     pub(crate) fn create(&self) -> (u32, Arc<Gateway>) {
         let gateway = Gateway::new();
         let mut others = self.others.lock();
@@ -140,7 +141,7 @@ impl Addon {
         (id, gateway)
     }
 
-    /// The gateway with this name that threads share: it is there from now on. No other gateway has its id.
+    /// Returns the shared gateway with this name and makes it if it does not exist. No other gateway has its id.
     pub(crate) fn shared(&self, name: &str) -> Arc<Shared> {
         let mut shared = self.shared.lock();
         if let Some(known) = shared.get(name) {
@@ -169,8 +170,8 @@ impl Addon {
     }
 }
 
-/// Tells this image's gateways from those of another copy of the addon in the same process: the place
-/// of its static, which no two loaded images share.
+/// Distinguishes this image's gateways from those of another copy of the addon in the same process: the address of its
+/// static, which differs for every loaded image.
 pub(crate) fn identity() -> String {
     format!("{:x}", ptr::from_ref(&ADDON).addr())
 }

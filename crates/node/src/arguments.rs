@@ -1,5 +1,5 @@
-//! Arguments from JavaScript, read and checked before anything is changed. Owns the wording of the
-//! `TypeError`s; knows nothing of what the arguments are for.
+//! Arguments from JavaScript, read and checked before anything changes. Owns the texts of the `TypeError`s; does
+//! not know what the arguments are used for.
 
 use std::ops::Range;
 
@@ -11,22 +11,22 @@ use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Type, Value};
 use crate::numbers;
 
-/// A target with its name's place in the scratch buffer.
+/// A target. A name is a range in the scratch buffer.
 #[derive(Clone, Debug)]
 enum Item {
     Id(SocketId),
     Name(Range<usize>),
 }
 
-/// Socket ids and channel names, as read.
+/// Socket ids and channel names, as they were read.
 #[derive(Debug)]
 pub(crate) enum Items {
-    /// Not an array: no allocation.
+    /// A single value, which needs no allocation.
     One(ItemOf),
     Many(Vec<ItemOf>),
 }
 
-/// One of [`Items`].
+/// One value of [`Items`].
 #[derive(Debug)]
 pub(crate) struct ItemOf(Item);
 
@@ -40,7 +40,7 @@ impl ItemOf {
 }
 
 impl Items {
-    /// Reads a socket id, a channel name, or an array of these; names go to `scratch`.
+    /// Reads a socket id, a channel name, or an array of these. Appends names to `scratch`.
     pub(crate) fn read(
         js: Js<'_>,
         value: Value<'_>,
@@ -67,7 +67,7 @@ impl Items {
         Ok(Self::Many(items))
     }
 
-    /// Shows the targets to `look`, names taken from `scratch`.
+    /// Passes the targets to `look`, with their names from `scratch`.
     pub(crate) fn with<R>(&self, scratch: &[u8], look: impl FnOnce(&[Target<'_>]) -> R) -> R {
         match self {
             Self::One(item) => look(&[item.target(scratch)]),
@@ -81,17 +81,17 @@ impl Items {
     }
 }
 
-/// What a subscription is to.
+/// The topic of a subscription.
 #[derive(Clone, Debug)]
 pub(crate) enum TopicAt {
-    /// A channel; where its name is in the scratch buffer.
+    /// A channel, with the range of its name in the scratch buffer.
     Channel(Range<usize>),
-    /// A pattern, likewise.
+    /// A pattern, with the range of its text in the scratch buffer.
     Pattern(Range<usize>),
 }
 
 impl TopicAt {
-    /// Reads a channel's name, or an object whose `pattern` is the text of one; refuses one that is too long.
+    /// Reads a channel's name, or an object whose `pattern` is a pattern's text. Refuses a text that is too long.
     pub(crate) fn read(
         js: Js<'_>,
         value: Value<'_>,
@@ -117,7 +117,7 @@ impl TopicAt {
         Ok(Self::Pattern(place))
     }
 
-    /// The topic, its name taken from `scratch`.
+    /// Returns the topic with its name from `scratch`.
     pub(crate) fn topic<'a>(&self, scratch: &'a [u8]) -> Topic<'a> {
         let bytes = |place: &Range<usize>| scratch.get(place.clone()).unwrap_or_default();
         match self {
@@ -147,7 +147,7 @@ fn read_element(
         .ok_or_else(|| wrong(js, value, &format!("{name}[{index}]"), ELEMENT))
 }
 
-/// A socket id.
+/// Reads a socket id.
 pub(crate) fn id(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<SocketId> {
     const ID: &str = "a socket id (a positive whole number)";
     if let Some(number) = js.as_number(value)?
@@ -158,7 +158,7 @@ pub(crate) fn id(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<SocketId> 
     Err(wrong(js, value, name, ID))
 }
 
-/// A socket id or `undefined`.
+/// Reads a socket id or `undefined`.
 pub(crate) fn optional_id(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<Option<SocketId>> {
     if is_undefined(js, value)? {
         Ok(None)
@@ -167,7 +167,7 @@ pub(crate) fn optional_id(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<O
     }
 }
 
-/// `undefined`, a socket id, or an array of ids.
+/// Reads `undefined`, a socket id, or an array of ids.
 pub(crate) fn ids(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<Vec<SocketId>> {
     if is_undefined(js, value)? {
         return Ok(Vec::new());
@@ -183,7 +183,7 @@ pub(crate) fn ids(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<Vec<Socke
     Ok(ids)
 }
 
-/// A whole number below 2^32.
+/// Reads a whole number below 2^32.
 pub(crate) fn whole(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<u32> {
     if let Some(number) = js.as_number(value)?
         && let Some(number) = numbers::to_u32(number)
@@ -198,7 +198,7 @@ pub(crate) fn whole(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<u32> {
     ))
 }
 
-/// A name or key: a string (its UTF-8) or bytes. Goes to `scratch`; the place is returned.
+/// Reads a name or key, a string (as UTF-8) or bytes. Appends it to `scratch` and returns the range.
 pub(crate) fn name(
     js: Js<'_>,
     value: Value<'_>,
@@ -219,8 +219,8 @@ pub(crate) fn check_length(argument: &str, length: usize, limit: usize) -> Outco
     )))
 }
 
-/// Shows a message to `look`, together with what `scratch` held before: a string is text, bytes are
-/// binary. `look` must not run JavaScript.
+/// Reads a message and passes it to `look`, with the earlier content of `scratch`: a string is a text message,
+/// bytes are a binary message. `look` must not run JavaScript.
 pub(crate) fn with_data<R>(
     js: Js<'_>,
     value: Value<'_>,
@@ -239,7 +239,7 @@ pub(crate) fn with_data<R>(
     }
 }
 
-/// A copy of a string's UTF-8 or of bytes.
+/// Copies a string's UTF-8, or bytes.
 pub(crate) fn copied(
     js: Js<'_>,
     value: Value<'_>,
@@ -251,8 +251,8 @@ pub(crate) fn copied(
     })
 }
 
-/// A token of these bytes, which `is_value` says are a value or not. One that is too long is refused: it travels with its
-/// connection's close.
+/// Makes a token of these bytes. `is_value` tells whether they are a serialised value. A token that is too long is
+/// refused, because the close event of its connection carries it.
 pub(crate) fn token(js: Js<'_>, bytes: Bytes, is_value: Value<'_>) -> Outcome<Token> {
     let is_value = !is_undefined(js, is_value)? && js.to_boolean(is_value)?;
     let limit = FixedLimits::default().token_bytes;
@@ -270,7 +270,7 @@ pub(crate) fn token(js: Js<'_>, bytes: Bytes, is_value: Value<'_>) -> Outcome<To
     )))
 }
 
-/// As [`copied`], or `None` for `undefined`.
+/// Does the same as [`copied`]; `None` for `undefined`.
 pub(crate) fn optional_copied(
     js: Js<'_>,
     value: Value<'_>,
@@ -284,7 +284,7 @@ pub(crate) fn optional_copied(
     }
 }
 
-/// A string.
+/// Reads a string.
 pub(crate) fn text(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<String> {
     let mut bytes = Vec::new();
     if !js.append_string(value, &mut bytes)? {
@@ -294,12 +294,12 @@ pub(crate) fn text(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<String> 
         .map_err(|_| Failure::internal("the runtime gave a string that is not UTF-8"))
 }
 
-/// Whether the argument was left out.
+/// Whether the argument was omitted.
 pub(crate) fn is_undefined(js: Js<'_>, value: Value<'_>) -> Outcome<bool> {
     Ok(js.type_of(value)? == Type::Undefined)
 }
 
-/// The `TypeError` for `argument`, saying what was expected and what was given.
+/// The `TypeError` for `argument`, with what was expected and what was given.
 pub(crate) fn wrong(js: Js<'_>, value: Value<'_>, argument: &str, expected: &str) -> Failure {
     match describe(js, value) {
         Ok(given) => Failure::Argument(format!(
@@ -324,7 +324,7 @@ fn describe(js: Js<'_>, value: Value<'_>) -> Outcome<String> {
     })
 }
 
-/// A number as JavaScript writes it, near enough for a message.
+/// A number, approximately as JavaScript writes it, for an error message.
 fn number_text(number: f64) -> String {
     if number.is_infinite() {
         return format!("{}Infinity", if number < 0.0 { "-" } else { "" });
@@ -332,7 +332,7 @@ fn number_text(number: f64) -> String {
     format!("the number {number}")
 }
 
-/// Appends a string's UTF-8 or bytes; `None` for anything else.
+/// Appends a string's UTF-8 or bytes. Returns `None` for any other value.
 fn append(js: Js<'_>, value: Value<'_>, scratch: &mut Vec<u8>) -> Outcome<Option<Range<usize>>> {
     let start = scratch.len();
     let found = js.append_string(value, scratch)?
@@ -346,5 +346,5 @@ const TARGET: &str = "a socket id (a positive whole number), a channel name (a s
 
 const BYTES: &str = "a string, Uint8Array or ArrayBuffer";
 
-/// Room made for a list before its elements were seen.
+/// The most elements for which a list reserves capacity before it has read them.
 const LIST_ROOM: usize = 1024;

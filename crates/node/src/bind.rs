@@ -1,4 +1,4 @@
-//! The object of a gateway on one JavaScript thread: the list of its functions. Owns nothing.
+//! The gateway object of a JavaScript thread. Owns the list of its functions.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::failure::Outcome;
 use crate::js::{Js, Value};
 use crate::{add_worker, cluster, control, debug, dial, hot, log, replies, stats};
 
-/// An object with every function of `gateway`.
+/// Makes an object with every function of `gateway`.
 pub(crate) fn object<'s>(
     js: Js<'s>,
     environment: &Rc<Environment>,
@@ -22,7 +22,7 @@ pub(crate) fn object<'s>(
     functions(js, &Bound::new(Rc::clone(environment), gateway))
 }
 
-/// As [`object`], for one that threads share.
+/// Does the same as [`object`] for a shared gateway.
 pub(crate) fn shared_object<'s>(
     js: Js<'s>,
     environment: &Rc<Environment>,
@@ -73,7 +73,7 @@ fn functions<'s>(js: Js<'s>, bound: &Rc<Bound>) -> Outcome<Value<'s>> {
     Ok(object)
 }
 
-/// `bind(id)`: the functions of a gateway.
+/// `bind(id)`: returns the functions of a gateway.
 pub(crate) fn bind<'s>(call: &Call<'s, Environment>) -> Outcome<Option<Value<'s>>> {
     let id = crate::arguments::whole(call.js, call.arguments[0], "id")?;
     let Some(gateway) = ADDON.find(id) else {

@@ -1,5 +1,5 @@
-//! A gateway as one JavaScript thread sees it: what the functions that need no id work on. Owns the
-//! collection of wake-ups between calls; decides nothing.
+//! A gateway bound to one JavaScript thread, on which the functions without an id work. Owns the wake-ups that are
+//! collected between calls; decides nothing.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -19,35 +19,36 @@ use crate::log_relay::Logging;
 use crate::memory::Memory;
 use crate::shells::Shell;
 
-/// See the module. There as long as JavaScript has one of its functions: one may outlive the object it was on.
+/// See the module. It lives as long as JavaScript has one of its functions, because a function may outlive the object
+/// it was on.
 pub(crate) struct Bound {
     environment: Rc<Environment>,
-    /// In its environment.
+    /// Its number in its environment.
     number: usize,
     gateway: RefCell<Option<Arc<Gateway>>>,
-    /// Where other threads share it.
+    /// The shared part, if several threads share the gateway.
     shared: Option<Arc<Shared>>,
-    /// Whether, and how, this one shares it now.
+    /// The membership of this thread, while it shares the gateway.
     member: RefCell<Option<Rc<Member>>>,
-    /// I/O shards to wake when the running drain ends.
+    /// The I/O shards to wake when the running drain ends.
     dirty: Cell<ShardSet>,
-    /// Whether this thread started the gateway, or shares it, and shuts it down, or leaves it, when it ends.
+    /// Whether this thread started the gateway or shares it, and so shuts it down or leaves it when the thread ends.
     started: Cell<bool>,
-    /// Whether it ever has.
+    /// Whether this thread has ever started the gateway.
     has_started: Cell<bool>,
     /// Whether the gateway that this thread started keeps the process running.
     held: Cell<bool>,
-    /// While this thread runs the gateway: the number with which its notices ring here.
+    /// The number with which the gateway's notices ring here, while this thread runs the gateway.
     notices: Cell<Option<usize>>,
-    /// What the gateway that this thread starts logs to, if anything.
+    /// The log of the gateway that this thread starts, if it has one.
     log: RefCell<Option<Logging>>,
     channel_name_bytes: usize,
-    /// What lists the replies of handlers: that of the worker that was added last.
+    /// The reply list of the worker that was added last.
     replies: RefCell<Weak<ReplyList>>,
     _counted: Counted,
 }
 
-/// Where JavaScript lists the replies that a worker's handlers sent, until that has ended.
+/// The memory where JavaScript lists the replies that a worker's handlers sent, until the worker has ended.
 pub(crate) type ReplyList = RefCell<Option<Memory>>;
 
 impl fmt::Debug for Bound {
@@ -59,12 +60,12 @@ impl fmt::Debug for Bound {
 }
 
 impl Bound {
-    /// With everything of its own at rest.
+    /// Binds a gateway that has not been started by this thread.
     pub(crate) fn new(environment: Rc<Environment>, gateway: Arc<Gateway>) -> Rc<Self> {
         Rc::new(Self::of(environment, gateway, None))
     }
 
-    /// One that other threads share.
+    /// Binds a gateway that several threads share.
     pub(crate) fn shared_by(environment: Rc<Environment>, shared: Arc<Shared>) -> Rc<Self> {
         let gateway = Arc::clone(&shared.gateway);
         Rc::new(Self::of(environment, gateway, Some(shared)))
@@ -102,17 +103,17 @@ impl Bound {
             .ok_or_else(gone)
     }
 
-    /// What threads share of it, if they do.
+    /// The shared part, if several threads share the gateway.
     pub(crate) fn shared(&self) -> Option<&Arc<Shared>> {
         self.shared.as_ref()
     }
 
-    /// How this thread shares the gateway, until all has stopped that was its own; `None`: it does not.
+    /// The membership of this thread, until everything of its own has stopped; `None` if it does not share the gateway.
     pub(crate) fn member(&self) -> Option<Rc<Member>> {
         self.member.borrow().clone()
     }
 
-    /// In whose name this thread works with the gateway: as a member of those that share it, or as whoever has it (`None`).
+    /// The membership in whose name this thread uses the gateway; `None` if the thread does not share it.
     pub(crate) fn party(&self) -> Outcome<Option<Rc<Member>>> {
         let member = self.member();
         if self.shared.is_some() && member.is_none() {
@@ -122,7 +123,7 @@ impl Bound {
         Ok(member)
     }
 
-    /// Starts the gateway, or shares it, which is no start where it runs.
+    /// Starts the gateway, or joins it if several threads share it and it runs already.
     pub(crate) fn start(&self, config: GatewayConfig, door: Arc<dyn Doorbell>) -> Outcome<()> {
         let gateway = self.gateway()?;
         let started = if self.shared.is_none() {
@@ -137,7 +138,7 @@ impl Bound {
         started.map_err(|error| Failure::Coded(error.code(), error.to_string()))
     }
 
-    /// Ends the gateway, or leaves it to those that share it.
+    /// Stops the gateway, or leaves it to the other threads that share it.
     pub(crate) fn shutdown(&self) -> Outcome<()> {
         let gateway = self.gateway()?;
         match self.member() {
@@ -149,23 +150,23 @@ impl Bound {
         Ok(())
     }
 
-    /// Whether it is started, as far as this thread knows.
+    /// Whether the gateway is started, as far as this thread knows.
     pub(crate) fn is_running(&self) -> Outcome<bool> {
         let is_ours = self.shared.is_none() || self.started.get();
         self.with(|gateway| is_ours && gateway.is_running())
     }
 
-    /// Everything has stopped.
+    /// Ends the membership, because everything has stopped.
     pub(crate) fn forget_member(&self) {
         self.member.take();
     }
 
-    /// Uses the gateway without counting a reference.
+    /// Uses the gateway without cloning the reference.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&Arc<Gateway>) -> R) -> Outcome<R> {
         self.gateway.borrow().as_ref().map(work).ok_or_else(gone)
     }
 
-    /// Posts something: the dirty I/O shards are woken now, or at the end of the running drain.
+    /// Posts a change. Wakes the dirty I/O shards now, or at the end of the running drain.
     pub(crate) fn post<R>(
         &self,
         work: impl FnOnce(&Arc<Gateway>, &mut ShardSet) -> R,
@@ -192,7 +193,7 @@ impl Bound {
         }
     }
 
-    /// What lists the replies of handlers, if there is a worker or was one.
+    /// The reply list, if there is or was a worker.
     pub(crate) fn replies(&self) -> Option<Rc<ReplyList>> {
         self.replies.borrow().upgrade()
     }
@@ -201,12 +202,12 @@ impl Bound {
         self.replies.replace(Rc::downgrade(list));
     }
 
-    /// Where it is.
+    /// The environment that it belongs to.
     pub(crate) fn environment(&self) -> &Rc<Environment> {
         &self.environment
     }
 
-    /// How long a channel's name may be.
+    /// The longest name that a channel may have.
     pub(crate) fn channel_name_bytes(&self) -> usize {
         self.channel_name_bytes
     }
@@ -220,7 +221,7 @@ impl Bound {
         self.notices.set(number);
     }
 
-    /// Returns what it was.
+    /// Sets whether the gateway keeps the process running. Returns the value before.
     pub(crate) fn set_held(&self, held: bool) -> bool {
         self.held.replace(held)
     }
@@ -234,7 +235,7 @@ impl Bound {
         self.has_started.set(self.has_started.get() || started);
     }
 
-    /// Nothing can use the gateway from here any more.
+    /// Releases the gateway, which cannot be used from here any more.
     fn let_go(&self) -> Option<Arc<Gateway>> {
         let gateway = self.gateway.take()?;
         if let Some(member) = self.member() {
@@ -257,8 +258,8 @@ impl Shell for Bound {
 
     fn end(&self, _js: Js<'_>) {
         self.log.take();
-        // The runtime may unload the addon after this, or end the process, so the threads that this one has started
-        // must be over. Nothing of JavaScript is held up: none runs here any more.
+        // The runtime may unload the addon or end the process after this, so the threads that this one has started must
+        // have ended. Waiting blocks no JavaScript, because none runs on this thread any more.
         let gateway = self.let_go();
         let _late = match (self.member.take(), gateway) {
             (Some(member), _) => member.join(LONGEST_END),
@@ -287,5 +288,5 @@ pub(crate) fn gone() -> Failure {
     )
 }
 
-/// How long threads of a gateway may take to end with the JavaScript thread that started it.
+/// The longest that a JavaScript thread waits for the threads of a gateway that it started.
 const LONGEST_END: Duration = Duration::from_secs(2);

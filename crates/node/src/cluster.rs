@@ -1,5 +1,5 @@
-//! Questions about all nodes, from any thread: asked, and looked at until the answer is there. Owns the answer's
-//! shape; knows no node.
+//! Queries about all nodes, from any thread: a query returns a ticket, and the thread polls for the result. Owns
+//! the shape of the result; knows no node.
 
 use millrace_gateway::{ClusterInfo, MOST_CHANNELS};
 
@@ -33,7 +33,7 @@ pub(crate) fn ask_cluster<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s
     js.number(f64::from(ticket)).map(Some)
 }
 
-/// `clusterAnswer(ticket)`: what all nodes have answered, once it is there.
+/// `clusterAnswer(ticket)`: returns the results of all nodes when they have come.
 pub(crate) fn cluster_answer<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
     let js = call.js;
     let ticket = arguments::whole(js, call.arguments[0], "ticket")?;

@@ -1,6 +1,6 @@
-//! Configuration objects from JavaScript, which has checked them: every number is whole and in range.
-//! Owns the names of the options, but for the limits: their names and all defaults are the gateway's. Those of a listener are
-//! handed over as they come, for only its protocol knows all of them.
+//! Configuration objects from JavaScript, which has checked that every number is whole and in range. Owns the names of
+//! the options, except the limits, whose names and defaults are the gateway's. The options of a listener are passed on
+//! unchanged, because only its protocol knows all of them.
 
 mod backplane;
 mod dial;
@@ -19,7 +19,7 @@ use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Value};
 use crate::numbers;
 
-/// The options that the first start fixes.
+/// Reads the options that the first start fixes.
 pub(crate) fn gateway(js: Js<'_>, options: Value<'_>) -> Outcome<GatewayConfig> {
     let options = Options {
         js,
@@ -55,7 +55,7 @@ fn gateway_limits(options: &Options<'_>, limits: &mut GatewayLimits) -> Outcome<
     Ok(())
 }
 
-/// The options of one listener.
+/// Reads the options of one listener.
 pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig> {
     let options = Options {
         js,
@@ -109,7 +109,7 @@ impl Options<'_> {
         self.whole(name, set)
     }
 
-    /// Sets those limits that are given, by their names.
+    /// Sets the given limits by their names.
     fn limits(
         &self,
         names: Vec<String>,
@@ -123,7 +123,7 @@ impl Options<'_> {
         Ok(())
     }
 
-    /// Hands the option over if it is given: a whole number that `set` takes.
+    /// Passes the option to `set` if it is given and is a whole number.
     fn whole<E>(&self, name: &CStr, set: impl FnOnce(u64) -> Result<(), E>) -> Outcome<()> {
         let value = self.js.get(self.object, name)?;
         if arguments::is_undefined(self.js, value)? {
@@ -142,7 +142,7 @@ impl Options<'_> {
         ))
     }
 
-    /// What is given there, by the object itself.
+    /// The names of the object's own properties.
     fn names(&self, at: &str) -> Outcome<Vec<String>> {
         let names = self.js.names(self.object)?;
         let length = self.js.array_length(names)?;

@@ -1,5 +1,5 @@
-//! Starting, listening, stopping: the functions called a few times in a process's life. Owns their
-//! argument lists; every decision is the gateway's or JavaScript's.
+//! Starting, listening, stopping: the functions that are called a few times in a process's life. Owns their argument
+//! lists; the gateway or JavaScript makes every decision.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::{log, numbers};
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
-/// `start(config, onNotice)`: starts the I/O shards and keeps the process running. `onNotice` is called
-/// when there are notices to take. On a gateway that this thread has started, only compares; one that threads share is started by
-/// the first of them.
+/// `start(config, onNotice)`: starts the I/O shards and keeps the process running. `onNotice` is called when there are
+/// notices to take. If this thread has started the gateway already, it only compares the options. A shared gateway is
+/// started by the first of its threads.
 pub(crate) fn start<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [options, listener, ..]) = (call.js, call.arguments);
     let mut config = config::gateway(js, options)?;
@@ -56,7 +56,7 @@ pub(crate) fn start<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     }
 }
 
-/// The doorbell of a start that only compares: the gateway keeps the one it has.
+/// The doorbell of a start that only compares options: the gateway keeps its own.
 struct Silent;
 
 impl Doorbell for Silent {
@@ -79,7 +79,7 @@ fn forget_notices(call: &Call<'_, Bound>) -> Outcome<()> {
     Ok(())
 }
 
-/// `isRunning(): boolean`; a gateway that threads share: whether this one does, too.
+/// `isRunning(): boolean`: for a shared gateway, whether this thread is a member, too.
 pub(crate) fn is_running<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     call.js.boolean(call.own.is_running()?).map(Some)
 }
@@ -99,7 +99,7 @@ pub(crate) fn listen<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     Ok(Some(object))
 }
 
-/// `reloadTls(listeners)`: `{id, tls}` for each; all of them or none.
+/// `reloadTls(listeners)`: takes `{id, tls}` for each listener and replaces all of them or none.
 pub(crate) fn reload_tls<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, list) = (call.js, call.arguments[0]);
     if !js.is_array(list)? {
@@ -130,7 +130,7 @@ pub(crate) fn stop_listeners<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     js.number(f64::from(ticket)).map(Some)
 }
 
-/// `stopAccepting(ids)`: no more connections on these listeners.
+/// `stopAccepting(ids)`: makes these listeners refuse further connections.
 pub(crate) fn stop_accepting<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let ids = listener_ids(call.js, call.arguments[0])?;
     call.own.gateway()?.stop_accepting(&ids);
@@ -146,7 +146,7 @@ fn listener_ids<'s>(js: Js<'s>, list: Value<'s>) -> Outcome<Vec<u32>> {
         .collect()
 }
 
-/// `setHeld(held)`: whether the gateway that this thread started keeps the process running.
+/// `setHeld(held)`: sets whether the gateway that this thread started keeps the process running.
 pub(crate) fn set_held<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let held = call.js.to_boolean(call.arguments[0])?;
     if call.own.notices().is_some() && call.own.set_held(held) != held {
@@ -160,7 +160,7 @@ pub(crate) fn set_held<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     Ok(None)
 }
 
-/// `shutdown()`: ends the I/O shards, or leaves them to the threads that share them; a notice follows.
+/// `shutdown()`: stops the I/O shards, or leaves them to the other threads that share them. A notice follows.
 pub(crate) fn shutdown<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     call.own.shutdown()?;
     Ok(None)
@@ -220,7 +220,7 @@ fn show_notice<'s>(js: Js<'s>, notice: &Notice) -> Outcome<Value<'s>> {
     Ok(object)
 }
 
-/// `suspendLiveness(suspended)`: while an inspector is attached, workers may be silent.
+/// `suspendLiveness(suspended)`: suspends the check that workers answer, while an inspector is attached.
 pub(crate) fn suspend_liveness<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let suspended = call.js.to_boolean(call.arguments[0])?;
     call.own
@@ -228,7 +228,7 @@ pub(crate) fn suspend_liveness<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     Ok(None)
 }
 
-/// `ended()`: the notice that everything stopped has come; the process may end.
+/// `ended()`: tells that the notice of the complete stop has come, so that the process may end.
 pub(crate) fn ended<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     log::close_log(call);
     forget_notices(call)?;

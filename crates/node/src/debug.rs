@@ -1,4 +1,4 @@
-//! What `getDebugState` shows. Owns the shapes of its answers; changes nothing.
+//! The result of `getDebugState`. Owns its shape; changes nothing.
 
 use millrace_gateway::{Annotation, ChannelState, Handlers, SocketState, unix_ms};
 
@@ -197,5 +197,5 @@ fn show_pair<'s>(js: Js<'s>, key: &[u8], value: &[u8]) -> Outcome<Value<'s>> {
     Ok(object)
 }
 
-/// Channels and keys shown at most.
+/// The most channels or keys that are shown.
 const MOST: usize = 2000;

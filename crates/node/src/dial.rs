@@ -1,4 +1,4 @@
-//! Connections that the gateway makes. Owns the argument list.
+//! Outbound connections. Owns the argument list.
 
 use crate::bound::Bound;
 use crate::config;
@@ -6,7 +6,7 @@ use crate::entry::Call;
 use crate::failure::{Failure, Outcome};
 use crate::js::Value;
 
-/// `dial(config): id`; whether the peer is reached is told later.
+/// `dial(config): id`. A later event tells whether the peer was reached.
 pub(crate) fn dial<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
     let js = call.js;
     let config = config::dial(js, call.arguments[0])?;

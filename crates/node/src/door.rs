@@ -1,5 +1,5 @@
-//! The doorbell: how any thread wakes a JavaScript thread. Owns the environment's one
-//! `ThreadsafeFunction` and the lock that guards it against a dying environment; never drains.
+//! The doorbell: how any thread wakes a JavaScript thread. Owns the environment's one `ThreadsafeFunction` and the
+//! lock that guards it against an environment that is ending; never drains.
 #![expect(
     unsafe_code,
     reason = "a ThreadsafeFunction is used from threads that have no environment"
@@ -18,41 +18,41 @@ use crate::failure::{Failure, Outcome, check};
 use crate::js::{Finalizer, Js};
 use crate::ring_again::{Counts, Rung};
 
-/// An environment's `ThreadsafeFunction`, shared by everything that rings there.
+/// An environment's `ThreadsafeFunction`, which all doorbells of the environment share.
 #[derive(Debug)]
 pub(crate) struct Line {
     function: OnceLock<Function>,
-    /// Read-locked across every ring, write-locked by whoever notices the end first: the runtimes
-    /// abort or answer nonsense when a dying environment is rung.
+    /// Read-locked during every ring, and write-locked by the first code that notices the end: the runtimes abort or
+    /// misbehave if an ending environment is rung.
     dead: RwLock<bool>,
-    /// Where rings get lost: what is counted to find those.
+    /// The counts by which lost rings are found, if the runtime loses rings.
     counts: Option<Counts>,
 }
 
 #[derive(Debug)]
 struct Function(sys::napi_threadsafe_function);
 
-// SAFETY: Node-API documents `napi_call_threadsafe_function` for any thread; everything else that is
-// done with it happens on the environment's thread.
+// SAFETY: Node-API documents `napi_call_threadsafe_function` for use on any thread; every other use of it is on the
+// environment's thread.
 unsafe impl Send for Function {}
-// SAFETY: as above; calls from several threads at once are what it is for.
+// SAFETY: as above; calls from several threads at once are its purpose.
 unsafe impl Sync for Function {}
 
-/// One thing that can ring: a worker, or a gateway with notices.
+/// One object that can ring: a worker, or a gateway with notices.
 #[derive(Debug)]
 pub(crate) struct Door {
     line: Arc<Line>,
     source: usize,
 }
 
-/// What the runtime calls on the environment's thread after a ring.
+/// The function that the runtime calls on the environment's thread after a ring.
 pub(crate) type Answer =
     unsafe extern "C" fn(sys::napi_env, sys::napi_value, *mut c_void, *mut c_void);
 
 impl Line {
-    /// A line that calls `answer` with `context` and the source's number, or [`NUDGE`] if `again` says that
-    /// rings get lost here, and `ended` with `context` when the runtime is done with it. It does not keep the process
-    /// running until [`hold`](Self::hold).
+    /// Opens a line. The runtime calls `answer` with `context` and the number of the source that rang, or [`NUDGE`],
+    /// which occurs only if `again` is given because rings get lost here. It calls `ended` with `context` when it is
+    /// done with the line. The line does not keep the process running until [`hold`](Self::hold).
     pub(crate) fn open(
         js: Js<'_>,
         (answer, ended): (Answer, Finalizer),
@@ -66,9 +66,9 @@ impl Line {
             counts: again.then(Counts::default),
         });
         let mut function = ptr::null_mut();
-        // SAFETY: `js` proves a live environment on this thread. No function is given because `answer`
-        // finds its own; the queue is unbounded but never holds more than one ring per source. Whoever gave the
-        // two callbacks has made them for `context`.
+        // SAFETY: `js` proves a live environment on this thread. No function is given because `answer` finds its own;
+        // the queue is unbounded but never holds more than one ring per source. The caller has made the two callbacks
+        // for `context`.
         check(unsafe {
             sys::napi_create_threadsafe_function(
                 js.env(),
@@ -112,12 +112,13 @@ impl Line {
         check(unsafe { sys::napi_unref_threadsafe_function(js.env(), self.function()) })
     }
 
-    /// The environment or the function is going away: nobody rings from now on, and no ring is in flight on return.
+    /// Closes the line, because the environment or the function is ending. Nobody rings from now on, and no ring is
+    /// in flight when this returns.
     pub(crate) fn cut(&self) {
         *self.dead.write() = true;
     }
 
-    /// Does `work` unless the environment is gone; it cannot go away meanwhile.
+    /// Calls `work` unless the environment has ended. The environment cannot end during the call.
     pub(crate) fn while_alive(&self, work: impl FnOnce()) {
         let dead = self.dead.read();
         if !*dead {
@@ -125,7 +126,7 @@ impl Line {
         }
     }
 
-    /// The runtime has come for a ring, of whatever source.
+    /// Records that the runtime has called back for a ring, of whatever source.
     pub(crate) fn answered(&self) {
         if let Some(counts) = &self.counts {
             counts.answer();
@@ -136,8 +137,8 @@ impl Line {
         let mode = sys::ThreadsafeFunctionCallMode::nonblocking;
         let source = ptr::without_provenance_mut::<c_void>(source);
         self.while_alive(|| {
-            // SAFETY: the function lives until the environment goes away, which the lock held here excludes.
-            // Any failure means that the environment is closing: its cleanup hook retires what rings here.
+            // SAFETY: the function lives until the environment ends, which the lock held here prevents. Any failure
+            // means that the environment is closing: its cleanup hook retires what rings here.
             let _closing =
                 unsafe { sys::napi_call_threadsafe_function(self.function(), source, mode) };
         });
@@ -164,7 +165,7 @@ impl Rung for Line {
     }
 }
 
-/// The number of no source: wakes the thread.
+/// A number that no source has. It only wakes the thread.
 pub(crate) const NUDGE: usize = usize::MAX;
 
 impl Door {

@@ -1,5 +1,5 @@
-//! One drain: a batch of events from a worker's queue into JavaScript. Owns the order of steps; every
-//! status is checked, because a worker may be terminated at any of them.
+//! One drain: a batch of events from a worker's queue into JavaScript. Owns the order of the steps.
+//! Every status is checked, because a worker may be terminated at any step.
 
 use std::mem;
 
@@ -11,21 +11,21 @@ use crate::js::{Js, Type, Value};
 use crate::numbers;
 use crate::sources::Source;
 
-/// Hands the next batch, or the rest of the last one, to JavaScript. True if there was something to
-/// handle. Rings again when something is left.
+/// Gives JavaScript the next batch, or the rest of the last one. Returns whether there was something
+/// to handle. Rings again if something is left.
 pub(crate) fn drain(js: Js<'_>, thread: &HandlerThread) -> Outcome<bool> {
     let (Some(worker), Some(function)) = (thread.worker(), thread.drain_function()) else {
         return Ok(false);
     };
     if worker.is_retired() {
-        // not every runtime ends a thread in the middle of a handler; what comes after it is not ours to handle
+        // not every runtime ends a thread within a handler; later events must not be handled here
         thread.end();
         return Ok(false);
     }
     worker.begin_drain();
     let environment = thread.environment();
     if environment.is_draining() {
-        // a handler that found a way to run the event loop inside a drain
+        // a handler has run the event loop within a drain
         worker.ring();
         return Ok(false);
     }
@@ -41,7 +41,7 @@ pub(crate) fn drain(js: Js<'_>, thread: &HandlerThread) -> Outcome<bool> {
     let stopped_early = match answer {
         Ok(answer) => js.type_of(answer)? == Type::Boolean && js.to_boolean(answer)?,
         Err(failure) => {
-            // what is left is handled after the exception was, if the thread survives it
+            // the rest is handled after the exception, if the thread survives it
             worker.ring();
             return Err(failure);
         }
@@ -49,7 +49,7 @@ pub(crate) fn drain(js: Js<'_>, thread: &HandlerThread) -> Outcome<bool> {
     let more = if stopped_early {
         true
     } else {
-        // taken before `finish`, so that no borrow is held while shards are woken
+        // taken before `finish`, so that nothing is borrowed while shards are woken
         let batch = thread.take_batch();
         batch.is_some_and(|batch| worker.finish(batch))
     };
@@ -83,7 +83,7 @@ fn next_batch<'s>(js: Js<'s>, thread: &HandlerThread) -> Outcome<Option<[Value<'
         Ok(arguments) => Ok(Some(arguments)),
         Err(Failure::Abandoned) => Err(Failure::Abandoned),
         Err(failure) => {
-            // the events are lost to this thread; its connections must not wait for them
+            // this thread has lost the events; its connections must not wait for them
             thread.end();
             Err(failure)
         }
@@ -97,7 +97,7 @@ fn arguments<'s>(
     sidecars: Vec<Sidecar>,
 ) -> Outcome<[Value<'s>; 3]> {
     let bytes = &batch.bytes;
-    // a handler may keep what it is shown in place
+    // a handler may keep binary data, so a batch with binary data gets its own buffer
     let buffer = if !batch.has_binary && thread.exchange(bytes) {
         js.boolean(true)?
     } else {

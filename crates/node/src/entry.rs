@@ -1,5 +1,5 @@
-//! The way from JavaScript into Rust: raw callbacks, because a generated function costs more than most
-//! of these do. Owns reading the arguments, catching panics and throwing failures.
+//! The entry from JavaScript into Rust: raw callbacks, because a generated function costs more than most of these
+//! functions do. Owns reading the arguments, catching panics and throwing failures.
 #![expect(unsafe_code, reason = "a raw callback gets raw pointers")]
 
 use std::ffi::{CStr, c_void};
@@ -12,27 +12,28 @@ use napi::sys;
 use crate::failure::{Failure, Outcome, check};
 use crate::js::{Js, Reference, Value};
 
-/// What a group of functions works on.
+/// An object that a group of functions works on.
 pub(crate) trait Owner: Sized + 'static {
-    /// What is thrown for failures with a code, once JavaScript has said.
+    /// The class of errors with a code, after JavaScript has set it.
     fn error_class(&self) -> Option<Reference>;
 
-    /// Sees to it that it exists as long as `function`, which [`data`](Self::data) was given to.
+    /// Keeps the object alive as long as `function`, which carries its [`data`](Self::data).
     fn keep(own: &Rc<Self>, js: Js<'_>, function: Value<'_>) -> Outcome<()>;
 
-    /// What its functions carry.
+    /// The pointer that its functions carry.
     fn data(own: &Rc<Self>) -> *mut c_void {
         Rc::as_ptr(own).cast_mut().cast()
     }
 
-    /// Whom a function belongs to; nobody, where a function may be called when that is gone.
+    /// The object that a function belongs to; `None` if the function may be called after the object is gone.
     ///
     /// # Safety
-    /// `data` is what [`data`](Self::data) gave to a function that is being called and that was [kept](Self::keep).
+    /// `data` comes from [`data`](Self::data), and the function that carries it is being called and was
+    /// [kept](Self::keep).
     unsafe fn of(data: *mut c_void) -> Option<Rc<Self>> {
         let own = data.cast_const().cast::<Self>();
-        // SAFETY: it exists, by the caller's promise; the count that is added here is the caller's to drop, so that
-        // it also outlives what the call does to it.
+        // SAFETY: the object exists, as the caller promises. The count added here belongs to the caller, so the
+        // object also outlives what the call does to it.
         Some(unsafe {
             Rc::increment_strong_count(own);
             Rc::from_raw(own)
@@ -40,17 +41,17 @@ pub(crate) trait Owner: Sized + 'static {
     }
 }
 
-/// One call from JavaScript. Arguments that were not given are `undefined`.
+/// One call from JavaScript. Omitted arguments are `undefined`.
 #[derive(Debug)]
 pub(crate) struct Call<'s, T: 'static> {
     pub(crate) js: Js<'s>,
     pub(crate) own: &'s Rc<T>,
     pub(crate) arguments: [Value<'s>; MOST_ARGUMENTS],
-    /// How many arguments were given.
+    /// The number of arguments that were given.
     pub(crate) given: usize,
 }
 
-/// What a function of ours looks like; `None` is `undefined`.
+/// The signature of a function; `None` is `undefined`.
 pub(crate) type Body<T> = for<'s> fn(&Call<'s, T>) -> Outcome<Option<Value<'s>>>;
 
 /// The longest argument list of any function here.
@@ -77,7 +78,7 @@ pub(crate) use define;
 
 type Raw = extern "C" fn(sys::napi_env, sys::napi_callback_info) -> sys::napi_value;
 
-/// Puts one function on `object`. The body is taken so that it and the owner agree in type.
+/// Adds one function to `object`. The body is a parameter so that its type and the owner's type match.
 pub(crate) fn attach<T: Owner>(
     js: Js<'_>,
     object: Value<'_>,
@@ -91,7 +92,7 @@ pub(crate) fn attach<T: Owner>(
 }
 
 /// # Safety
-/// Called by the runtime as a function that was [attached](attach) to a `T`.
+/// The runtime calls this as a function that was [attached](attach) to a `T`.
 pub(crate) unsafe fn enter<T: Owner>(
     env: sys::napi_env,
     info: sys::napi_callback_info,
@@ -114,11 +115,11 @@ pub(crate) unsafe fn enter<T: Owner>(
     if check(status).is_err() || data.is_null() {
         return ptr::null_mut();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: as the caller promises.
     let Some(own) = (unsafe { T::of(data) }) else {
         return ptr::null_mut();
     };
-    // SAFETY: a callback runs on its environment's thread with a scope open; the runtime has just filled `raw`.
+    // SAFETY: a callback runs on its environment's thread with a scope open, and the runtime has just filled `raw`.
     let (js, arguments) = unsafe {
         let js = Js::new(env);
         (js, raw.map(|value| js.value_of(value)))
@@ -163,8 +164,8 @@ fn coded_error<'s>(
     }
 }
 
-/// Runs a callback that has no call to answer, in a scope of its own: not every runtime opens one.
-/// A failure or panic becomes an uncaught exception.
+/// Runs a callback that has no result, in a scope of its own, because not every runtime opens one. A failure or
+/// panic becomes an uncaught exception.
 pub(crate) fn guarded(js: Js<'_>, owner: &impl Owner, work: impl FnOnce(Js<'_>) -> Outcome<()>) {
     let _no_scope = js.scoped(|js| {
         match catch_unwind(AssertUnwindSafe(|| work(js))) {

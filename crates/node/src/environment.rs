@@ -1,5 +1,6 @@
-//! One JavaScript thread that has loaded the addon. Owns its doorbell line, its scratch buffer, what may
-//! ring there, what functions work on there, and the one cleanup hook, which ends them all; knows nothing of arguments.
+//! One JavaScript thread that has loaded the addon. Owns its doorbell line, its scratch buffer, the sources that ring
+//! there, the objects that functions work on there, and the one cleanup hook, which ends them all; knows nothing about
+//! arguments.
 #![expect(
     unsafe_code,
     reason = "the cleanup hook and other callbacks get raw pointers"
@@ -25,34 +26,34 @@ use crate::slot::Slot;
 use crate::sources::{Source, Sources};
 use crate::token_words::{self, TokenWords};
 
-/// See the module. Used on its own thread only. Its cleanup hook empties it and lets go of it, and what is called
-/// after that finds nothing in its slot.
+/// See the module. Used on its own thread only. Its cleanup hook empties it and releases it, and a callback that comes
+/// later finds its slot empty.
 #[derive(Debug)]
 pub(crate) struct Environment {
-    /// Of no other thread, before or after.
+    /// A number that no other thread ever has.
     #[cfg(unix)]
     number: usize,
     slot: &'static Slot,
     line: OnceCell<Arc<Line>>,
     /// Whether the runtime loses rings.
     rings_again: Cell<bool>,
-    /// Whether the runtime collects adopted buffers late.
+    /// Whether the runtime collects adopted buffers too late.
     weighs: Cell<bool>,
-    /// Bytes of those that were not weighed yet.
+    /// The bytes of adopted buffers that were not weighed yet.
     adopted: Cell<usize>,
     scratch: Scratch,
-    /// True while handlers run: wake-ups of I/O shards then wait for the end of the drain.
+    /// Whether handlers run. The wake-ups of I/O shards then wait for the end of the drain.
     draining: Cell<bool>,
     error_class: Cell<Option<Reference>>,
     shells: Shells,
     sources: Sources,
     holds: Cell<u32>,
-    /// One set of words for all workers here: a word too many only costs a look.
+    /// One set of words for all workers of this thread: a collision only causes an unnecessary check.
     token_words: OnceCell<(Reference, TokenWords)>,
     _counted: Counted,
 }
 
-/// Makes a thread that has just loaded the addon an environment, which lives until the runtime says that it ends.
+/// Makes an environment for a thread that has just loaded the addon. It lives until the runtime reports its end.
 pub(crate) fn open(js: Js<'_>) -> Outcome<Rc<Environment>> {
     let environment = Environment::new();
     let hook = Box::into_raw(Box::new(Hook {
@@ -71,7 +72,7 @@ pub(crate) fn open(js: Js<'_>) -> Outcome<Rc<Environment>> {
     Ok(environment)
 }
 
-/// What the cleanup hook is given: it keeps the environment.
+/// The data of the cleanup hook, which keeps the environment alive.
 struct Hook {
     env: sys::napi_env,
     environment: Rc<Environment>,
@@ -98,23 +99,23 @@ impl Environment {
         })
     }
 
-    /// The environment in the slot that is `data`, if it has not ended and the caller is on its thread.
+    /// The environment in the slot that `data` points to, if it has not ended and the caller is on its thread.
     ///
     /// # Safety
-    /// `data` is a slot's.
+    /// `data` is that of a slot.
     unsafe fn in_slot(data: *mut c_void) -> Option<Rc<Self>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: as the caller promises.
         let slot = unsafe { Slot::of(data) };
         let environment = slot.content()?.cast::<Self>();
-        // SAFETY: the content is what `new` put there, on this thread, on which `close` takes it out before the
-        // hook's count can go.
+        // SAFETY: the content is what `new` put there, on this thread, on which `close` removes it before the hook's
+        // reference can be dropped.
         Some(unsafe {
             Rc::increment_strong_count(environment);
             Rc::from_raw(environment)
         })
     }
 
-    /// The words by which this thread sees that a token changed, as an `ArrayBuffer` and to write to.
+    /// The words by which this thread detects changes of tokens, as an `ArrayBuffer` and for writing.
     pub(crate) fn token_words<'s>(&self, js: Js<'s>) -> Outcome<(Value<'s>, TokenWords)> {
         if let Some((kept, words)) = self.token_words.get() {
             return Ok((js.kept(*kept)?, *words));
@@ -126,8 +127,8 @@ impl Environment {
         Ok((buffer, words))
     }
 
-    /// A doorbell for something new that rings here; `source` is told its doorbell and kept until
-    /// [`remove_source`](Self::remove_source) is given the returned number.
+    /// Makes a doorbell for a new source. `source` is called with its doorbell and kept until
+    /// [`remove_source`](Self::remove_source) is called with the returned number.
     pub(crate) fn add_source(
         &self,
         js: Js<'_>,
@@ -146,12 +147,13 @@ impl Environment {
         Ok(number)
     }
 
-    /// Forgets what rang with this number.
+    /// Removes the source with this number.
     pub(crate) fn remove_source(&self, number: usize) -> Option<Rc<dyn Source>> {
         self.sources.remove(number)
     }
 
-    /// The runtime loses rings. To be said before anything rings here; another copy of the package says it again.
+    /// Marks the runtime as one that loses rings. Must be called before anything rings here; another copy of the
+    /// package may call it again.
     pub(crate) fn ring_again(&self) -> Outcome<()> {
         if self.line.get().is_some() && !self.rings_again.get() {
             return Err(Failure::internal("something rings here already"));
@@ -160,12 +162,12 @@ impl Environment {
         Ok(())
     }
 
-    /// The runtime collects adopted buffers late.
+    /// Marks the runtime as one that collects adopted buffers too late.
     pub(crate) fn weigh(&self) {
         self.weighs.set(true);
     }
 
-    /// So many bytes were adopted by buffers of this thread.
+    /// Records that buffers of this thread adopted so many bytes.
     pub(crate) fn adopted(&self, js: Js<'_>, bytes: usize) -> Outcome<()> {
         if bytes == 0 || !self.weighs.get() {
             return Ok(());
@@ -179,7 +181,7 @@ impl Environment {
         js.weigh(adopted.saturating_mul(WEIGHT), ADDON.untouched())
     }
 
-    /// Keeps `shell`, whose number this is, as long as JavaScript has `function`.
+    /// Keeps `shell`, which has this number, as long as JavaScript has `function`.
     pub(crate) fn keep<S: Shell + 'static>(
         &self,
         js: Js<'_>,
@@ -187,12 +189,12 @@ impl Environment {
         function: Value<'_>,
     ) -> Outcome<()> {
         self.shells.keep(number, shell);
-        // where that fails, the shell stays until the environment ends
+        // if this fails, the shell is kept until the environment ends
         let hint = ptr::without_provenance_mut(number);
         js.when_collected(function, on_collected, self.slot.data(), hint)
     }
 
-    /// Keeps the process running, counted.
+    /// Keeps the process running. Each call needs one [`release`](Self::release).
     pub(crate) fn hold(&self, js: Js<'_>) -> Outcome<()> {
         let Some(line) = self.line.get() else {
             return Err(Failure::internal("nothing rings in this environment yet"));
@@ -205,7 +207,7 @@ impl Environment {
         }
     }
 
-    /// Takes back one [`hold`](Self::hold).
+    /// Undoes one [`hold`](Self::hold).
     pub(crate) fn release(&self, js: Js<'_>) -> Outcome<()> {
         let (Some(line), Some(left)) = (self.line.get(), self.holds.get().checked_sub(1)) else {
             return Ok(());
@@ -214,7 +216,7 @@ impl Environment {
         if left == 0 { line.release(js) } else { Ok(()) }
     }
 
-    /// By which it is told from all others.
+    /// The number that identifies this environment.
     #[cfg(unix)]
     pub(crate) fn number(&self) -> usize {
         self.number
@@ -236,7 +238,7 @@ impl Environment {
         self.draining.get()
     }
 
-    /// Runs handlers, then wakes every I/O shard they made dirty, once. Not to be nested.
+    /// Runs handlers, then wakes every dirty I/O shard once. Must not be nested.
     pub(crate) fn drain<R>(&self, work: impl FnOnce() -> R) -> R {
         struct Ending<'a>(&'a Environment);
         impl Drop for Ending<'_> {
@@ -279,14 +281,14 @@ impl Environment {
     }
 }
 
-/// Its functions may be called late and elsewhere, so they carry its slot.
+/// Its functions may be called late and on other threads, so they carry its slot.
 impl Owner for Environment {
     fn error_class(&self) -> Option<Reference> {
         self.error_class.get()
     }
 
     fn keep(_own: &Rc<Self>, _js: Js<'_>, _function: Value<'_>) -> Outcome<()> {
-        // the cleanup hook does
+        // the cleanup hook keeps it alive
         Ok(())
     }
 
@@ -295,19 +297,19 @@ impl Owner for Environment {
     }
 
     unsafe fn of(data: *mut c_void) -> Option<Rc<Self>> {
-        // SAFETY: the caller's promise: `data` is what `data` above gave.
+        // SAFETY: as the caller promises, `data` comes from `data` above.
         unsafe { Self::in_slot(data) }
     }
 }
 
-/// The runtime answers a ring on the environment's thread.
+/// The runtime calls this on the environment's thread after a ring.
 extern "C" fn on_ring(
     env: sys::napi_env,
     _function: sys::napi_value,
     context: *mut c_void,
     source: *mut c_void,
 ) {
-    // rings that were queued when the environment ended come back without one
+    // rings still queued at the environment's end come without an environment
     if env.is_null() || context.is_null() {
         return;
     }
@@ -322,7 +324,7 @@ extern "C" fn on_ring(
     });
 }
 
-/// The runtime is done with the line; in some runtimes that comes before the cleanup hook.
+/// The runtime calls this when it is done with the line; some runtimes do so before the cleanup hook.
 extern "C" fn on_line_ended(_env: sys::napi_env, context: *mut c_void, _hint: *mut c_void) {
     // SAFETY: as in `on_ring`.
     let environment = unsafe { Environment::in_slot(context) };
@@ -331,11 +333,11 @@ extern "C" fn on_line_ended(_env: sys::napi_env, context: *mut c_void, _hint: *m
     }
 }
 
-/// JavaScript has lost a function.
+/// The runtime calls this when it has collected a function.
 extern "C" fn on_collected(_env: sys::napi_env, data: *mut c_void, number: *mut c_void) {
-    // SAFETY: `data` is the slot of the environment whose function it was.
+    // SAFETY: `data` is the slot of the environment that the function belonged to.
     let environment = unsafe { Environment::in_slot(data) };
-    // nothing is left to report a panic to, and it must not reach C
+    // a panic cannot be reported here, and it must not unwind into C
     let _panicked = catch_unwind(AssertUnwindSafe(|| {
         if let Some(environment) = environment {
             environment.shells.function_lost(number.addr());
@@ -343,19 +345,19 @@ extern "C" fn on_collected(_env: sys::napi_env, data: *mut c_void, number: *mut 
     }));
 }
 
-/// Adopted bytes are weighed so many at once, which costs less than each by itself.
+/// Adopted bytes are weighed in portions of this size, which costs less than weighing each buffer.
 const WEIGHED_BYTES: usize = 512 * 1024;
 
-/// How much more they weigh than they are. V8 collects once about 32 MiB are counted, so that a fifth of that is garbage;
-/// `benchmark/NOTES-sockety.md` has what other weights cost.
+/// By which factor adopted bytes are overstated. V8 collects after about 32 MiB are counted, so a fifth of that is
+/// garbage; `benchmark/NOTES-sockety.md` has the cost of other factors.
 const WEIGHT: usize = 4;
 
-/// The environment is going away, for whatever reason.
+/// The runtime calls this when the environment ends, for whatever reason.
 extern "C" fn on_cleanup(hook: *mut c_void) {
-    // SAFETY: `open` gave it, and the runtime calls this once, on the environment's thread.
+    // SAFETY: `open` made it, and the runtime calls this once, on the environment's thread.
     let hook = unsafe { Box::from_raw(hook.cast::<Hook>()) };
-    // SAFETY: the environment is there until its hooks have run. It is used to delete references, for which no scope
-    // needs to be open.
+    // SAFETY: the environment exists until its hooks have run. It is used to delete references, which needs no open
+    // scope.
     let js = unsafe { Js::new(hook.env) };
     // as in `on_collected`
     let _panicked = catch_unwind(AssertUnwindSafe(|| hook.environment.close(js)));

@@ -1,4 +1,4 @@
-//! Answers to requests, from JavaScript. Owns the argument lists; what may be sent is the gateway's to judge.
+//! Responses to requests, from JavaScript. Owns the argument lists; the gateway checks what may be sent.
 
 use bytes::Bytes;
 use millrace_gateway::{AnswerHead, Step, TransferId, Verbatim};
@@ -12,8 +12,8 @@ use crate::numbers;
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
-/// `respond(request, status, headers, parts, body)`: a whole answer. `headers` has names and values in turn, each but
-/// the last followed by a zero character, `parts` in number.
+/// `respond(request, status, headers, parts, body)`: sends a whole response. `headers` contains names and values
+/// alternately, separated by zero characters; `parts` is their number.
 pub(crate) fn respond<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let (js, [request, .., body]) = (call.js, call.arguments);
     let request = id(js, request)?;
@@ -28,7 +28,7 @@ pub(crate) fn respond<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     step(call, request, head.whole(body))
 }
 
-/// `beginAnswer(request, status, headers, parts)`: the head of an answer whose body follows.
+/// `beginAnswer(request, status, headers, parts)`: sends the head of a response whose body follows.
 pub(crate) fn begin_answer<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let request = id(call.js, call.arguments[0])?;
     let head = head(call, true)?;
@@ -48,7 +48,8 @@ pub(crate) fn write_answer<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     step(call, request, Step::Piece(Box::new(piece)))
 }
 
-/// `writeMessage(request, first, second, flags)`: an answer as a message of HTTP/1.1, or a part of one: two strings or bytes.
+/// `writeMessage(request, first, second, flags)`: sends a response, or a part of one, in the form of HTTP/1.1, as two
+/// strings or bytes.
 pub(crate) fn write_message<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let (js, [request, first, second, flags, _]) = (call.js, call.arguments);
     let request = id(js, request)?;
@@ -76,13 +77,13 @@ pub(crate) fn write_message<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     Ok(None)
 }
 
-/// Bits of the flags, as `js/src/node/wire.ts` has them.
+/// The bits of the flags, as in `js/src/node/wire.ts`.
 const BEGINS: u32 = 1;
 const ENDS: u32 = 2;
 /// The first string is sent as Latin-1.
 const LATIN1: u32 = 4;
 
-/// Of each character its lowest eight bits, as Node has it.
+/// Takes the lowest eight bits of each character, as Node does.
 fn to_latin1(text: &[u8]) -> Outcome<Bytes> {
     let text = std::str::from_utf8(text)
         .map_err(|_| Failure::internal("the runtime gave a string that is not UTF-8"))?;
@@ -97,27 +98,27 @@ pub(crate) fn end_answer<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     step(call, request, if whole { Step::End } else { Step::Abort })
 }
 
-/// `wantRoom(request)`: a record is to tell when few bytes of the answer are left to be written.
+/// `wantRoom(request)`: requests a record for when few bytes of the response are left to be written.
 pub(crate) fn want_room<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let request = id(call.js, call.arguments[0])?;
     step(call, request, Step::WantRoom)
 }
 
-/// `pull(request, bytes)`: there is room for so many more bytes of the request's body.
+/// `pull(request, bytes)`: makes room for so many more bytes of the request's body.
 pub(crate) fn pull<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let request = id(call.js, call.arguments[0])?;
     let bytes = arguments::whole(call.js, call.arguments[1], "bytes")?;
     step(call, request, Step::Pull(bytes))
 }
 
-/// `requests(): number`: those that wait for the rest of their answer.
+/// `requests(): number`: the number of requests whose responses are incomplete.
 pub(crate) fn requests<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let count = call.own.worker().map_or(0, |worker| worker.requests());
     call.js.number(numbers::from_usize(count)).map(Some)
 }
 
 fn step<'s>(call: &Call<'s, HandlerThread>, request: TransferId, step: Step) -> Answer<'s> {
-    // a worker that has ended has nobody to answer any more
+    // a worker that has ended cannot answer requests
     if call.own.worker().is_some() {
         call.own
             .post(|worker, dirty| worker.step(request, step, dirty))?;

@@ -2,29 +2,29 @@
 
 use napi::sys;
 
-/// What a callback gives back when it has no value.
+/// The failure that a callback returns in the place of a value.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// An exception is pending already, or the environment is going away: return at once.
+    /// An exception is pending already, or the environment is ending: the callback returns at once.
     Abandoned,
-    /// A bad argument: a `TypeError` with this message.
+    /// An invalid argument: a `TypeError` with this message.
     Argument(String),
     /// A `MillraceError` with a stable code.
     Coded(&'static str, String),
 }
 
 impl Failure {
-    /// Something that cannot happen did.
+    /// A failure that should be impossible.
     pub(crate) fn internal(message: &str) -> Self {
         Self::Coded(INTERNAL, message.to_owned())
     }
 }
 
-/// The result of everything that talks to the runtime.
+/// The result of every function that calls the runtime.
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
-/// Turns a status into an outcome. Every status is looked at: a worker that is being terminated
-/// answers with errors and leaves out-pointers null.
+/// Converts a status to an outcome. Every status is checked: when a worker is being terminated,
+/// calls return errors and leave out-pointers null.
 pub(crate) fn check(status: sys::napi_status) -> Outcome<()> {
     use sys::Status;
     match status {

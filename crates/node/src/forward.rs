@@ -1,4 +1,4 @@
-//! Sending a text on as it came. Owns the argument list.
+//! Forwarding a text unchanged. Owns the argument list.
 
 use crate::arguments::{self, Items};
 use crate::entry::Call;
@@ -7,8 +7,8 @@ use crate::handlers::HandlerThread;
 use crate::js::Value;
 use crate::{numbers, replies};
 
-/// `forward(target, index, except, replies, texts): number`: as `sendLong`, of the text that is the batch's sidecar
-/// number `index`.
+/// `forward(target, index, except, replies, texts): number`: does the same as `sendLong` with the text that is the
+/// batch's sidecar number `index`.
 pub(crate) fn forward<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {
     let (js, [target, index, except, count, texts]) = (call.js, call.arguments);
     let bound = call.own.bound();

@@ -1,5 +1,5 @@
-//! A JavaScript thread's side of a worker: what the functions that answer for its events work on. Owns
-//! the worker and the batch being handled; never decodes a record.
+//! A worker on its JavaScript thread, on which the functions for its events work. Owns the worker and
+//! the current batch; never decodes a record.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,36 +12,38 @@ use crate::bound::{Bound, ReplyList};
 use crate::entry::Owner;
 use crate::environment::Environment;
 use crate::failure::{Failure, Outcome};
+use crate::guarded_files::GuardedFiles;
 use crate::js::{Js, Reference, Value};
 use crate::kept_bytes::KeptBytes;
 use crate::memory::Memory;
 use crate::shells::Shell;
 use crate::texts::Texts;
 
-/// See the module. There as long as JavaScript has one of its functions, or it may ring.
+/// See the module. It lives as long as JavaScript has one of its functions, or it may ring.
 #[derive(Debug)]
 pub(crate) struct HandlerThread {
     bound: Rc<Bound>,
-    /// In its environment.
+    /// Its number as a shell of its environment.
     shell: usize,
     worker: RefCell<Option<Arc<Worker>>>,
     /// The JavaScript function that handles a batch.
     drain: Cell<Option<Reference>>,
     /// The number with which the worker rings here.
     number: Cell<Option<usize>>,
-    /// Kept until every record is handled, because JavaScript may ask for it again.
+    /// The current batch, kept until every record is handled, because JavaScript may request it again.
     batch: RefCell<Option<Batch>>,
-    /// The long texts of that batch, which handlers may send on.
+    /// The long texts of the current batch, which handlers may forward.
     texts: RefCell<Texts>,
-    /// Where batches go whose records handlers are not shown in place.
+    /// The shared memory for batches without binary data, which handlers cannot keep.
     exchange: RefCell<Option<Memory>>,
     replies: Rc<ReplyList>,
     kept_bytes: KeptBytes,
+    guarded_files: GuardedFiles,
     _counted: Counted,
 }
 
 impl HandlerThread {
-    /// Without a worker yet; batches go to `drain`.
+    /// Makes one without a worker yet. Batches are passed to `drain`.
     pub(crate) fn new(bound: Rc<Bound>, drain: Reference) -> Rc<Self> {
         Rc::new(Self {
             bound,
@@ -54,21 +56,25 @@ impl HandlerThread {
             exchange: RefCell::new(None),
             replies: Rc::default(),
             kept_bytes: KeptBytes::default(),
+            guarded_files: GuardedFiles::default(),
             _counted: Counted::new(&ADDON.counts().workers),
         })
     }
 
-    /// What it answers for.
+    /// Sets its worker.
     pub(crate) fn set_worker(&self, worker: Arc<Worker>) {
+        // a thread that hangs may never end
+        let files = self.guarded_files.clone();
+        worker.when_given_up(Box::new(move || files.remove_all()));
         self.worker.replace(Some(worker));
     }
 
-    /// The number with which the worker rings here.
+    /// Sets the number with which the worker rings here.
     pub(crate) fn set_number(&self, number: usize) {
         self.number.set(Some(number));
     }
 
-    /// The memory that it shares with JavaScript.
+    /// Sets the memory that it shares with JavaScript.
     pub(crate) fn set_memory(&self, exchange: Memory, replies: Memory) {
         self.exchange.replace(Some(exchange));
         self.replies.replace(Some(replies));
@@ -92,34 +98,39 @@ impl HandlerThread {
         &self.texts
     }
 
-    /// The batch is handled; it is the caller's.
+    /// Takes the batch, which is handled.
     pub(crate) fn take_batch(&self) -> Option<Batch> {
         self.texts.borrow_mut().clear();
         self.batch.take()
     }
 
-    /// Bytes that it sends many times.
+    /// The bytes that this thread sends many times.
     pub(crate) fn kept_bytes(&self) -> &KeptBytes {
         &self.kept_bytes
     }
 
-    /// The gateway as this thread sees it.
+    /// Files that its JavaScript is writing.
+    pub(crate) fn guarded_files(&self) -> &GuardedFiles {
+        &self.guarded_files
+    }
+
+    /// The gateway bound to this thread.
     pub(crate) fn bound(&self) -> &Rc<Bound> {
         &self.bound
     }
 
-    /// Where it is.
+    /// The environment that it belongs to.
     pub(crate) fn environment(&self) -> &Environment {
         self.bound.environment()
     }
 
-    /// Writes a batch to the memory that JavaScript always sees; false: it does not fit.
+    /// Writes a batch to the memory that JavaScript can always see. Returns false if it does not fit.
     pub(crate) fn exchange(&self, bytes: &[u8]) -> bool {
         let exchange = self.exchange.borrow();
         exchange.as_ref().is_some_and(|memory| memory.fill(bytes))
     }
 
-    /// Its environment goes away, or its gateway stops.
+    /// Ends the worker, because its environment ends or its gateway stops.
     pub(crate) fn end(&self) {
         let worker = self.worker.take();
         if let Some(worker) = worker {
@@ -129,7 +140,7 @@ impl HandlerThread {
         self.kept_bytes.clear();
     }
 
-    /// The worker has ended: nothing is kept for it any more.
+    /// Releases everything that was kept for the worker, because it has ended.
     pub(crate) fn retire(&self, js: Js<'_>) {
         self.end();
         self.kept_bytes.weigh(js);
@@ -147,7 +158,7 @@ impl HandlerThread {
         }
     }
 
-    /// The worker; a failure once it has ended.
+    /// The worker; a failure if it has ended.
     pub(crate) fn present(&self) -> Outcome<Arc<Worker>> {
         self.worker().ok_or_else(|| {
             Failure::Coded(
@@ -165,7 +176,7 @@ impl HandlerThread {
 
 impl Shell for HandlerThread {
     fn wake(&self) {
-        // also where nothing but this uses it any more
+        // needed even if nothing else uses the gateway any more
         self.bound.wake_dirty();
     }
 
@@ -173,6 +184,7 @@ impl Shell for HandlerThread {
 
     fn end(&self, js: Js<'_>) {
         self.retire(js);
+        self.guarded_files.remove_all();
     }
 }
 

@@ -1,5 +1,5 @@
-//! The functions applications call for every message. Owns their argument lists; each converts,
-//! forwards to the gateway and converts back.
+//! The functions that applications call for every message. Owns their argument lists. Each function
+//! converts its arguments, calls the gateway and converts the result.
 
 use millrace_gateway::{
     Annotation, HEAD_ROOM, Kind, SocketId, SubscribeError, Target, is_sendable_close_code,
@@ -14,7 +14,7 @@ use crate::{numbers, replies};
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
-/// `send(target, data, except, replies, texts): number`: the replies collected so far go first.
+/// `send(target, data, except, replies, texts): number`: sends the replies collected so far first.
 pub(crate) fn send<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [target, data, except, ..]) = (call.js, call.arguments);
     replies_first(call)?;
@@ -34,8 +34,8 @@ pub(crate) fn send<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     js.number(numbers::from_usize(count)).map(Some)
 }
 
-/// `sendLong(target, text, except, replies, texts): number`: as `send`, for a text that is worth a
-/// buffer of its own.
+/// `sendLong(target, text, except, replies, texts): number`: does the same as `send` for a text
+/// that is long enough for a buffer of its own.
 pub(crate) fn send_long<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [target, data, except, ..]) = (call.js, call.arguments);
     replies_first(call)?;
@@ -190,7 +190,8 @@ pub(crate) fn set_token<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     Ok(None)
 }
 
-/// `token(socketId): Buffer | ArrayBuffer | undefined`; an `ArrayBuffer` has a value.
+/// `token(socketId): Buffer | ArrayBuffer | undefined`: an `ArrayBuffer` contains a serialised
+/// value.
 pub(crate) fn token<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let id = arguments::id(call.js, call.arguments[0], "socketId")?;
     let token = call.own.with(|gateway| gateway.token(id))?;
@@ -279,7 +280,7 @@ fn close_code(js: Js<'_>, value: Value<'_>) -> Outcome<u16> {
     ))
 }
 
-/// An array of socket ids.
+/// Makes an array of socket ids.
 pub(crate) fn id_list<'s>(js: Js<'s>, ids: &[SocketId]) -> Outcome<Value<'s>> {
     let list = js.array(ids.len())?;
     for (index, id) in (0_u32..).zip(ids) {
@@ -291,5 +292,5 @@ pub(crate) fn id_list<'s>(js: Js<'s>, ids: &[SocketId]) -> Outcome<Value<'s>> {
 /// Normal closure.
 const DEFAULT_CLOSE_CODE: u16 = 1000;
 
-/// What fits into a close frame beside the code.
+/// The most bytes of a reason that fit into a close frame after the code.
 const LONGEST_REASON: usize = 123;

@@ -1,4 +1,4 @@
-//! `parse_http_request` of `millrace/sockets`. Owns the shape of its answer.
+//! `parse_http_request` of `millrace/sockets`. Owns the shape of its result.
 
 use millrace_sockets::{BadRequest, HttpRequest};
 
@@ -7,8 +7,8 @@ use crate::entry::Call;
 use crate::environment::Environment;
 use crate::failure::Outcome;
 
-/// `parseHttpRequest(data): {method, target, version, headers, body} | null | false`: headers are names and values in
-/// turn; `null` is nothing at all, `false` no request.
+/// `parseHttpRequest(data): {method, target, version, headers, body} | null | false`: `headers` has names and values
+/// alternately; `null` means empty input, `false` an invalid request.
 pub(crate) fn parse_http_request<'s>(
     call: &Call<'s, Environment>,
 ) -> Outcome<Option<crate::js::Value<'s>>> {

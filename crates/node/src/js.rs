@@ -1,5 +1,5 @@
-//! The Node-API calls this addon makes, each with its status checked and its values tied to the
-//! callback they belong to. Owns the `unsafe` of talking to the runtime; knows nothing of gateways.
+//! The Node-API calls of this addon. Each checks its status, and its values are tied to the
+//! callback they belong to. Owns the `unsafe` calls into the runtime; knows nothing about gateways.
 #![expect(
     unsafe_code,
     reason = "Node-API is a C interface; this module is its wrapper"
@@ -32,7 +32,7 @@ pub(crate) struct Value<'s> {
     scope: PhantomData<&'s ()>,
 }
 
-/// What `typeof` says, with `null` apart.
+/// The result of `typeof`, with `null` as a type of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     Undefined,

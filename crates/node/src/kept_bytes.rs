@@ -1,5 +1,5 @@
-//! Bytes that a worker's thread hands over once and sends many times, by numbers. Owns them until JavaScript lets go of them, and
-//! what the runtime knows of their memory.
+//! Bytes that a worker's thread hands over once and sends many times, identified by numbers. Owns them until JavaScript
+//! releases them, and what the runtime was told about their memory.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -8,20 +8,20 @@ use millrace_gateway::SharedBytes;
 
 use crate::js::Js;
 
-/// Those of one thread.
+/// The kept bytes of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct KeptBytes {
-    /// With their lengths.
+    /// The bytes and their lengths by number.
     kept: RefCell<HashMap<u32, (SharedBytes, usize)>>,
     last: Cell<u32>,
-    /// All their lengths.
+    /// The sum of all lengths.
     size: Cell<usize>,
-    /// What of it the runtime was told.
+    /// The part of this sum that the runtime was told.
     told: Cell<usize>,
 }
 
 impl KeptBytes {
-    /// Copies bytes; their number. `None`: there are too many already.
+    /// Copies bytes and returns their number. `None` if too many bytes are kept already.
     pub(crate) fn keep(&self, bytes: &[u8]) -> Option<u32> {
         let size = self.size.get().checked_add(bytes.len());
         let size = size.filter(|size| *size <= MOST_KEPT)?;
@@ -36,31 +36,31 @@ impl KeptBytes {
         Some(number)
     }
 
-    /// What was sent with them still has them.
+    /// Releases bytes. Messages that were sent with them still hold them.
     pub(crate) fn forget(&self, number: u32) {
         if let Some((_, length)) = self.kept.borrow_mut().remove(&number) {
             self.size.update(|size| size - length);
         }
     }
 
-    /// Forgets all of them.
+    /// Releases all bytes.
     pub(crate) fn clear(&self) {
         self.kept.borrow_mut().clear();
         self.size.set(0);
     }
 
-    /// `None`: no bytes have that number.
+    /// The bytes with this number; `None` if there are none.
     pub(crate) fn get(&self, number: u32) -> Option<SharedBytes> {
         let kept = self.kept.borrow();
         kept.get(&number).map(|(shared, _)| shared.clone())
     }
 
-    /// Tells the runtime how much there is, as only what it collects lets go of them.
+    /// Tells the runtime how many bytes there are, because only garbage collection releases them.
     pub(crate) fn weigh(&self, js: Js<'_>) {
         js.count_memory(self.change());
     }
 
-    /// How much more there is than the runtime was told, or less. It is told now.
+    /// The change since the runtime was told. The runtime must be told now.
     fn change(&self) -> i64 {
         let size = self.size.get();
         let told = self.told.replace(size);
@@ -69,7 +69,7 @@ impl KeptBytes {
     }
 }
 
-/// Bytes that are kept at most.
+/// The most bytes that are kept.
 const MOST_KEPT: usize = 64 * 1024 * 1024;
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_are_kept_are_given_once() {
+    fn numbers_are_not_used_twice() {
         let kept = KeptBytes::default();
         let first = kept.keep(b"first").unwrap();
         kept.last.set(first.wrapping_sub(1));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_weighed() {
+    fn kept_bytes_are_bounded_and_weighed() {
         let kept = KeptBytes::default();
         let most = vec![0; MOST_KEPT];
         let first = kept.keep(&most[1..]).unwrap();

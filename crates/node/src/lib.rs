@@ -1,6 +1,6 @@
 //! The native addon: argument conversion, worker drains and doorbells. The only napi code.
 //!
-//! It converts and forwards; every decision is the gateway's or JavaScript's. Each JavaScript thread
+//! It converts and forwards; the gateway or JavaScript makes every decision. Each JavaScript thread
 //! that loads it has one [`environment::Environment`]; the process has one [`addon::Addon`].
 #![deny(unsafe_code)]
 
@@ -21,6 +21,7 @@ mod environment;
 mod exchange;
 mod failure;
 mod forward;
+mod guarded_files;
 mod handlers;
 mod hot;
 mod http_request;
@@ -49,7 +50,7 @@ mod worker;
 use napi::bindgen_prelude::{Env, JsValue, Object};
 use napi_derive::napi;
 
-/// Fills the module's exports; the runtime calls it once for each thread that loads the addon.
+/// Fills the module's exports. The runtime calls it once for each thread that loads the addon.
 #[napi(module_exports)]
 pub fn initialize(exports: Object, env: Env) -> napi::Result<()> {
     module::open(env.raw(), exports.raw())

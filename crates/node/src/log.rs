@@ -1,5 +1,5 @@
-//! The log of a gateway, for the JavaScript thread that starts it: the functions that open it and take what
-//! was logged. Owns the lines' shape there; filters and formats nothing.
+//! The log of a gateway on the JavaScript thread that starts it: the functions that open it and take its
+//! lines. Owns the shape of the lines there; filters and formats nothing.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -17,9 +17,9 @@ use crate::log_sink::{Field, Filter, Line, Sink};
 use crate::numbers;
 use crate::sources::Listener;
 
-/// `openLog(filter, onLines)`: what the I/O threads of the next `start` log is kept for `takeLog`, and
-/// `onLines` is called when there is some. `filter` lists targets, as prefixes, and levels in turn: 0 is off,
-/// 1 `error`, 5 `trace`; the longest prefix that fits counts.
+/// `openLog(filter, onLines)`: keeps what the I/O threads of the next `start` log for `takeLog`, and calls
+/// `onLines` when there are lines. `filter` contains targets, as prefixes, and levels alternately: 0 is off,
+/// 1 is `error`, 5 is `trace`. The longest matching prefix counts.
 pub(crate) fn open_log<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
     let (js, [list, listener, ..]) = (call.js, call.arguments);
     if !js.is_array(list)? {
@@ -63,13 +63,13 @@ pub(crate) fn open_log<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>>
     Ok(None)
 }
 
-/// What the gateway is started with.
+/// The log dispatch for the start of the gateway.
 pub(crate) fn dispatch(bound: &Bound) -> Option<Dispatch> {
     let log = bound.log().borrow();
     log.as_ref().map(|logging| logging.dispatch.clone())
 }
 
-/// The gateway has ended, or gets another log.
+/// Closes the log, because the gateway has ended or gets another log.
 pub(crate) fn close_log(call: &Call<'_, Bound>) {
     let Some(logging) = call.own.log().take() else {
         return;
@@ -80,7 +80,7 @@ pub(crate) fn close_log(call: &Call<'_, Bound>) {
     }
 }
 
-/// `takeLog(): {lines, dropped}`: what was logged since the last call, and how many lines were not kept.
+/// `takeLog(): {lines, dropped}`: returns the lines since the last call and the number of dropped lines.
 pub(crate) fn take_log<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
     let js = call.js;
     let log = call.own.log().borrow();

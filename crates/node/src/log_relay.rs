@@ -1,5 +1,5 @@
-//! Open logs, and where a gateway logs to that JavaScript threads share: to the one of them that has had a log longest. Owns who
-//! has one; what is logged there is the choice of the thread that started the gateway.
+//! Open logs, and which log a shared gateway uses: that of the thread whose log has been open longest. Owns the list of
+//! open logs; the thread that started the gateway chooses what is logged.
 
 use std::sync::Arc;
 
@@ -17,10 +17,11 @@ pub(crate) struct Logging {
     pub(crate) dispatch: Dispatch,
     /// The number with which it rings in its environment.
     pub(crate) number: usize,
-    /// Where threads share the gateway.
+    /// Its place in the relay, if threads share the gateway.
     pub(crate) _relayed: Option<Relayed>,
-    /// Logs nothing. Where there is one dispatch only, `tracing` asks the thread that comes to a line first whether anybody
-    /// wants it, for good; and that may be one of a gateway without a log.
+    /// A dispatch that logs nothing. If there is only one dispatch, `tracing` asks the first thread that reaches a log
+    /// line whether the line is wanted and caches the result for ever. That thread may belong to a gateway without a
+    /// log.
     pub(crate) _beside: Dispatch,
 }
 
@@ -28,22 +29,22 @@ pub(crate) struct Logging {
 #[derive(Debug, Default)]
 pub(crate) struct Relay(Mutex<Vec<Arc<Sink>>>);
 
-/// A log that is open until this is dropped.
+/// A log that stays open until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Relayed {
     relay: Arc<Relay>,
     sink: Arc<Sink>,
 }
 
-/// What the gateway is started with.
+/// The subscriber that the gateway is started with.
 struct Lines {
     relay: Arc<Relay>,
-    /// Has the filter.
+    /// The sink whose filter applies.
     sink: Arc<Sink>,
 }
 
 impl Relay {
-    /// One more log is open; the dispatch is for a gateway that its thread starts.
+    /// Adds an open log. The dispatch is for a gateway that its thread starts.
     pub(crate) fn add(self: &Arc<Self>, sink: &Arc<Sink>) -> (Relayed, Dispatch) {
         self.0.lock().push(Arc::clone(sink));
         let (relay, sink) = (Arc::clone(self), Arc::clone(sink));
@@ -115,19 +116,19 @@ mod tests {
     }
 
     #[test]
-    fn lines_go_to_the_log_that_has_been_open_longest() {
+    fn lines_go_to_the_log_that_was_opened_first() {
         let (relay, first, second) = (Arc::<Relay>::default(), sink(), sink());
         let (open, dispatch) = relay.add(&first);
         let (also_open, _) = relay.add(&second);
         let log = |text: &str| dispatcher::with_default(&dispatch, || info!(text));
         let lines = |sink: &Sink| sink.take().0.len();
-        log("both are open");
+        log("both logs are open");
         assert_eq!((lines(&first), lines(&second)), (1, 0));
         drop(open);
-        log("the one that it was started with is not");
+        log("the log that the gateway was started with is closed");
         assert_eq!((lines(&first), lines(&second)), (0, 1));
         drop(also_open);
-        log("nobody reads this");
+        log("no log is open");
         assert_eq!((lines(&first), lines(&second)), (0, 0));
     }
 }

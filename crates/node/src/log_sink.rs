@@ -1,5 +1,5 @@
-//! Where the log lines of a gateway's threads go: a bounded list and a doorbell. Owns the filter, the bounds
-//! and the count of what was dropped; knows no JavaScript.
+//! The destination of a gateway's log lines: a bounded list and a doorbell. Owns the filter, the limits and
+//! the count of dropped lines; knows no JavaScript.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// What is logged: targets by prefix, each with the most talkative level.
+/// What is logged: prefixes of targets, each with the most verbose level.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
-    /// The longest prefix first.
+    /// The rules, the longest prefix first.
     rules: Vec<(String, LevelFilter)>,
 }
 
@@ -32,9 +32,9 @@ struct State {
     limits: FixedLimits,
     lines: Vec<Line>,
     dropped: u64,
-    /// The doorbell was rung and nobody has come yet.
+    /// Whether the doorbell was rung and the lines were not taken yet.
     rung: bool,
-    /// Lines since `window` began.
+    /// The number of lines since `window` began.
     in_window: usize,
     window: Instant,
 }
@@ -58,7 +58,7 @@ pub(crate) enum Field {
 }
 
 impl Filter {
-    /// Targets that begin with `prefix`: 0 is off, 1 `error`, 5 and above `trace`.
+    /// Adds a rule for targets that begin with `prefix`: 0 is off, 1 is `error`, 5 and above is `trace`.
     pub(crate) fn add(&mut self, prefix: String, level: u32) {
         let level = match level {
             0 => LevelFilter::OFF,
@@ -69,7 +69,7 @@ impl Filter {
             _ => LevelFilter::TRACE,
         };
         self.rules.push((prefix, level));
-        // stable: of two equal prefixes the first one given counts
+        // the sort is stable: of two equal prefixes the first one given counts
         self.rules
             .sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
     }
@@ -104,7 +104,7 @@ impl Sink {
         }
     }
 
-    /// What was logged since the last call, and how many lines were not kept.
+    /// Takes the lines since the last call and the number of dropped lines.
     pub(crate) fn take(&self) -> (Vec<Line>, u64) {
         let mut state = self.state.lock();
         state.rung = false;
@@ -149,7 +149,7 @@ impl fmt::Debug for Sink {
     }
 }
 
-/// Events only: nothing in the gateway opens a span.
+/// Handles events only: the gateway opens no spans.
 impl Subscriber for Sink {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         *metadata.level() <= self.filter.level_of(metadata.target())
@@ -213,7 +213,7 @@ impl Visit for Line {
     }
 
     fn record_i64(&mut self, field: &tracing::field::Field, value: i64) {
-        // a number that is negative is none of ours, so its text will do
+        // the gateway logs no negative numbers, so text is good enough for one
         match u64::try_from(value) {
             Ok(value) => self.record_u64(field, value),
             Err(_) => self.set(field, Field::Text(value.to_string())),
@@ -235,7 +235,8 @@ fn level_name(level: Level) -> &'static str {
     }
 }
 
-/// A flood of events must not become a flood of JavaScript: so many lines at most are kept in one window.
+/// The time in which at most a bounded number of lines is kept, so that many events do not keep JavaScript
+/// busy.
 const WINDOW: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_prefix_decides() {
+    fn the_longest_matching_prefix_decides() {
         let (sink, _) = sink(&[("", 1), ("millrace", 2), ("millrace::connection", 4)]);
         tracing::subscriber::with_default(Arc::clone(&sink), || {
             debug!(target: "millrace::connection", "yes");
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn one_ring_for_many_lines_until_they_are_taken() {
+    fn the_doorbell_rings_once_until_lines_are_taken() {
         let (sink, count) = sink(&[("", 5)]);
         let now = Instant::now();
         for _ in 0..3 {
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_for_a_second_is_dropped_and_counted() {
+    fn lines_over_the_limit_per_second_are_dropped_and_counted() {
         let most = FixedLimits::default().log_lines_per_second;
         let (sink, _) = sink(&[("", 5)]);
         let now = Instant::now();
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_does_not_come_gets_no_more_than_the_bound() {
+    fn lines_that_are_not_taken_are_bounded() {
         let limits = FixedLimits::default();
         let (sink, _) = sink(&[("", 5)]);
         let now = Instant::now();

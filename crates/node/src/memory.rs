@@ -1,5 +1,5 @@
 //! Memory that Rust and JavaScript share on one thread: an `ArrayBuffer` that is made once and used
-//! for every batch. Owns its address; knows nothing of what is in it.
+//! for every batch. Owns its address; does not know its content.
 #![expect(
     unsafe_code,
     reason = "the runtime owns the memory and gives its address"
@@ -10,8 +10,8 @@ use std::ptr;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Reference, Value};
 
-/// See the module. Only JavaScript of this package ever sees the buffer, so that nobody transfers it
-/// away; its maker keeps it until [`release`](Self::release) or the environment's end.
+/// See the module. Only JavaScript of this package gets the buffer, so no other code can transfer it.
+/// Its maker keeps it until [`release`](Self::release) or the environment's end.
 #[derive(Debug)]
 pub(crate) struct Memory {
     kept: Reference,
@@ -20,7 +20,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// A new buffer of `length` bytes, for JavaScript and for us.
+    /// Makes a buffer of `length` bytes. Returns it as a JavaScript value and for use here.
     pub(crate) fn new(js: Js<'_>, length: usize) -> Outcome<(Value<'_>, Self)> {
         let (buffer, data) = js.array_buffer(&vec![0; length])?;
         if data.is_null() {
@@ -31,23 +31,23 @@ impl Memory {
         Ok((buffer, memory))
     }
 
-    /// Lets the runtime have it back.
+    /// Releases the buffer to the runtime.
     pub(crate) fn release(self, js: Js<'_>) {
         js.forget(self.kept);
     }
 
-    /// Writes `bytes` to its start; false: they do not fit.
+    /// Writes `bytes` to its start. Returns false if they do not fit.
     pub(crate) fn fill(&self, bytes: &[u8]) -> bool {
         if bytes.len() > self.length {
             return false;
         }
-        // SAFETY: `data` has `length` bytes that the kept buffer holds in place, and JavaScript, on this
-        // same thread, is not running.
+        // SAFETY: `data` has `length` bytes, which the kept buffer holds in place, and JavaScript, on
+        // this same thread, is not running.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.data, bytes.len()) };
         true
     }
 
-    /// The first `count` doubles in it, in pairs; fewer where there is no room for so many.
+    /// The first `count` pairs of doubles in it; fewer if the buffer is shorter.
     pub(crate) fn pairs(&self, count: usize) -> impl Iterator<Item = (f64, f64)> + '_ {
         let room = self.length / (2 * size_of::<f64>());
         let at = |index: usize| {

@@ -21,7 +21,7 @@ use crate::sockets;
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
-/// Fills the exports of a thread that has just loaded the addon.
+/// Fills the exports for a thread that has just loaded the addon.
 pub(crate) fn open(env: sys::napi_env, exports: sys::napi_value) -> napi::Result<()> {
     // SAFETY: the runtime is calling the module's initialisation on this thread, in a scope.
     let js = unsafe { Js::new(env) };
@@ -56,12 +56,13 @@ fn define_module(js: Js<'_>, exports: Value<'_>, environment: &Rc<Environment>) 
     Ok(())
 }
 
-/// `isOfThisThread(): boolean`: nothing on a stale module object, made for another thread or one that ended.
+/// `isOfThisThread(): boolean`: returns `undefined` on a stale module object, whose thread has ended or is
+/// another one.
 fn is_of_this_thread<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     call.js.boolean(true).map(Some)
 }
 
-/// `counts(): {environments, gateways, workers}`: how much there is now of what is made for JavaScript threads.
+/// `counts(): {environments, gateways, workers}`: the current numbers of objects made for JavaScript threads.
 fn counts<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     let js = call.js;
     let object = js.object()?;
@@ -77,7 +78,7 @@ fn counts<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     Ok(Some(object))
 }
 
-/// `setErrorClass(class)`: what is thrown for failures with a code, constructed with code and message.
+/// `setErrorClass(class)`: sets the class of errors with a code. It is constructed with code and message.
 fn set_error_class<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     let class = call.arguments[0];
     if call.js.type_of(class)? != Type::Function {
@@ -87,19 +88,19 @@ fn set_error_class<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     Ok(None)
 }
 
-/// `ringAgain(): void`: the runtime loses rings; to be called before anything else that rings.
+/// `ringAgain(): void`: tells that the runtime loses rings. Must be called before anything that rings.
 fn ring_again<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     call.own.ring_again().map(|()| None)
 }
 
-/// `weighBuffers(): void`: the runtime collects buffers late whose memory is not its own.
+/// `weighBuffers(): void`: tells that the runtime collects external buffers too late.
 #[expect(clippy::unnecessary_wraps, reason = "every callback has this shape")]
 fn weigh_buffers<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     call.own.weigh();
     Ok(None)
 }
 
-/// `createGateway(): {id, gateway}`: an isolated gateway, bound to this thread.
+/// `createGateway(): {id, gateway}`: makes an isolated gateway, bound to this thread.
 fn create_gateway<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     let (id, gateway) = ADDON.create();
     let object = call.js.object()?;
@@ -112,7 +113,7 @@ fn create_gateway<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     Ok(Some(object))
 }
 
-/// `sharedGateway(name): {id, gateway}`: the one of the process with this name, bound to this thread.
+/// `sharedGateway(name): {id, gateway}`: returns the process's gateway with this name, bound to this thread.
 fn shared_gateway<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     let js = call.js;
     let shared = ADDON.shared(&arguments::text(js, call.arguments[0], "name")?);

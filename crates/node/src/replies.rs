@@ -1,6 +1,6 @@
 //! Short texts that handlers sent to the sockets whose messages they were handling, collected in
-//! JavaScript and handed over together. Owns their form: a list of socket ids and lengths, and one
-//! string with all of them.
+//! JavaScript and handed over together. Owns their format: a list of socket ids and lengths, and
+//! one string with all texts.
 
 use crate::arguments;
 use crate::bound::Bound;
@@ -9,10 +9,11 @@ use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Value};
 use crate::numbers;
 
-/// Bytes of the list: pairs of a socket id and a length in UTF-16 units.
+/// The size of the list in bytes. Its entries are pairs of a socket id and a length in UTF-16
+/// units.
 pub(crate) const LIST_BYTES: usize = 8 * 1024;
 
-/// Sends what was collected: `count` entries of the list, `texts` in one string.
+/// Sends the collected replies: `count` entries of the list, with `texts` in one string.
 pub(crate) fn send(bound: &Bound, js: Js<'_>, count: Value<'_>, texts: Value<'_>) -> Outcome<()> {
     let count = usize::try_from(arguments::whole(js, count, "count")?).unwrap_or_default();
     if count == 0 {
@@ -48,7 +49,7 @@ pub(crate) fn reply<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
     Ok(None)
 }
 
-/// The bytes that so many UTF-16 units at the start of a UTF-8 text take.
+/// The length in UTF-8 of the first `units` UTF-16 units of a text.
 fn length_of(text: &[u8], mut units: usize) -> usize {
     let mut length = 0;
     while units > 0 {
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_counted_as_javascript_does() {
+    fn units_are_counted_like_in_javascript() {
         let texts = ["plain", "", "grüße", "日本語", "🎈a🎈", "\u{fffd}"];
         let all = texts.concat();
         let mut rest = all.as_bytes();

@@ -1,7 +1,7 @@
-//! Rings again where nobody answered, for a runtime that loses rings: Deno's event loop looks for what
-//! other threads gave it first and registers its waker after that (`V8TaskSpawnerFactory` of Deno 2.9),
-//! so a ring between the two is queued and wakes nobody until the next one. Owns the one thread that
-//! looks, which sleeps while nothing is unanswered; knows nothing of Node-API.
+//! Repeats unanswered rings for a runtime that loses rings: Deno's event loop first looks for what
+//! other threads gave it and registers its waker afterwards (`V8TaskSpawnerFactory` of Deno 2.9). A
+//! ring between the two is queued and wakes nobody until the next ring. Owns the one thread that looks
+//! for such rings and sleeps while there are none; knows nothing about Node-API.
 
 mod signals;
 
@@ -28,29 +28,30 @@ struct Shared {
     awake: Awake,
 }
 
-/// Something that is rung.
+/// An object that is rung.
 pub(crate) trait Rung: std::fmt::Debug + Send + Sync {
-    /// Its rings and answers.
+    /// Its counts of rings and answers.
     fn counts(&self) -> &Counts;
 
-    /// Wakes whoever has to answer, without being a ring. May be called at any time.
+    /// Wakes the thread that must answer, without being a ring. May be called at any time.
     fn nudge(&self);
 
-    /// It will not be answered any more.
+    /// Whether it will never be answered again.
     fn is_over(&self) -> bool;
 }
 
-/// A line, as the thread knows it.
+/// A line and what the thread knows about it.
 #[derive(Debug)]
 struct Watched {
     line: Weak<dyn Rung>,
     answers: u64,
-    /// Looks in a row that found a ring unanswered and no answer to an earlier one.
+    /// The number of consecutive looks that found a ring unanswered and no new answer to an earlier
+    /// one.
     silent: u32,
 }
 
 impl RingAgain {
-    /// Looks after `line` until it is over. The first call starts the thread.
+    /// Watches `line` until it is over. The first call starts the thread.
     pub(crate) fn watch(&self, line: Weak<dyn Rung>) -> io::Result<()> {
         let shared = &self.0;
         let mut new = shared.new.lock();
@@ -65,9 +66,9 @@ impl RingAgain {
         Ok(())
     }
 
-    /// Something watched was rung.
+    /// Reports that a watched line was rung.
     pub(crate) fn rung(&self) {
-        // there is a thread, since something is watched
+        // the thread exists, because a line is watched
         if self.0.awake.rung()
             && let Some(thread) = self.0.thread.get()
         {
@@ -81,10 +82,10 @@ impl Shared {
         let mut watched = Vec::new();
         loop {
             self.awake.look_begins();
-            // a bug in one of them must not end the looks at the others
+            // a bug in one line must not end the looks at the others
             let waits = catch_unwind(AssertUnwindSafe(|| self.look(&mut watched)));
             if waits.is_err() {
-                tracing::error!(target: "millrace::worker", "a look for unanswered rings ended by a bug");
+                tracing::error!(target: "millrace::worker", "a bug ended a look for unanswered rings");
             }
             if !waits.unwrap_or(true) {
                 while !self.awake.is_rung() {
@@ -95,7 +96,7 @@ impl Shared {
         }
     }
 
-    /// Nudges those that are silent for too long. True: somebody has yet to answer.
+    /// Nudges lines that have been silent for too long. Returns whether an answer is missing.
     fn look(&self, watched: &mut Vec<Watched>) -> bool {
         watched.extend(self.new.lock().drain(..).map(|line| Watched {
             line,
@@ -117,7 +118,7 @@ impl Shared {
                         0
                     };
                     one.answers = answers;
-                    // ever rarer: who is busy for long finds few of them
+                    // nudges get rarer and rarer, so a thread that is busy for long gets few of them
                     if one.silent.is_power_of_two() {
                         line.nudge();
                     }
@@ -129,7 +130,7 @@ impl Shared {
     }
 }
 
-/// Between two looks. A lost ring costs its events up to twice this.
+/// The time between two looks. A lost ring delays its events by at most twice this time.
 const LOOK: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
@@ -139,12 +140,12 @@ mod tests {
 
     use super::*;
 
-    /// Answers nobody; tells of nudges.
+    /// Answers nothing, and reports its nudges.
     #[derive(Debug)]
     struct Line {
         counts: Counts,
         over: AtomicBool,
-        /// The next nudge is a bug.
+        /// Whether the next nudge panics.
         breaks: AtomicBool,
         nudges: Sender<()>,
     }
@@ -156,7 +157,7 @@ mod tests {
 
         fn nudge(&self) {
             let breaks = self.breaks.swap(false, Ordering::SeqCst);
-            assert!(!breaks, "asked for by a test");
+            assert!(!breaks, "this panic is part of the test");
             self.nudges.send(()).expect("the test listens");
         }
 
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bug_in_a_nudge_ends_no_looks() {
+    fn a_panic_in_a_nudge_does_not_end_the_looks() {
         let ((broken, _), (line, nudged)) = (line(), line());
         broken.breaks.store(true, Ordering::SeqCst);
         let again = RingAgain::default();
@@ -215,13 +216,13 @@ mod tests {
         nudged
             .recv_timeout(Duration::from_secs(30))
             .expect("a nudge");
-        assert!(!broken.breaks.load(Ordering::SeqCst), "there was a bug");
+        assert!(!broken.breaks.load(Ordering::SeqCst), "the nudge panicked");
         line.over.store(true, Ordering::SeqCst);
         broken.over.store(true, Ordering::SeqCst);
     }
 
     #[test]
-    fn who_is_silent_is_nudged_ever_more_rarely() {
+    fn a_silent_line_is_nudged_ever_more_rarely() {
         let (line, nudged) = line();
         let mut watched = watched(&line);
         let shared = Shared::default();
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn who_answers_in_time_is_left_alone() {
+    fn a_line_that_answers_in_time_is_not_nudged() {
         let (line, nudged) = line();
         let mut watched = watched(&line);
         let shared = Shared::default();
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_over_is_forgotten() {
+    fn a_line_that_is_over_is_removed() {
         let (line, nudged) = line();
         let mut watched = watched(&line);
         let shared = Shared::default();

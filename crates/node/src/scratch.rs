@@ -1,11 +1,11 @@
-//! The bytes of strings on their way from JavaScript into Rust. Owns one buffer per environment that
-//! keeps its room between calls; never interprets what is in it.
+//! The bytes of strings on their way from JavaScript into Rust. Owns one buffer per environment,
+//! which keeps its capacity between calls; never interprets its content.
 
 use std::cell::Cell;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// An environment's buffer, at rest.
+/// An environment's buffer while no call uses it.
 #[derive(Default)]
 pub(crate) struct Scratch(Cell<Vec<u8>>);
 
@@ -15,7 +15,8 @@ impl fmt::Debug for Scratch {
     }
 }
 
-/// The buffer, in use by one call. A getter that calls back into the addon meanwhile gets a new one.
+/// The buffer while a call uses it. If a getter calls the addon again meanwhile, that call gets a
+/// new buffer.
 #[derive(Debug)]
 pub(crate) struct Borrowed<'a> {
     home: &'a Scratch,
@@ -30,7 +31,7 @@ impl Scratch {
         }
     }
 
-    /// Gives the memory back.
+    /// Frees the memory.
     pub(crate) fn clear(&self) {
         drop(self.0.take());
     }
@@ -60,7 +61,7 @@ impl Drop for Borrowed<'_> {
     }
 }
 
-/// Room kept between calls; what one huge message needed is given back.
+/// The capacity that is kept between calls. More than this is freed after a huge message.
 const KEPT_BYTES: usize = 256 * 1024;
 
 #[cfg(test)]
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_kept_and_content_is_not() {
+    fn capacity_is_kept_and_content_is_cleared() {
         let scratch = Scratch::default();
         scratch.borrow().extend_from_slice(&[1; 1000]);
         let again = scratch.borrow();
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nested_call_gets_its_own() {
+    fn a_nested_call_gets_a_buffer_of_its_own() {
         let scratch = Scratch::default();
         let mut outer = scratch.borrow();
         outer.push(1);
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_room_is_given_back() {
+    fn a_huge_capacity_is_freed() {
         let scratch = Scratch::default();
         scratch.borrow().reserve(KEPT_BYTES + 1);
         assert_eq!(scratch.borrow().capacity(), 0);

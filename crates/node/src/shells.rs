@@ -1,5 +1,5 @@
-//! What functions of one JavaScript thread work on, as long as that thread's JavaScript may call one of them. Owns the
-//! count of these functions; knows nothing of what they do.
+//! The objects on which the functions of one JavaScript thread work, as long as that thread may call one of them. Owns
+//! the count of these functions; knows nothing about what they do.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -7,15 +7,15 @@ use std::rc::Rc;
 
 use crate::js::Js;
 
-/// Something that functions work on.
+/// An object that functions work on.
 pub(crate) trait Shell: fmt::Debug {
-    /// A drain is over: what it put off is done.
+    /// A drain has ended: do what was deferred.
     fn wake(&self);
 
     /// JavaScript has none of its functions any more.
     fn lost(&self);
 
-    /// The environment is going away.
+    /// The environment is ending.
     fn end(&self, js: Js<'_>);
 }
 
@@ -25,14 +25,14 @@ pub(crate) struct Shells(RefCell<Vec<Kept>>);
 
 #[derive(Debug)]
 struct Kept {
-    /// Of no other shell of this process, before or after.
+    /// A number that no other shell of this process ever has.
     number: usize,
     shell: Rc<dyn Shell>,
     functions: usize,
 }
 
 impl Shells {
-    /// `shell`, whose number this is, has one more function.
+    /// Counts one more function of `shell`, which has this number.
     pub(crate) fn keep<S: Shell + 'static>(&self, number: usize, shell: &Rc<S>) {
         let mut shells = self.0.borrow_mut();
         match shells.iter_mut().find(|kept| kept.number == number) {
@@ -45,7 +45,7 @@ impl Shells {
         }
     }
 
-    /// JavaScript has lost one function of the shell with this number.
+    /// Counts one function less of the shell with this number.
     pub(crate) fn function_lost(&self, number: usize) {
         let lost = {
             let mut shells = self.0.borrow_mut();
@@ -61,14 +61,14 @@ impl Shells {
         }
     }
 
-    /// A drain is over.
+    /// Tells all shells that a drain has ended.
     pub(crate) fn wake(&self) {
         for kept in self.0.borrow().iter() {
             kept.shell.wake();
         }
     }
 
-    /// The environment is going away.
+    /// Ends all shells, because the environment is ending.
     pub(crate) fn end(&self, js: Js<'_>) {
         for kept in self.0.take() {
             kept.shell.end(js);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_goes_with_the_last_of_its_functions() {
+    fn a_shell_is_removed_with_its_last_function() {
         let (shells, one, other) = (Shells::default(), Rc::default(), Rc::default());
         shells.keep::<Told>(1, &one);
         shells.keep::<Told>(2, &other);
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!((one.lost.get(), Rc::strong_count(&one)), (0, 2));
         shells.function_lost(1);
         assert_eq!((one.lost.get(), Rc::strong_count(&one)), (1, 1));
-        // a callback that comes too late
+        // a callback that comes after the shell was removed
         shells.function_lost(1);
         shells.wake();
         assert_eq!((one.woken.get(), other.woken.get()), (0, 1));

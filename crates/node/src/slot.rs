@@ -1,9 +1,9 @@
-//! Where the runtime's rare callbacks find the environment that they are for. Some come late, and some on another
-//! thread, with the module object of one that has ended: what they carry is a slot, which is never freed but used
-//! again, and which gives its content only to the thread that put it there. Knows nothing of that content.
+//! How the runtime's rare callbacks find their environment. Some come late, and some on another thread, with the
+//! module object of a thread that has ended. They carry a slot, which is never freed but reused, and which
+//! returns its content only on the thread that put it there. Does not know that content.
 #![expect(
     unsafe_code,
-    reason = "an address is kept where any thread may look whether it is its own"
+    reason = "any thread may check whether a kept address is its own"
 )]
 
 use std::ffi::c_void;
@@ -22,11 +22,11 @@ struct Content {
     address: *const c_void,
 }
 
-// SAFETY: the address is given to the thread that it came from, and nobody else uses it.
+// SAFETY: the address is returned only on the thread that it came from, and no other code uses it.
 unsafe impl Send for Content {}
 
 impl Slot {
-    /// What this thread has put here; nothing if that was another one, or it has been taken out.
+    /// The content that this thread has put here; `None` if another thread did or it was removed.
     pub(crate) fn content(&self) -> Option<*const c_void> {
         let content = self.0.lock();
         let own = content
@@ -40,22 +40,23 @@ impl Slot {
         ptr::from_ref(self).cast_mut().cast()
     }
 
-    /// The slot whose [`data`](Self::data) this is.
+    /// The slot that this [`data`](Self::data) belongs to.
     ///
     /// # Safety
-    /// It is that of some slot.
+    /// `data` comes from a slot.
     pub(crate) unsafe fn of(data: *mut c_void) -> &'static Self {
-        // SAFETY: the caller's promise, and slots are never freed.
+        // SAFETY: as the caller promises, and slots are never freed.
         unsafe { &*data.cast_const().cast::<Self>() }
     }
 }
 
-/// All slots: as many as were in use at once.
+/// All slots: as many as were ever in use at the same time.
 #[derive(Debug, Default)]
 pub(crate) struct Slots(Mutex<Vec<&'static Slot>>);
 
 impl Slots {
-    /// A slot with this address, which belongs to the calling thread, until it is [given back](Self::give_back).
+    /// Takes a slot with this address, which belongs to the calling thread until it is [given
+    /// back](Self::give_back).
     pub(crate) fn take(&self, address: *const c_void) -> &'static Slot {
         let free = self.0.lock().pop();
         let slot = free.unwrap_or_else(|| Box::leak(Box::default()));
@@ -64,7 +65,7 @@ impl Slots {
         slot
     }
 
-    /// Empties a slot, for others to use.
+    /// Empties a slot, so that it can be reused.
     pub(crate) fn give_back(&self, slot: &'static Slot) {
         *slot.0.lock() = None;
         self.0.lock().push(slot);
@@ -82,13 +83,13 @@ mod tests {
         let slot = slots.take(address);
         assert_eq!(slot.content(), Some(address));
         let seen = thread::spawn(move || slot.content().is_some()).join();
-        assert!(!seen.expect("the thread only looks"));
+        assert!(!seen.expect("the thread does not panic"));
         slots.give_back(slot);
         assert_eq!(slot.content(), None);
     }
 
     #[test]
-    fn a_slot_that_is_given_back_is_used_again() {
+    fn a_slot_that_is_given_back_is_reused() {
         let slots = Slots::default();
         let first = slots.take(ptr::null());
         slots.give_back(first);

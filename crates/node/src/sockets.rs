@@ -1,6 +1,6 @@
-//! The functions of `millrace/sockets` on every Unix. They answer with what there is, or with a negative number: the
-//! system's `errno`; `false` is an invalid address, and nothing at all means that a slice of waiting is over and the
-//! call is to be made again. JavaScript makes errors of them. Owns the answers; the calls are those of `crates/sockets`.
+//! The functions of `millrace/sockets`, on every Unix. They return a result or a negative number, the system's `errno`.
+//! `false` means an invalid address, and `undefined` means that a slice of waiting has ended and the call must be
+//! repeated. JavaScript turns these into errors. Owns the results; `crates/sockets` makes the calls.
 
 mod arguments;
 mod events;
@@ -18,7 +18,7 @@ use arguments::{descriptor, int, port};
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
-/// `sockets()`: an object with the functions.
+/// `sockets()`: returns an object with the functions.
 pub(crate) fn sockets<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     let object = call.js.object()?;
     define!(call.js, object, call.own, {
@@ -59,7 +59,7 @@ fn table() -> &'static Table {
     ADDON.sockets()
 }
 
-/// What a call came to, for JavaScript.
+/// Converts the result of a call for JavaScript.
 fn told<'s, T>(
     js: Js<'s>,
     result: Result<T, Fault>,
@@ -72,7 +72,7 @@ fn told<'s, T>(
     }
 }
 
-/// Where there is nothing to tell but that it worked.
+/// Converts the result of a call that returns no value.
 #[inline(never)]
 fn done(js: Js<'_>, result: Result<(), Fault>) -> Answer<'_> {
     told(js, result, |()| js.number(0.0).map(Some))
@@ -155,7 +155,7 @@ fn set_option<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     done(call.js, table().set_option(number, level, name, value))
 }
 
-/// `option(fd, level, name): [number] | number`: a value may be negative, too.
+/// `option(fd, level, name): [number] | number`: an array, because a value may also be negative.
 fn option<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     let js = call.js;
     let (number, level) = (descriptor(call, 0, "fd")?, int(call, 1, "level")?);

@@ -1,4 +1,4 @@
-//! What rings on one JavaScript thread, by the number that its doorbell rings with. Owns the table; a number is used again.
+//! What rings on one JavaScript thread, by the number of its doorbell. Owns the table; numbers are reused.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -7,12 +7,12 @@ use std::rc::Rc;
 use crate::failure::Outcome;
 use crate::js::{Js, Reference, Value};
 
-/// Something that rings: a worker, or a gateway with notices.
+/// An object that rings: a worker, or a gateway with notices.
 pub(crate) trait Source: fmt::Debug {
-    /// It has rung.
+    /// Handles its ring.
     fn answer(&self, js: Js<'_>) -> Outcome<()>;
 
-    /// It rings no more: what is kept for it here is let go. May come more than once.
+    /// Releases what is kept for it here, because it rings no more. May be called more than once.
     fn end(&self, js: Js<'_>);
 }
 
@@ -21,7 +21,7 @@ pub(crate) trait Source: fmt::Debug {
 pub(crate) struct Sources(RefCell<Vec<Option<Rc<dyn Source>>>>);
 
 impl Sources {
-    /// A number for a source that is made now.
+    /// Reserves a number for a source that is about to be made.
     pub(crate) fn reserve(&self) -> usize {
         let mut sources = self.0.borrow_mut();
         let free = sources.iter().position(Option::is_none);
@@ -31,7 +31,7 @@ impl Sources {
         })
     }
 
-    /// What has this number from now on.
+    /// Sets the source with this number.
     pub(crate) fn set(&self, number: usize, source: Rc<dyn Source>) {
         if let Some(place) = self.0.borrow_mut().get_mut(number) {
             *place = Some(source);
@@ -42,12 +42,13 @@ impl Sources {
         self.0.borrow().get(number).cloned().flatten()
     }
 
-    /// Takes one out. A ring on its way is answered by whatever has the number next, which then finds nothing to do.
+    /// Removes a source. The source that gets the number next answers rings that are still on their way, and finds
+    /// nothing to do.
     pub(crate) fn remove(&self, number: usize) -> Option<Rc<dyn Source>> {
         self.0.borrow_mut().get_mut(number)?.take()
     }
 
-    /// The environment is going away.
+    /// Ends all sources, because the environment is ending.
     pub(crate) fn end(&self, js: Js<'_>) {
         for source in self.0.take().into_iter().flatten() {
             source.end(js);
@@ -55,7 +56,7 @@ impl Sources {
     }
 }
 
-/// A function that takes notices.
+/// A JavaScript function that is called when there are notices.
 #[derive(Debug)]
 pub(crate) struct Listener(Cell<Option<Reference>>);
 

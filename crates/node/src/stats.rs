@@ -1,4 +1,4 @@
-//! What `stats()` shows. Owns the names of the counters in JavaScript; counts nothing.
+//! The result of `stats()`. Owns the names of the counters in JavaScript; counts nothing.
 
 use std::ffi::CStr;
 use std::time::Duration;
@@ -120,7 +120,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// `countError()`: one was reported to the application by JavaScript.
+/// `countError()`: counts an error that JavaScript reported to the application.
 pub(crate) fn count_error<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
     call.own.with(|gateway| gateway.count_error())?;
     Ok(None)

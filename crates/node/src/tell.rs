@@ -1,5 +1,5 @@
-//! What a worker tells the protocol of a socket beside messages and closes. Owns the argument lists, and the form of records; the
-//! operations are the protocol's.
+//! What a worker tells the protocol of a socket in addition to messages and closes. Owns the argument lists and the
+//! format of records; the protocol defines the operations.
 
 use millrace_gateway::SocketId;
 
@@ -10,7 +10,8 @@ use crate::handlers::HandlerThread;
 use crate::js::Value;
 use crate::numbers;
 
-/// `tell(socketId, operation, fields, payload): boolean`: false if the socket is gone, or its I/O thread has too much to do.
+/// `tell(socketId, operation, fields, payload): boolean`: returns false if the socket is gone or the inbox of its I/O
+/// thread is full.
 pub(crate) fn tell<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {
     let (js, [socket, operation, fields, payload, _]) = (call.js, call.arguments);
     let socket = arguments::id(js, socket, "socketId")?;
@@ -35,7 +36,8 @@ pub(crate) fn tell<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'
     js.boolean(told).map(Some)
 }
 
-/// `keepBytes(bytes): number | undefined`: copies them, for `tellShared`, until `forgetBytes`; undefined: too many are kept already.
+/// `keepBytes(bytes): number | undefined`: copies bytes for `tellShared`, until `forgetBytes`. Returns `undefined` if
+/// too many bytes are kept already.
 pub(crate) fn keep_bytes<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {
     let (js, [bytes, ..]) = (call.js, call.arguments);
     let all = call.own.kept_bytes();
@@ -47,7 +49,7 @@ pub(crate) fn keep_bytes<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<V
         .transpose()
 }
 
-/// `forgetBytes(number)`: what was sent with them still has them.
+/// `forgetBytes(number)`: releases bytes. Messages that were sent with them still hold them.
 pub(crate) fn forget_bytes<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {
     let number = arguments::whole(call.js, call.arguments[0], "number")?;
     let all = call.own.kept_bytes();
@@ -56,8 +58,8 @@ pub(crate) fn forget_bytes<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option
     Ok(None)
 }
 
-/// `tellShared(socketId, operation, fields, number): boolean`: as `tell`, with bytes that were kept as its payload, which are not
-/// copied. Also false where no bytes have that number.
+/// `tellShared(socketId, operation, fields, number): boolean`: does the same as `tell` with kept bytes as the payload,
+/// without copying them. Also returns false if no bytes have that number.
 pub(crate) fn tell_shared<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {
     let (js, [socket, operation, fields, number, _]) = (call.js, call.arguments);
     let socket = arguments::id(js, socket, "socketId")?;
@@ -76,8 +78,8 @@ pub(crate) fn tell_shared<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<
     js.boolean(told).map(Some)
 }
 
-/// `tellMany(records, bytes): number[] | undefined`: as `tell` for each record. Returns where those begin that could not be told, if
-/// there are any.
+/// `tellMany(records, bytes): number[] | undefined`: does the same as `tell` for each record. Returns the positions of
+/// the records for which that failed, if there are any.
 pub(crate) fn tell_many<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {
     let (js, [records, bytes, ..]) = (call.js, call.arguments);
     let bytes = usize::try_from(arguments::whole(js, bytes, "bytes")?).unwrap_or_default();
@@ -109,8 +111,8 @@ pub(crate) fn tell_many<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Va
     Ok(Some(list))
 }
 
-/// Something to be told: socket id (8 bytes), operation, bytes of the fields and of the payload (4 each, all little-endian), fields,
-/// payload, each of these two padded to a multiple of four.
+/// An instruction: socket id (8 bytes), operation, and the lengths of the fields and of the payload (4 bytes each, all
+/// little-endian), then the fields and the payload, both padded to a multiple of four.
 struct Record<'a> {
     socket: SocketId,
     operation: u32,
@@ -118,7 +120,7 @@ struct Record<'a> {
     payload: &'a [u8],
 }
 
-/// The records behind each other, each with its place.
+/// Iterates over consecutive records with their positions.
 struct Records<'a> {
     whole: usize,
     rest: &'a [u8],
@@ -171,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_lie_behind_each_other() {
+    fn records_are_read_one_after_the_other() {
         let mut bytes = Vec::new();
         for (socket, operation, fields, payload) in [
             (1_u64, 7_u32, &b"ab"[..], &b"c"[..]),
@@ -200,7 +202,7 @@ mod tests {
                 (28, 1 << 33, 8, &b""[..], &b""[..])
             ]
         );
-        // one that is cut short is none
+        // a truncated record is skipped
         let cut = bytes.get(..bytes.len() - 1).unwrap_or_default();
         assert_eq!(Records::new(cut).count(), 1);
     }

@@ -1,17 +1,17 @@
-//! The long texts of the batch being handled, for handlers that send one on as it came: it is sent from
-//! where it lies instead of being read from JavaScript again. Owns them until the batch is handled.
+//! The long texts of the current batch, for handlers that forward one unchanged: it is sent from its
+//! place in memory instead of being read from JavaScript again. Owns them until the batch is handled.
 
 use millrace_gateway::{AsciiText, Forwardable};
 
-/// See the module. By the index of their sidecars, in order.
+/// See the module. Ordered by the indices of their sidecars.
 #[derive(Debug, Default)]
 pub(crate) struct Texts(Vec<(u32, Text)>);
 
 #[derive(Debug)]
 enum Text {
-    /// As it came.
+    /// A text as it was received.
     Received(AsciiText),
-    /// Sent on at least once.
+    /// A text that was forwarded at least once.
     Shared(Forwardable),
 }
 
@@ -24,7 +24,7 @@ impl Texts {
         self.0.clear();
     }
 
-    /// The text at this index, made forwardable the first time.
+    /// The text at this index, which becomes forwardable at the first call.
     pub(crate) fn forwardable(
         &mut self,
         index: u32,

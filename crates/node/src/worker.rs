@@ -1,4 +1,4 @@
-//! The functions that answer for a worker's events. Owns their argument lists; never decodes a record.
+//! The functions for a worker's events. Owns their argument lists; never decodes a record.
 
 use bytes::Bytes;
 use millrace_gateway::{Acceptance, Rejection, SocketId};
@@ -13,29 +13,43 @@ use crate::numbers;
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
-/// `activate()`: takes connections from now on.
+/// `activate()`: accepts connections from now on.
 pub(crate) fn activate<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     call.own.present()?.activate();
     Ok(None)
 }
 
-/// `retire()`: takes nothing any more.
+/// `retire()`: accepts nothing any more.
 #[expect(clippy::unnecessary_wraps, reason = "every callback has this shape")]
 pub(crate) fn retire<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     call.own.retire(call.js);
     Ok(None)
 }
 
-/// `leave()`: it is replaced; it takes no more connections, and those it has are closed with 1012.
+/// `leave()`: the worker is replaced. It accepts no more connections, and its own are closed with 1012.
 pub(crate) fn leave<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     call.own.present()?.leave();
     Ok(None)
 }
 
-/// `connections(): number`: those that are pinned to it.
+/// `connections(): number`: the number of connections that are pinned to it.
 pub(crate) fn connections<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let count = call.own.worker().map_or(0, |worker| worker.connections());
     call.js.number(numbers::from_u64(count)).map(Some)
+}
+
+/// `guardFile(path)`: a file that is removed when this thread ends, until `releaseFile`. It need not be there.
+pub(crate) fn guard_file<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let path = arguments::text(call.js, call.arguments[0], "path")?;
+    call.own.guarded_files().guard(path);
+    Ok(None)
+}
+
+/// `releaseFile(path)`
+pub(crate) fn release_file<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let path = arguments::text(call.js, call.arguments[0], "path")?;
+    call.own.guarded_files().release(path);
+    Ok(None)
 }
 
 /// `hold(socketId, events, bytes)`
@@ -74,7 +88,8 @@ pub(crate) fn claim_close<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     call.js.boolean(claimed).map(Some)
 }
 
-/// `acceptOpen(socketId, protocol, token, headers, isValue)`; `headers` lists names and values in turn, `isValue` is of the token.
+/// `acceptOpen(socketId, protocol, token, headers, isValue)`: `headers` has names and values alternately; `isValue`
+/// tells whether the token is a serialised value.
 pub(crate) fn accept_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let (js, [socket, protocol, token, headers, is_value]) = (call.js, call.arguments);
     let socket = arguments::id(js, socket, "socketId")?;
@@ -133,7 +148,7 @@ fn read_headers(js: Js<'_>, list: Value<'_>) -> Outcome<Vec<(String, String)>> {
     Ok(headers)
 }
 
-/// `rebatch(): ArrayBuffer | undefined`: the batch being handled, whole, again.
+/// `rebatch(): ArrayBuffer | undefined`: returns the whole current batch again.
 pub(crate) fn rebatch<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let batch = call.own.batch().borrow();
     batch
@@ -142,13 +157,13 @@ pub(crate) fn rebatch<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
         .transpose()
 }
 
-/// `drainNow(): boolean`: what a ring does, at once; true if there was something to handle.
+/// `drainNow(): boolean`: does at once what a ring does. Returns whether there was something to handle.
 pub(crate) fn drain_now<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let handled = drain::drain(call.js, call.own)?;
     call.js.boolean(handled).map(Some)
 }
 
-/// `observe(micros)`: a handler took so long.
+/// `observe(micros)`: records how long a handler took.
 pub(crate) fn observe<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let micros = numbers::to_u64(call.js.to_number(call.arguments[0])?).unwrap_or_default();
     if let Some(worker) = call.own.worker() {
@@ -157,14 +172,14 @@ pub(crate) fn observe<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     Ok(None)
 }
 
-/// `wake()`: I/O threads send what the running drain posted so far.
+/// `wake()`: makes the I/O threads send what the running drain has posted so far.
 #[expect(clippy::unnecessary_wraps, reason = "every callback has this shape")]
 pub(crate) fn wake<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     call.own.bound().wake_dirty();
     Ok(None)
 }
 
-/// `isIdle(): boolean`: nothing waits and nothing is being handled.
+/// `isIdle(): boolean`: whether no event waits and none is being handled.
 pub(crate) fn is_idle<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let idle = call.own.batch().borrow().is_none()
         && call.own.worker().is_none_or(|worker| worker.is_idle());

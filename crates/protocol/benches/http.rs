@@ -1,4 +1,4 @@
-//! What the inspection of a request costs, before the parser behind it does its own.
+//! The cost of inspecting a request, without the cost of the parser after it.
 
 use divan::{Bencher, black_box, counter::BytesCount};
 use millrace_protocol::http::{Inspector, InspectorConfig};

@@ -1,4 +1,4 @@
-//! What a packet costs: decoding in place, and encoding into a warm buffer.
+//! The cost of a packet: decoding in place, and encoding into a buffer that is already allocated.
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
@@ -43,7 +43,7 @@ fn decode_messages_with_data(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Each on another channel than the one before, with as many busy.
+/// Each message uses another channel than the one before, while as many channels are busy.
 #[divan::bench]
 fn decode_messages_on_a_thousand_channels(bencher: Bencher<'_, '_>) {
     let mut sender = Sender::new(4096);
@@ -87,7 +87,7 @@ fn decode(bencher: Bencher<'_, '_>, append: impl FnMut(usize, &mut Vec<u8>)) {
     decode_behind(bencher, &[], append);
 }
 
-/// Decodes a thousand of what is appended, behind what came before.
+/// Decodes a thousand copies of the appended packets, after what is in the stream already.
 fn decode_behind(
     bencher: Bencher<'_, '_>,
     before: &[u8],

@@ -1,4 +1,4 @@
-//! What a frame costs: decoding in place, and encoding into a warm buffer.
+//! The cost of a frame: decoding in place, and encoding into a buffer that is already allocated.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -131,7 +131,7 @@ fn encode(bencher: Bencher<'_, '_>, length: usize) {
         });
 }
 
-/// A request judged, and the key of its answer.
+/// Checks a request and computes the key of its response.
 #[divan::bench]
 fn handshake(bencher: Bencher<'_, '_>) {
     let headers: [(&str, &[u8]); 6] = [

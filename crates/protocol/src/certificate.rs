@@ -1,8 +1,9 @@
-//! The subject of an X.509 certificate (RFC 5280). The certificate was verified before: this reads one field of it, and
-//! judges nothing.
+//! The subject of an X.509 certificate (RFC 5280). The caller has verified the certificate: this module reads one field
+//! and checks nothing.
 
-/// The attributes of the subject in their order: a short name such as `CN`, or the dotted OID of one without, and its
-/// text. Values that are no text, or have control characters in them, are left out. `None`: this is no certificate.
+/// Returns the attributes of the subject in their order. Each has a short name such as `CN`, or its dotted OID if there
+/// is no short name, and a text. Values that are not text or contain control characters are omitted. `None` if the
+/// bytes are not a certificate.
 pub fn subject(certificate: &[u8]) -> Option<Vec<(String, String)>> {
     let mut input = certificate;
     let mut certificate = expect(&mut input, SEQUENCE)?;
@@ -11,7 +12,7 @@ pub fn subject(certificate: &[u8]) -> Option<Vec<(String, String)>> {
         read(&mut signed)?;
     }
     expect(&mut signed, INTEGER)?;
-    // the algorithm, the issuer, the validity
+    // skips the algorithm, the issuer and the validity
     for _ in 0..3 {
         expect(&mut signed, SEQUENCE)?;
     }
@@ -39,13 +40,13 @@ const SET: u8 = 0x31;
 /// Context-specific, constructed, number 0.
 const VERSION: u8 = 0xa0;
 
-/// The content of the next value, which must have this tag.
+/// Reads the content of the next value, which must have this tag.
 fn expect<'a>(input: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
     let (found, content) = read(input)?;
     (found == tag).then_some(content)
 }
 
-/// The next value: its tag and content.
+/// Reads the tag and the content of the next value.
 fn read<'a>(input: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     let (&[tag, first], rest) = input.split_first_chunk::<2>()?;
     let (length, rest) = match first {
@@ -57,7 +58,7 @@ fn read<'a>(input: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
                 .fold(0_usize, |length, &digit| length << 8 | usize::from(digit));
             (length, rest)
         }
-        // 0x80 is the indefinite form, which is not for certificates; none is longer than 16 MiB
+        // 0x80 is the indefinite form, which certificates may not use; no certificate is longer than 16 MiB
         0x80 | 0x84..=0xff => return None,
     };
     let (content, rest) = rest.split_at_checked(length)?;
@@ -69,7 +70,7 @@ fn text(tag: u8, value: &[u8]) -> Option<String> {
     match tag {
         // UTF8String, NumericString, PrintableString, IA5String, VisibleString
         0x0c | 0x12 | 0x13 | 0x16 | 0x1a => String::from_utf8(value.to_vec()).ok(),
-        // TeletexString, in practice Latin-1
+        // TeletexString, which is Latin-1 in practice
         0x14 => Some(value.iter().map(|&byte| char::from(byte)).collect()),
         // BMPString
         0x1e if value.len().is_multiple_of(2) => {
@@ -82,7 +83,7 @@ fn text(tag: u8, value: &[u8]) -> Option<String> {
     }
 }
 
-/// RFC 4514, and what certificates usually have beside it.
+/// The short names of RFC 4514, and of other attributes that are common in certificates.
 fn name(oid: &[u8]) -> Option<String> {
     let short = match oid {
         [0x55, 0x04, last] => match last {
@@ -152,7 +153,7 @@ mod tests {
         value(SEQUENCE, &[value(OID, oid), value(tag, text)].concat())
     }
 
-    /// With one attribute in each set.
+    /// Makes a certificate with one attribute in each set.
     fn certificate(attributes: &[Vec<u8>], version: bool) -> Vec<u8> {
         let sets: Vec<u8> = attributes
             .iter()
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_could_mislead_are_left_out() {
+    fn values_with_control_characters_are_omitted() {
         let attributes = [
             attribute(CN, 0x0c, b"admin\0.example"),
             attribute(CN, 0x0c, b"admin\nCN=root"),
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_no_certificate() {
+    fn a_truncated_certificate_is_refused() {
         let whole = certificate(&[attribute(CN, 0x0c, b"user")], true);
         for end in 0..whole.len() {
             assert_eq!(subject(&whole[..end]), None, "{end}");

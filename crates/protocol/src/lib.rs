@@ -1,7 +1,7 @@
-//! The wires, sans-I/O: bytes in, values out, and back.
+//! Wire protocols without I/O: bytes in, values out, and back.
 //!
-//! Owns the codecs. Never reads a clock, never does I/O, never starts a task, and knows nothing of the
-//! core: adapters of the gateway bring the two together.
+//! Owns the codecs. Never reads a clock, never does I/O, never starts a task, and does not know the
+//! core: the adapters of the gateway connect the two.
 #![forbid(unsafe_code)]
 #![deny(clippy::indexing_slicing)]
 

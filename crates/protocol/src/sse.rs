@@ -1,4 +1,4 @@
-//! Server-Sent Events (HTML Living Standard, 9.2 "Server-sent events"): what a server writes. Nothing is ever read.
+//! Server-Sent Events (HTML Living Standard, 9.2 "Server-sent events"), the sending side. There is no receiving side.
 //!
 //! An event is lines of `field: value` and an empty line. A client joins the `data` lines of an event with line feeds,
 //! so a carriage return, alone or with a line feed behind it, arrives as one line feed.
@@ -12,10 +12,10 @@ pub const CONTENT_TYPE: &str = "text/event-stream";
 /// The event type of a message that is not text. Its data is base64 (RFC 4648, section 4).
 pub const BINARY_EVENT: &str = "binary";
 
-/// The event type of the goodbye. Its data is the close code and, behind a blank, the reason.
+/// The event type of the close. Its data is the close code and, after a blank, the reason.
 pub const CLOSE_EVENT: &str = "close";
 
-/// Appends a text as an event of the usual type, `message`.
+/// Appends a text as an event of the default type, `message`.
 pub fn append_text(out: &mut Vec<u8>, text: &[u8]) {
     append_data(out, text);
     out.push(b'\n');
@@ -28,7 +28,7 @@ pub fn append_binary(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'\n');
 }
 
-/// Appends the goodbye: an event of the type [`CLOSE_EVENT`].
+/// Appends the close: an event of the type [`CLOSE_EVENT`].
 pub fn append_close(out: &mut Vec<u8>, code: u16, reason: &str) {
     append_type(out, CLOSE_EVENT);
     let mut data = code.to_string();
@@ -40,7 +40,7 @@ pub fn append_close(out: &mut Vec<u8>, code: u16, reason: &str) {
     out.push(b'\n');
 }
 
-/// Appends a comment, which tells whatever is on the way that the stream lives and the client nothing.
+/// Appends a comment, which keeps the connection alive in proxies and is ignored by the client.
 pub fn append_heartbeat(out: &mut Vec<u8>) {
     out.extend_from_slice(b":\n\n");
 }
@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// A client, as the standard has it: the type and data of every event.
+    /// A client as in the standard: returns the type and data of every event.
     fn events(stream: &str) -> Vec<(String, String)> {
         let (mut events, mut kind, mut data) = (Vec::new(), String::from("message"), None);
         for line in stream.replace("\r\n", "\n").replace('\r', "\n").split('\n') {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_base64_and_the_goodbye_has_code_and_reason() {
+    fn bytes_are_base64_and_the_close_has_code_and_reason() {
         assert_eq!(
             written(|out| append_binary(out, &[0, 255])),
             [("binary".into(), "AP8=".into())]
@@ -129,13 +129,13 @@ mod tests {
     }
 
     #[test]
-    fn a_heartbeat_is_no_event() {
+    fn a_heartbeat_is_not_an_event() {
         assert_eq!(written(append_heartbeat), []);
     }
 
     proptest! {
         #[test]
-        fn any_texts_arrive_one_by_one(texts in proptest::collection::vec("[ -~\r\n:é]{0,40}", 0..6)) {
+        fn all_texts_arrive_as_separate_events(texts in proptest::collection::vec("[ -~\r\n:é]{0,40}", 0..6)) {
             let mut out = Vec::new();
             for text in &texts {
                 append_text(&mut out, text.as_bytes());

@@ -1,35 +1,35 @@
-//! One whole HTTP request in memory, read by `httparse`. Owns the rules about its headers and its length; makes no
-//! I/O and waits for nothing: what is missing is missing.
+//! Parses a whole HTTP request in memory with `httparse`. Owns the rules for its headers and its length. Does no
+//! I/O and waits for nothing: missing bytes are an error or make the body shorter.
 
 use httparse::{Header, Request, Status};
 
-/// A request, as it was sent.
+/// A request as it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRequest {
-    /// In the letters of the sender.
+    /// The method, in the sender's spelling.
     pub method: String,
-    /// The target, as it came.
+    /// The target, unchanged.
     pub target: String,
     /// `HTTP/1.0` or `HTTP/1.1`.
     pub version: &'static str,
-    /// Names in small letters, each once, in the order in which they came first.
+    /// The names in lower case, each once, in the order in which they first occurred.
     pub headers: Vec<(String, String)>,
-    /// So many bytes of what follows the head as its length says, or fewer if there are no more.
+    /// The bytes after the head, as many as its length says, or fewer if there are not as many.
     pub body: Vec<u8>,
 }
 
-/// Why something is no request.
+/// Why bytes are not a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadRequest {
-    /// There is nothing.
+    /// There are no bytes.
     Empty,
-    /// It is none, or not a whole head.
+    /// The head is invalid or incomplete.
     Invalid,
 }
 
 impl HttpRequest {
-    /// Reads a request that lies there in one piece.
+    /// Parses a request from one piece of memory.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
         if bytes.is_empty() {
             return Err(BadRequest::Empty);
@@ -42,7 +42,7 @@ impl HttpRequest {
                 Ok(Status::Complete(head)) => {
                     return Self::of(&request, bytes.get(head..).unwrap_or_default());
                 }
-                // each header has its line, so that there is an end
+                // each header takes at least a line, so this ends
                 Err(httparse::Error::TooManyHeaders) if room < bytes.len() => room *= 4,
                 _ => return Err(BadRequest::Invalid),
             }
@@ -66,7 +66,7 @@ impl HttpRequest {
     }
 }
 
-/// What the headers say about the body's length. Several may say it, if they say the same.
+/// The length of the body according to the headers. Several headers may give it if they agree.
 fn length_of(headers: &[Header<'_>]) -> Result<usize, BadRequest> {
     let mut length = None;
     let lengths = headers
@@ -89,7 +89,7 @@ fn length_of(headers: &[Header<'_>]) -> Result<usize, BadRequest> {
     Ok(length.unwrap_or(0))
 }
 
-/// Repeated headers as one.
+/// Joins repeated headers.
 fn joined(headers: &[Header<'_>]) -> Vec<(String, String)> {
     let mut places = std::collections::HashMap::new();
     let mut all: Vec<(String, String)> = Vec::new();
@@ -110,7 +110,7 @@ fn joined(headers: &[Header<'_>]) -> Vec<(String, String)> {
     all
 }
 
-/// Headers that most requests do not have more of.
+/// The number of headers that most requests do not exceed.
 const FIRST_ROOM: usize = 32;
 
 #[cfg(test)]
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_read_as_it_came() {
+    fn a_request_is_parsed_unchanged() {
         for end in ["\r\n", "\n"] {
             let text = [
                 "POST /a%20b?x=1&y=2 HTTP/1.0",
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_as_long_as_its_length_says_and_as_it_is() {
+    fn a_body_has_its_announced_length_or_less() {
         let body = |head: &str| {
             parsed(&format!("GET / HTTP/1.1\r\n{head}\r\n12345")).map(|request| request.body)
         };
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_any_number_of_headers() {
+    fn any_number_of_headers_is_accepted() {
         let many: Vec<String> = (0..5000).map(|index| format!("h{index}:{index}")).collect();
         let many = many.join("\n");
         let text = format!("GET / HTTP/1.1\n{many}\n\n");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn invalid_requests_are_refused() {
         assert_eq!(parsed(""), Err(BadRequest::Empty));
         for text in [
             "GET",

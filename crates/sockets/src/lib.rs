@@ -1,6 +1,6 @@
-//! System calls on sockets that the event loop does not offer: many sends in one, and the low-level sockets
-//! of `millrace/sockets`. Knows no protocol but the form of an HTTP request, and nothing of JavaScript; what the
-//! operating system lacks is an error here or not there at all, and the caller does without.
+//! System calls on sockets that the event loop does not offer: many sends in one call, and the low-level sockets
+//! of `millrace/sockets`. Knows no protocol except the syntax of an HTTP request, and nothing about JavaScript.
+//! A feature that the operating system lacks is an error or absent here, and the caller works without it.
 
 mod http_request;
 #[cfg(unix)]

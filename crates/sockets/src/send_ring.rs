@@ -1,26 +1,27 @@
-//! Many sends in one system call, by `io_uring` (Linux 5.6, best from 6.1). Owns the ring; a call
-//! returns when every send is over, so no buffer is lent for longer than that.
-#![expect(unsafe_code, reason = "the kernel is given addresses of buffers")]
+//! Many sends in one system call, by `io_uring` (Linux 5.6, best from 6.1). Owns the ring. A call returns when
+//! every send has ended, so no buffer is borrowed for longer.
+#![expect(unsafe_code, reason = "the kernel gets the addresses of buffers")]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::{IoUring, opcode, types};
 
-/// See the module. For one thread: the one that made it.
+/// See the module. Must be used on the thread that made it.
 pub struct SendRing {
     ring: IoUring,
     sent: Vec<Sent>,
-    /// A call failed: what it left in the queue must never be submitted.
+    /// A call failed. Entries left in the queue must never be submitted.
     broken: bool,
 }
 
-/// What became of one send.
+/// The result of one send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// The kernel took so many bytes.
+    /// The kernel accepted so many bytes.
     Bytes(usize),
-    /// It took none: an ordinary send tells why, [`io::ErrorKind::WouldBlock`] among the reasons.
+    /// The kernel accepted none. An ordinary send returns the reason, for example
+    /// [`io::ErrorKind::WouldBlock`].
     Nothing,
 }
 
@@ -31,17 +32,18 @@ impl std::fmt::Debug for SendRing {
 }
 
 impl SendRing {
-    /// A ring for up to `most` sends at a time, 1 to 4096.
+    /// Makes a ring for up to `most` sends at a time, 1 to 4096.
     ///
     /// # Errors
-    /// Where the kernel has no `io_uring` or does not allow it.
+    ///
+    /// If the kernel has no `io_uring` or does not allow it.
     pub fn new(most: u32) -> io::Result<Self> {
         let most = most.clamp(1, 4096);
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
             .build(most)
-            // the two flags came with Linux 6.0 and 6.1
+            // the two flags require Linux 6.0 and 6.1
             .or_else(|_| IoUring::new(most))?;
         let mut ring = Self {
             ring,
@@ -52,11 +54,12 @@ impl SendRing {
         Ok(ring)
     }
 
-    /// Sends each buffer to its socket, without waiting for room and without `SIGPIPE`; the answers come
-    /// in the order of the sends.
+    /// Sends each buffer to its socket, without waiting for room and without `SIGPIPE`. The results have the
+    /// order of the sends.
     ///
     /// # Errors
-    /// The ring is of no more use, now and later. Which sends were made before is in the answers of
+    ///
+    /// The ring cannot be used any more. [`so_far`](Self::so_far) returns the results of the sends made before.
     /// [`so_far`](Self::so_far).
     pub fn send_each<'a>(
         &mut self,
@@ -92,7 +95,7 @@ impl SendRing {
         }
     }
 
-    /// The answers of the last call, also of one that failed.
+    /// The results of the last call, even if it failed.
     pub fn so_far(&self) -> &[Sent] {
         &self.sent
     }
@@ -104,13 +107,14 @@ impl SendRing {
             .build()
             .user_data(u64::try_from(index).unwrap_or(u64::MAX));
         // SAFETY: the buffer and the descriptor are borrowed until `send_each` returns. With `MSG_DONTWAIT` the
-        // kernel reads the buffer within the submission and never after it, also where taking the answers
-        // fails; a ring that failed is submitted no more, so what was pushed and not submitted is never read.
+        // kernel reads the buffer within the submission and never after it, even if taking the results fails; a
+        // ring that failed is never submitted again, so entries that were pushed and not submitted are never
+        // read.
         unsafe { self.ring.submission().push(&entry) }
             .map_err(|_| io::Error::other("the submission queue is full"))
     }
 
-    /// Submits what was pushed and takes all answers.
+    /// Submits the pushed entries and takes all results.
     fn complete(&mut self, count: usize) -> io::Result<()> {
         let mut left = count;
         let mut failures = 0;
@@ -119,8 +123,8 @@ impl SendRing {
                 Ok(_) => failures = 0,
                 Err(error) if is_passing(&error) && failures < MOST_FAILURES => failures += 1,
                 Err(error) => {
-                    // with `MSG_DONTWAIT`, what was submitted has ended within the submission: only its
-                    // answers may be left
+                    // with `MSG_DONTWAIT`, submitted sends have ended within the submission, so only their
+                    // results may be missing
                     self.take_answers();
                     return Err(error);
                 }
@@ -145,12 +149,13 @@ impl SendRing {
         taken
     }
 
-    /// Whether the kernel knows sends: it answers one to no socket with an error about that.
+    /// Checks whether the kernel supports sends: then it answers a send to an invalid socket with an error
+    /// about the socket.
     fn probe(&mut self) -> io::Result<()> {
         let entry = opcode::Send::new(types::Fd(-1), std::ptr::null(), 0)
             .flags(MSG_DONTWAIT | MSG_NOSIGNAL)
             .build();
-        // SAFETY: it refers to no memory.
+        // SAFETY: the entry refers to no memory.
         unsafe { self.ring.submission().push(&entry) }
             .map_err(|_| io::Error::other("the submission queue is full"))?;
         let mut failures = 0;
@@ -167,16 +172,16 @@ impl SendRing {
     }
 }
 
-/// Worth another attempt.
+/// Whether another attempt may succeed.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(EINTR | EAGAIN | EBUSY))
 }
 
-/// Attempts in a row that may fail in passing.
+/// The most consecutive attempts that may fail with such an error.
 const MOST_FAILURES: u32 = 100;
 
-// The numbers of `<sys/socket.h>` and `<errno.h>`, the same on every Linux that Rust knows but MIPS and
-// SPARC, for which there is no package.
+// The values in `<sys/socket.h>` and `<errno.h>`. They are the same on every Linux that Rust supports except
+// MIPS and SPARC, for which there is no package.
 const MSG_DONTWAIT: i32 = 0x40;
 const MSG_NOSIGNAL: i32 = 0x4000;
 const EINTR: i32 = 4;

@@ -1,4 +1,4 @@
-//! Low-level sockets against sockets of the standard library, on loopback.
+//! Low-level sockets connected to sockets of the standard library, on loopback.
 #![cfg(unix)]
 
 use std::io::{Read, Write};
@@ -12,12 +12,12 @@ use millrace_sockets::{Fault, Place, Table, Turn};
 const OWNER: usize = 7;
 const SYSTEM_BAD: Result<(), Fault> = Err(Fault::System(libc::EBADF));
 
-/// Calls until there is an answer.
+/// Repeats a call until it is complete.
 fn wait<T>(mut call: impl FnMut() -> Result<Turn<T>, Fault>) -> Result<Turn<T>, Fault> {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         match call()? {
-            Turn::Waiting => assert!(Instant::now() < deadline, "it waits for ever"),
+            Turn::Waiting => assert!(Instant::now() < deadline, "the call waits for ever"),
             other => return Ok(other),
         }
     }
@@ -26,7 +26,7 @@ fn wait<T>(mut call: impl FnMut() -> Result<Turn<T>, Fault>) -> Result<Turn<T>, 
 fn done<T>(result: Result<Turn<T>, Fault>) -> T {
     match result {
         Ok(Turn::Done(value)) => value,
-        Ok(_) => panic!("it would block"),
+        Ok(_) => panic!("the call would block"),
         Err(fault) => panic!("{fault:?}"),
     }
 }
@@ -36,14 +36,14 @@ fn tcp(table: &Table) -> u32 {
     made.expect("the system has TCP")
 }
 
-/// A listener of ours, and its port.
+/// A low-level listener, and its port.
 fn listening(table: &Table) -> (u32, u16) {
     let listener = tcp(table);
     let listens = table
         .bind(listener, "127.0.0.1", 0)
         .and_then(|()| table.listen(listener, 8));
     let own = listens.and_then(|()| table.own_address(listener));
-    (listener, own.expect("loopback is there").port)
+    (listener, own.expect("loopback is available").port)
 }
 
 fn received(table: &Table, number: u32, most: usize) -> Result<Turn<Vec<u8>>, Fault> {
@@ -57,7 +57,7 @@ fn received(table: &Table, number: u32, most: usize) -> Result<Turn<Vec<u8>>, Fa
 }
 
 #[test]
-fn a_listener_takes_connections_of_others() {
+fn a_listener_accepts_connections() {
     let table = Table::default();
     let (listener, port) = listening(&table);
     let mut peer = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -82,7 +82,7 @@ fn a_listener_takes_connections_of_others() {
 }
 
 #[test]
-fn a_stream_that_waits_takes_everything() {
+fn a_stream_that_waits_sends_everything() {
     let table = Table::default();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let number = tcp(&table);
@@ -99,7 +99,7 @@ fn a_stream_that_waits_takes_everything() {
         let (turn, count) = table.send(number, &bytes[sent..], 0, None).unwrap();
         sent += count;
         slices += 1;
-        // nobody has read yet, so it has to wait
+        // the peer has not read yet, so the call has to wait
         assert_eq!(turn, Turn::Waiting);
         if slices == 2 {
             break thread::spawn(move || {
@@ -118,7 +118,7 @@ fn a_stream_that_waits_takes_everything() {
 }
 
 #[test]
-fn what_does_not_wait_says_that_it_would_block() {
+fn a_descriptor_that_does_not_wait_would_block() {
     let table = Table::default();
     let (listener, port) = listening(&table);
     table.set_nonblocking(listener).unwrap();
@@ -143,13 +143,16 @@ fn what_does_not_wait_says_that_it_would_block() {
     let (turn, count) = table.send(number, &bytes, 0, None).unwrap();
     assert!(turn == Turn::Done(()) && count < bytes.len());
     while table.send(number, &bytes, 0, None).unwrap().0 != Turn::WouldBlock {}
-    assert!(!table.is_connected(number).unwrap(), "it is not writable");
+    assert!(
+        !table.is_connected(number).unwrap(),
+        "the socket is not writable"
+    );
     drop(table);
     assert!(peer.read_to_end(&mut room).is_ok());
 }
 
 #[test]
-fn datagrams_tell_where_they_are_from() {
+fn datagrams_have_their_senders_addresses() {
     let table = Table::default();
     let number = table
         .socket(OWNER, libc::AF_INET, libc::SOCK_DGRAM, 0)
@@ -166,7 +169,7 @@ fn datagrams_tell_where_they_are_from() {
     for message in [&b""[..], b"a longer one"] {
         peer.send_to(message, from).unwrap();
         let mut room = Vec::new();
-        // what is cut is cut, whatever is asked for
+        // the length returned is that of the truncated message, whatever flag is set
         let place = done(wait(|| {
             table.receive_from(number, &mut room, 8, libc::MSG_TRUNC)
         }));
@@ -177,7 +180,7 @@ fn datagrams_tell_where_they_are_from() {
 }
 
 #[test]
-fn bytes_that_a_stream_throws_away_are_not_told_of() {
+fn bytes_that_a_stream_discards_are_not_counted() {
     let table = Table::default();
     let (listener, port) = listening(&table);
     let mut peer = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -189,7 +192,7 @@ fn bytes_that_a_stream_throws_away_are_not_told_of() {
 }
 
 #[test]
-fn connections_that_fail_say_why() {
+fn failed_connections_return_the_reason() {
     let table = Table::default();
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
@@ -240,12 +243,12 @@ fn a_call_that_waits_ends_when_its_descriptor_is_closed() {
     let (listener, port) = listening(&table);
     thread::scope(|scope| {
         let waiting = scope.spawn(|| wait(|| table.accept(OWNER, listener)).map(|_| ()));
-        // it may not wait yet: then it finds nothing
+        // the thread may not wait yet; then the call finds the descriptor closed
         assert_eq!(table.accept(OWNER, listener), Ok(Turn::Waiting));
         table.close(listener).unwrap();
         assert_eq!(waiting.join().unwrap(), SYSTEM_BAD);
     });
-    // nobody listens any more
+    // the listener no longer exists
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
 }
 
@@ -262,7 +265,7 @@ fn options_are_integers() {
         Ok(libc::SOCK_STREAM)
     );
     assert!(table.set_option(number, level, 0x7fff, 1).is_err());
-    // these would take or make descriptors of the system's numbers
+    // these options would take or return the system's descriptors
     #[cfg(target_os = "linux")]
     for refused in [libc::SO_ATTACH_BPF, libc::SO_ATTACH_REUSEPORT_EBPF, 77] {
         let error = Fault::System(libc::ENOPROTOOPT);
@@ -272,7 +275,7 @@ fn options_are_integers() {
 }
 
 #[test]
-fn poll_tells_what_happened() {
+fn poll_returns_events() {
     let table = Table::default();
     let (listener, port) = listening(&table);
     let mut entries = [(listener, libc::POLLIN)];
@@ -290,7 +293,7 @@ fn poll_tells_what_happened() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn epoll_tells_numbers_of_the_table() {
+fn epoll_returns_numbers_of_the_table() {
     let table = Table::default();
     let (listener, port) = listening(&table);
     let epoll = table.epoll_create(OWNER, 0).unwrap();

@@ -1,5 +1,5 @@
-//! The ring, on real sockets. Where the kernel refuses `io_uring`, there is nothing to test: the
-//! gateway does without.
+//! The ring, on real sockets. If the kernel refuses `io_uring`, there is nothing to test: the
+//! gateway works without it.
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
 use std::io::{ErrorKind, Read, Write};
@@ -25,8 +25,8 @@ fn ring(most: u32) -> Option<SendRing> {
 }
 
 fn pair() -> (UnixStream, UnixStream) {
-    let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
-    ours.set_nonblocking(true).expect("a socket of ours");
+    let (ours, theirs) = UnixStream::pair().expect("the system makes socket pairs");
+    ours.set_nonblocking(true).expect("the option can be set");
     (ours, theirs)
 }
 
@@ -84,7 +84,7 @@ fn a_full_socket_and_a_dead_one_do_not_disturb_the_others() {
 }
 
 #[test]
-fn what_fits_is_taken_and_the_rest_is_the_callers() {
+fn a_partial_send_returns_the_bytes_sent() {
     let Some(mut ring) = ring(2) else { return };
     let (ours, _theirs) = pair();
     let large = vec![7; 64 * 1024 * 1024];

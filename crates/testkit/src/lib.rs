@@ -1,4 +1,4 @@
-//! Test partners: the naive model of the core. Development only; never a dependency of what is shipped.
+//! The naive model of the core, for tests. A development dependency only, never one of the package.
 #![forbid(unsafe_code)]
 
 pub mod model;

@@ -1,15 +1,15 @@
-//! The core, written as plainly as its specification. Owns the rules only: one map per noun, walks over
-//! everything, no locks, no indexes, no care for speed. It never makes ids; those of the core under test
-//! are told to it.
+//! The core, written as plainly as its specification. Owns the rules only: one map per noun and linear
+//! searches, without locks, indexes or care for speed. It never allocates ids; it is given those of the
+//! core under test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Everything the core knows, by plain numbers and bytes.
+/// Everything the core stores, as plain numbers and bytes.
 #[derive(Debug, Default)]
 pub struct Model {
     /// Real and virtual sockets that exist.
     pub sockets: BTreeMap<u64, Socket>,
-    /// Reference counts by what the subscription is to and socket id.
+    /// Reference counts, by the topic of the subscription and by socket id.
     pub channels: BTreeMap<Topic, BTreeMap<u64, u16>>,
     /// The key/value store: values, and when they expire.
     pub keys: BTreeMap<Vec<u8>, (Vec<u8>, Option<u64>)>,
@@ -33,7 +33,7 @@ pub enum Socket {
     Real {
         /// The I/O shard it lives on.
         shard: u8,
-        /// Its place there.
+        /// Its slot there.
         slot: u32,
         /// The worker it is pinned to.
         worker: u32,
@@ -46,7 +46,7 @@ pub enum Socket {
         target: u64,
         /// What it was created with.
         mark: Option<Mark>,
-        /// The real socket it dies with; `None` if the chain was broken from the beginning.
+        /// The real socket it is closed with; `None` if a target in its chain was unknown from the beginning.
         root: Option<u64>,
     },
 }
@@ -60,7 +60,7 @@ pub enum Mark {
     Number(i32),
 }
 
-/// Whom an operation means.
+/// The sockets that an operation applies to.
 #[derive(Clone, Debug)]
 pub enum Who {
     /// One socket.
@@ -78,7 +78,7 @@ pub struct Delivery {
     pub socket: u64,
     /// The outermost annotation of the chain.
     pub mark: Option<Mark>,
-    /// The pattern it comes by; `None` for a direct message and for a subscriber of the channel.
+    /// The pattern of the subscription; `None` for a direct message and for a subscriber of the channel.
     pub pattern: Option<Vec<u8>>,
 }
 
@@ -87,7 +87,7 @@ pub struct Delivery {
 pub struct NoSuchSocket;
 
 impl Model {
-    /// A real socket with the id that the core gave it.
+    /// Adds a real socket with the id that the core gave it.
     pub fn open(&mut self, id: u64, shard: u8, slot: u32, worker: u32) {
         self.sockets.insert(
             id,
@@ -100,7 +100,7 @@ impl Model {
         );
     }
 
-    /// Forgets a real socket and its virtual sockets; its worker and token.
+    /// Removes a real socket and its virtual sockets. Returns its worker and token.
     pub fn close(&mut self, id: u64) -> Option<(u32, Option<Vec<u8>>)> {
         let Some(Socket::Real { worker, token, .. }) = self.sockets.get(&id).cloned() else {
             return None;
@@ -113,7 +113,7 @@ impl Model {
         Some((worker, token))
     }
 
-    /// A virtual socket with the id that the core gave it.
+    /// Adds a virtual socket with the id that the core gave it.
     pub fn create_virtual(&mut self, id: u64, target: u64, mark: Option<Mark>) {
         let root = match self.sockets.get(&target) {
             Some(Socket::Real { .. }) => Some(target),
@@ -124,7 +124,7 @@ impl Model {
             .insert(id, Socket::Virtual { target, mark, root });
     }
 
-    /// Forgets a virtual socket.
+    /// Removes a virtual socket.
     pub fn delete_virtual(&mut self, id: u64, expected: Option<u64>) -> bool {
         match self.sockets.get(&id) {
             Some(Socket::Virtual { target, .. })
@@ -138,7 +138,7 @@ impl Model {
         }
     }
 
-    /// Stores a token; the one before.
+    /// Stores a token and returns the one before.
     pub fn set_token(&mut self, id: u64, new: Vec<u8>) -> Result<Option<Vec<u8>>, NoSuchSocket> {
         match self.sockets.get_mut(&id) {
             Some(Socket::Real { token, .. }) => Ok(token.replace(new)),
@@ -146,7 +146,7 @@ impl Model {
         }
     }
 
-    /// The ids that became subscribed or unsubscribed.
+    /// Changes reference counts. Returns the ids that became subscribed or unsubscribed.
     pub fn subscribe(&mut self, who: &[Who], topic: &Topic, delta: i32) -> Vec<u64> {
         let mut ids = Vec::new();
         for one in who {
@@ -188,13 +188,13 @@ impl Model {
         allowed
     }
 
-    /// Stores or deletes a value; the one before.
+    /// Stores or deletes a value and returns the one before.
     pub fn set_key(&mut self, key: &[u8], new: Option<Vec<u8>>) -> Option<Vec<u8>> {
         self.set_until(key, new.map(|value| (value, None)))
             .map(|(value, _)| value)
     }
 
-    /// Stores a value until some time, or deletes it; what was there.
+    /// Stores a value with an expiry time, or deletes it. Returns the value before.
     pub fn set_until(
         &mut self,
         key: &[u8],
@@ -206,13 +206,13 @@ impl Model {
         }
     }
 
-    /// Time passes.
+    /// Removes what has expired.
     pub fn expire(&mut self, now: u64) {
         self.keys
             .retain(|_, (_, until)| until.is_none_or(|until| now < until));
     }
 
-    /// What a direct message leads to.
+    /// The delivery of a direct message.
     pub fn send(&self, target: u64, except: &[u64]) -> Option<Delivery> {
         let chain = self.chain(target)?;
         if chain.iter().any(|link| except.contains(link)) {
@@ -230,7 +230,8 @@ impl Model {
         })
     }
 
-    /// What a publication leads to, sorted: the channel's subscribers, and those of every pattern.
+    /// The deliveries of a publication, sorted: to the channel's subscribers and to those of every
+    /// matching pattern.
     pub fn publish(&self, channel: &[u8], except: &[u64]) -> Vec<Delivery> {
         let mut deliveries = self.publish_to(&Topic::Channel(channel.to_vec()), except);
         for topic in self.channels.keys() {
@@ -244,7 +245,7 @@ impl Model {
         deliveries
     }
 
-    /// What a publication leads to for the subscribers of one topic, sorted.
+    /// The deliveries of a publication to the subscribers of one topic, sorted.
     pub fn publish_to(&self, topic: &Topic, except: &[u64]) -> Vec<Delivery> {
         let pattern = match topic {
             Topic::Pattern(text) => Some(text.clone()),
@@ -316,8 +317,8 @@ impl Model {
         self.sweep();
     }
 
-    /// Drops subscriptions of sockets that resolve to nothing, those without references, and then the
-    /// channels without subscriptions.
+    /// Removes subscriptions of sockets that do not resolve and subscriptions without references, and
+    /// then channels without subscriptions.
     fn sweep(&mut self) {
         let mut channels = std::mem::take(&mut self.channels);
         for members in channels.values_mut() {
@@ -328,7 +329,7 @@ impl Model {
     }
 }
 
-/// Whether a glob matches, by trying everything. Knows `*`, `?`, `\\` and sets without ranges.
+/// Whether a glob matches, by trying every possibility. Supports `*`, `?`, `\\` and sets without ranges.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let Some((first, rest)) = name.split_first() else {
         return pattern.is_empty();

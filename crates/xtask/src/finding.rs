@@ -1,4 +1,4 @@
-//! What a check has found: where, how bad, and what to do. Owns no rule.
+//! A finding of a check: where it is, how severe, and what to do. Owns no rule.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ pub(crate) enum Severity {
     Warning,
 }
 
-/// One broken rule. Sorted by place.
+/// One violation of a rule. Findings are sorted by place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
     /// Relative to the root, with `/`.
     pub(crate) path: String,
-    /// From 1; 0 is the file as a whole.
+    /// The line, from 1; 0 means the whole file.
     pub(crate) line: usize,
     pub(crate) severity: Severity,
     pub(crate) message: String,

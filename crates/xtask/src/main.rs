@@ -1,5 +1,5 @@
-//! `cargo xtask`: the house rules as failing checks, and the pages generated from code. Owns the command
-//! line only; never part of the published package.
+//! `cargo xtask`: the house rules as checks that fail, and the pages generated from code. Owns only the
+//! command line; never part of the published package.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -49,7 +49,7 @@ fn root() -> PathBuf {
     root.expect("the crate lies in crates/xtask").to_owned()
 }
 
-/// Prints every finding; false when one of them is an error.
+/// Prints every finding. Returns false if one of them is an error.
 fn tidy(root: &Path, out: &mut dyn Write) -> io::Result<bool> {
     let tree = Tree::read(root)?;
     let mut findings = check::all(&tree);
@@ -74,7 +74,7 @@ fn tidy(root: &Path, out: &mut dyn Write) -> io::Result<bool> {
     Ok(errors == 0)
 }
 
-/// Writes the generated pages that are out of date; false when a source cannot be read.
+/// Writes the generated pages that are out of date. Returns false if a source cannot be read.
 fn generate(root: &Path, out: &mut dyn Write) -> io::Result<bool> {
     let tree = Tree::read(root)?;
     let mut complete = true;

@@ -1,6 +1,6 @@
-//! Which file of a crate imports which: the files that its root leads to, and every path followed through `use`
-//! and re-exports to the file that defines what it names, so that a facade neither hides an import nor fakes one.
-//! Knows names only: what a method returns is not seen, nor what a macro makes.
+//! Which file of a crate imports which: every path is followed through `use` and re-exports to the file that
+//! defines the item, so that a facade neither hides an import nor adds one. Works on names only: the types that
+//! methods return and the items that macros make are unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,33 +15,33 @@ pub(crate) struct ModuleGraph<'t> {
 
 #[derive(Debug)]
 struct Module<'t> {
-    /// Relative to the crate's `src`.
+    /// The path relative to the crate's `src`.
     path: &'t str,
     source: &'t SourceFile,
     parent: usize,
-    /// Two of one name where the platform decides.
+    /// The children. Two may have the same name if the platform chooses between them.
     children: Vec<(String, usize)>,
     file: RustFile,
 }
 
-/// From one file to another, both relative to the crate's `src`; the value is the line of the first import.
+/// Imports from one file to another, both relative to the crate's `src`. The value is the line of the first import.
 pub(crate) type Arrows<'t> = BTreeMap<(&'t str, &'t str), usize>;
 
-/// What a path leads to.
+/// What a path refers to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
     Module(usize),
-    /// Something in this module's file.
+    /// An item in this module's file.
     Item(usize),
 }
 
-/// What has been asked already on the way, so that imports that go round come to an end.
+/// The names that were looked up already on the way, so that circular re-exports terminate.
 type Seen = BTreeSet<(usize, String)>;
 
 const ROOT: usize = 0;
 
 impl<'t> ModuleGraph<'t> {
-    /// The crate whose sources lie in `src`, a path that ends with `/`; `None` if it has no root.
+    /// Reads the crate with its sources in `src`, a path that ends with `/`; `None` if it has no root.
     pub(crate) fn read(tree: &'t Tree, src: &str) -> Option<Self> {
         let files: BTreeMap<&str, &SourceFile> = tree
             .files()
@@ -79,7 +79,7 @@ impl<'t> ModuleGraph<'t> {
         self.modules.len() - 1
     }
 
-    /// The modules that one declares, each with the places where its file may lie.
+    /// The modules that a module declares, each with the paths that its file may have.
     fn declared(&self, module: usize) -> Vec<(String, String)> {
         let module = &self.modules[module];
         let folder = folder_of(module.path);
@@ -131,8 +131,8 @@ impl<'t> ModuleGraph<'t> {
         arrows
     }
 
-    /// The files that one's imports and paths lead to, and where it says so. To name a module is no import yet, what
-    /// is taken out of it is; to hand something on is none either, unless it is used as well.
+    /// The files that a file's imports and paths refer to, with lines. Naming a module is not an import, but using
+    /// an item of it is. A re-export is not an import unless the item is used as well.
     fn reached(&self, from: usize) -> Vec<(Vec<usize>, usize)> {
         let file = &self.modules[from].file;
         let is_used = |import: &&Import| {
@@ -160,7 +160,8 @@ impl<'t> ModuleGraph<'t> {
         reached
     }
 
-    /// The file with the item that is called like the module beside it: code that ends in its name means the item.
+    /// The file with the item that has the same name as the module beside it: code that ends in this name means the
+    /// item.
     fn namesake(&self, module: usize, path: &[String]) -> Option<usize> {
         let parent = self.modules[module].parent;
         let items = &self.modules[parent].file.items;
@@ -169,7 +170,7 @@ impl<'t> ModuleGraph<'t> {
             .then_some(parent)
     }
 
-    /// What a path that stands in `from` leads to; nothing if that is in another crate.
+    /// What a path in the module `from` refers to; nothing if it is in another crate.
     fn resolve(&self, from: usize, path: &[String], seen: &mut Seen) -> BTreeSet<Target> {
         match path.first().map(String::as_str) {
             None => BTreeSet::new(),
@@ -179,7 +180,7 @@ impl<'t> ModuleGraph<'t> {
         }
     }
 
-    /// Goes on from a module. A name that it does not seem to have is taken for its own if it must be there.
+    /// Continues in a module. If `must` is set, a name that is not found counts as an item of this module.
     fn walk(&self, at: usize, path: &[String], must: bool, seen: &mut Seen) -> BTreeSet<Target> {
         let module = &self.modules[at];
         let Some((name, rest)) = path.split_first() else {
@@ -222,7 +223,7 @@ impl<'t> ModuleGraph<'t> {
                 }
             }
         }
-        // another crate's under a name of ours, or made by a macro
+        // the item has another crate's path under a local name, or a macro makes it
         if found.is_empty() && (must || !named.is_empty()) {
             found.insert(Target::Item(at));
         }
@@ -230,7 +231,7 @@ impl<'t> ModuleGraph<'t> {
     }
 }
 
-/// Where the modules lie that a file declares.
+/// The folder with the modules that a file declares.
 pub(crate) fn folder_of(path: &str) -> String {
     match path.rsplit_once('/') {
         Some((folder, "mod.rs")) => format!("{folder}/"),
@@ -239,7 +240,7 @@ pub(crate) fn folder_of(path: &str) -> String {
     }
 }
 
-/// `#[path = "…"] mod name;`: the names with their paths.
+/// Parses `#[path = "…"] mod name;` to names with their paths.
 fn paths_by_attribute(text: &str) -> Vec<(String, String)> {
     let after = text.split("#[path = \"").skip(1);
     let pair = |rest: &str| {
@@ -257,7 +258,7 @@ fn paths_by_attribute(text: &str) -> Vec<(String, String)> {
 mod tests {
     use super::*;
 
-    /// The arrows of a crate of these files, without the folder.
+    /// The imports of a crate with these files.
     fn arrows(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<(String, &str)> = files
             .iter()
@@ -276,7 +277,7 @@ mod tests {
             .collect()
     }
 
-    /// A facade `f` over `f/g.rs`, and a file that uses it.
+    /// The imports of a facade `f` over `f/g.rs`, and of a file that uses it.
     fn through_facade(facade: &str, user: &str) -> Vec<String> {
         arrows(&[
             ("lib.rs", "mod f; mod user;"),
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_facade_is_looked_through() {
+    fn imports_are_followed_through_a_facade() {
         for facade in [
             "mod g; pub(crate) use g::{E, G};",
             "mod g; pub use self::g::*;",
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_facade_has_of_its_own_or_of_others_is_its() {
+    fn other_items_of_a_facade_belong_to_it() {
         let facade = "mod g; pub use bytes::Bytes; pub fn own() {} made! { pub struct Made; }";
         for user in [
             "use crate::f::Bytes;",
@@ -318,14 +319,14 @@ mod tests {
     }
 
     #[test]
-    fn handing_on_is_no_import_and_using_what_is_handed_on_is() {
+    fn a_re_export_is_an_import_only_if_it_is_used() {
         assert!(through_facade("mod g; pub use g::G;", "").is_empty());
         let used = through_facade("mod g; pub use g::G;\nstruct S(G);", "use crate::f;");
         assert_eq!(used, ["f/mod.rs:1 f/g.rs"]);
     }
 
     #[test]
-    fn a_function_called_like_a_module_is_told_from_it() {
+    fn a_function_is_distinguished_from_a_module_of_the_same_name() {
         let root = "mod a; mod user; fn a() {}";
         let of = |user| {
             arrows(&[
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_the_platform_or_tests_decide_on_are_known() {
+    fn files_for_platforms_and_tests_are_known() {
         let root = "#[path = \"b/unix.rs\"]\nmod b;\n#[cfg(test)]\nmod t;\nstruct S;";
         let got = arrows(&[
             ("lib.rs", root),
@@ -350,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_that_go_round_come_to_an_end() {
+    fn circular_re_exports_terminate() {
         let files = [
             ("lib.rs", "mod a; mod b;"),
             ("a.rs", "pub use super::b::*;"),

@@ -1,8 +1,7 @@
-//! Blanks comments, strings and character literals in Rust source, so that a check finds a word in code only, and
-//! cuts what is left into words.
-//! Knows the lexical grammar as far as literals and comments go, nothing more.
+//! Blanks comments, strings and character literals in Rust source, so that a check finds words in code only, and
+//! splits the rest into tokens. Knows the lexical grammar of literals and comments, nothing more.
 
-/// The same text with every comment and literal replaced by spaces. Byte offsets and lines stay as they were.
+/// Replaces every comment and literal by spaces. Byte offsets and lines stay the same.
 pub(crate) fn blank(source: &str) -> String {
     let bytes = source.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -25,7 +24,7 @@ pub(crate) fn blank(source: &str) -> String {
     String::from_utf8(out).expect("only whole characters are copied, the rest is ASCII")
 }
 
-/// Every place where `word` stands alone in blanked code, as byte offsets.
+/// The byte offsets of every separate occurrence of `word` in blanked code.
 pub(crate) fn words(code: &str, word: &str) -> Vec<usize> {
     let bytes = code.as_bytes();
     let alone = |at: &usize| {
@@ -37,7 +36,7 @@ pub(crate) fn words(code: &str, word: &str) -> Vec<usize> {
         .collect()
 }
 
-/// The identifier at the start of `text`, possibly empty.
+/// The identifier at the start of `text`, which may be empty.
 pub(crate) fn identifier(text: &str) -> &str {
     let end = text
         .bytes()
@@ -46,10 +45,10 @@ pub(crate) fn identifier(text: &str) -> &str {
     &text[..end]
 }
 
-/// A word, a `::` or a single sign of blanked code.
+/// A word, a `::` or a single character of blanked code.
 #[derive(Clone, Copy)]
 pub(crate) struct Token<'a> {
-    /// Without the `r#` of a raw identifier.
+    /// The text without the `r#` of a raw identifier.
     pub(crate) text: &'a str,
     pub(crate) at: usize,
 }
@@ -85,7 +84,7 @@ fn is_identifier(byte: Option<&u8>) -> bool {
     byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
-/// Length of the comment or literal that `rest` begins with, 0 if it begins with neither.
+/// The length of the comment or literal at the start of `rest`; 0 if there is none.
 fn literal_or_comment(rest: &str, inside_identifier: bool) -> usize {
     if rest.starts_with("//") {
         return rest.find('\n').unwrap_or(rest.len());
@@ -113,7 +112,7 @@ fn literal_or_comment(rest: &str, inside_identifier: bool) -> usize {
     }
 }
 
-/// Block comments nest.
+/// The length of a block comment. Block comments nest.
 fn block_comment(rest: &str) -> usize {
     let mut depth = 0;
     let mut at = 0;
@@ -134,7 +133,7 @@ fn block_comment(rest: &str) -> usize {
     rest.len()
 }
 
-/// From `start`, behind the opening quote, to behind the closing one.
+/// The length of a quoted literal, from `start` after the opening quote to after the closing one.
 fn quoted(rest: &str, start: usize, quote: u8) -> usize {
     let bytes = rest.as_bytes();
     let mut at = start;
@@ -148,7 +147,7 @@ fn quoted(rest: &str, start: usize, quote: u8) -> usize {
     rest.len()
 }
 
-/// `r"…"`, `r#"…"#` and so on; `r#name` is an identifier and has no length here.
+/// The length of `r"…"`, `r#"…"#` and so on; 0 for `r#name`, which is an identifier.
 fn raw_string(rest: &str, prefix: usize) -> usize {
     let hashes = rest[prefix..]
         .bytes()
@@ -165,7 +164,7 @@ fn raw_string(rest: &str, prefix: usize) -> usize {
         .map_or(rest.len(), |at| body + at + close.len())
 }
 
-/// `'x'` and `'\n'` are literals, `'a` is a lifetime.
+/// The length of a character literal such as `'x'` or `'\n'`; 0 for a lifetime such as `'a`.
 fn character(rest: &str) -> usize {
     if rest[1..].starts_with('\\') {
         return quoted(rest, 1, b'\'');
@@ -182,7 +181,7 @@ mod tests {
     #[track_caller]
     fn blanked(source: &str, expected: &str) {
         let code = blank(source);
-        assert_eq!(code.len(), source.len(), "offsets stay");
+        assert_eq!(code.len(), source.len(), "offsets stay the same");
         assert_eq!(
             code.split_whitespace().collect::<Vec<_>>().join(" "),
             expected
@@ -211,12 +210,12 @@ mod tests {
     }
 
     #[test]
-    fn raw_identifiers_and_names_that_end_like_a_prefix_stay() {
+    fn raw_identifiers_and_names_that_end_like_a_prefix_are_kept() {
         blanked("r#type bar\"x\"", "r#type bar");
     }
 
     #[test]
-    fn words_stand_alone() {
+    fn only_separate_words_are_found() {
         assert_eq!(words("unsafe_code unsafe {", "unsafe"), [12]);
         assert_eq!(identifier("name: Type"), "name");
     }

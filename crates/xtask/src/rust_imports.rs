@@ -1,25 +1,25 @@
-//! What one Rust file declares and what it names: its `use` items, its `mod` lines, its own items and every path
-//! in its code. Paths inside macro calls count like any other, which is why words are read here and no syntax tree:
-//! to a parser the body of `select!` is a heap of tokens. What is compiled for tests alone is left out. Follows no
-//! path; that is `module_graph`.
+//! What one Rust file declares and names: its `use` items, its `mod` lines, its own items and every path in its
+//! code. Paths within macro calls count like any other. That is why this module reads tokens and not a syntax tree,
+//! in which the body of `select!` is an unparsed list of tokens. Code that is compiled only for tests is omitted.
+//! Paths are not followed here; `module_graph` does that.
 
 use std::collections::BTreeSet;
 
 use crate::rust_code::{Token, tokens};
 
-/// One name that a `use` brings in.
+/// One name that a `use` imports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Import {
-    /// What it is called here; `None` is `*`.
+    /// The local name; `None` is `*`.
     pub(crate) name: Option<String>,
     pub(crate) path: Vec<String>,
-    /// `pub use`, however far it can be seen.
+    /// Whether it is a `pub use`, of any visibility.
     pub(crate) is_reexport: bool,
-    /// Offset in the file.
+    /// The offset in the file.
     pub(crate) at: usize,
 }
 
-/// A path of two or more parts somewhere in the code.
+/// A path of two or more parts in the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Path {
     pub(crate) parts: Vec<String>,
@@ -31,16 +31,16 @@ pub(crate) struct Path {
 pub(crate) struct RustFile {
     pub(crate) imports: Vec<Import>,
     pub(crate) paths: Vec<Path>,
-    /// `mod name;`, each once.
+    /// The names in `mod name;`, each once.
     pub(crate) modules: BTreeSet<String>,
-    /// What is declared at the top of the file; what is in an inline module counts as the file's.
+    /// The items declared in the file, including those in inline modules.
     pub(crate) items: BTreeSet<String>,
-    /// Every word outside of `use`.
+    /// Every word outside `use` items.
     pub(crate) words: BTreeSet<String>,
 }
 
 impl RustFile {
-    /// Reads code whose comments and literals are blanked.
+    /// Reads code with blanked comments and literals.
     pub(crate) fn read(code: &str) -> Self {
         let mut reader = Reader {
             tokens: tokens(code),
@@ -58,7 +58,7 @@ impl RustFile {
 struct Reader<'a> {
     tokens: Vec<Token<'a>>,
     at: usize,
-    /// The braces that are open; true for those of an inline module.
+    /// The open braces; true for those of an inline module.
     braces: Vec<bool>,
     file: RustFile,
 }
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The word so many words on; nothing behind the end.
+    /// The token `ahead` positions from here; empty after the end.
     fn text(&self, ahead: usize) -> &'a str {
         self.tokens
             .get(self.at + ahead)
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
         self.at += ahead + 1;
     }
 
-    /// `#[…]`: with what it stands for left out where that is for tests alone.
+    /// Reads an attribute `#[…]`. If it limits an item to tests, skips the item.
     fn attribute(&mut self) {
         self.at += if self.text(1) == "!" { 2 } else { 1 };
         let start = self.at;
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// From an opening bracket to behind the one that closes it.
+    /// Moves from an opening bracket to after the matching one.
     fn group(&mut self) {
         let mut depth = 0_usize;
         while self.at < self.tokens.len() {
@@ -143,12 +143,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over an item, a statement, a field or an arm of a `match`.
+    /// Skips an item, a statement, a field or an arm of a `match`.
     fn leave_out(&mut self) {
         let mut is_item = false;
         while self.at < self.tokens.len() {
             match self.text(0) {
-                "}" => return, // of what it is in
+                "}" => return, // the end of the enclosing block
                 "{" => {
                     self.group();
                     return;
@@ -201,13 +201,13 @@ impl<'a> Reader<'a> {
     fn import(&mut self, is_reexport: bool) {
         self.at += 1;
         if self.text(0) == "::" {
-            return self.pass(";"); // another crate's, said so
+            return self.pass(";"); // an explicit path to another crate
         }
         self.tree(&[], is_reexport);
         self.pass(";");
     }
 
-    /// One branch of a `use`, up to the `,`, `}` or `;` behind it.
+    /// Reads one branch of a `use`, up to the `,`, `}` or `;` after it.
     fn tree(&mut self, before: &[&'a str], is_reexport: bool) {
         let mut parts = before.to_vec();
         let at = self.offset();
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
                     return self.found(Some(name), &parts, is_reexport, at);
                 }
                 text if is_name(text) => {
-                    // `{self}` is what stands before it
+                    // `{self}` stands for the path before it
                     if text != "self" || parts.is_empty() {
                         parts.push(text);
                     }
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// A path that stands in inline modules, as the file would write it.
+    /// Rewrites a path in inline modules as it would be written at the top of the file.
     fn outside(&self, parts: &[&str]) -> Vec<String> {
         let inside = self.braces.iter().filter(|is_module| **is_module).count();
         let supers = parts.iter().take_while(|part| **part == "super").count();
@@ -276,7 +276,7 @@ impl<'a> Reader<'a> {
             self.at += 2;
         }
         if matches!(before, "::" | ".") {
-            return; // the rest of something else
+            return; // the rest of another path
         }
         self.file.words.insert(parts[0].to_owned());
         if parts.len() > 1 {
@@ -290,7 +290,7 @@ fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
 }
 
-/// What stands between `const` or `static` and a name, and declares that itself or is in its way.
+/// Whether a word may stand between `const` or `static` and the name that is declared.
 fn is_keyword(text: &str) -> bool {
     matches!(text, "async" | "extern" | "fn" | "mut" | "unsafe")
 }
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_is_taken_apart() {
+    fn a_use_is_split_into_imports() {
         assert_eq!(
             imports("use crate::a::{self, B, c::{D as E, F}, g::*}; pub(crate) use r#in::H as _;"),
             [
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_found_in_macros_and_types_and_not_behind_others() {
+    fn paths_are_found_in_macros_and_types() {
         assert_eq!(
             paths("fn f<T: crate::a::B>() { m!(x => super::c::d(), y.e::<F>()); <T>::g::h(); }"),
             ["crate::a::B", "super::c::d"]
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tests_alone_have_is_left_out() {
+    fn code_for_tests_is_omitted() {
         let code = "
             #[cfg(test)] use crate::a::A;
             #[cfg(all(test, loom))] mod loom_tests;
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_those_of_the_file_not_of_its_blocks() {
+    fn items_are_those_of_the_file_and_not_of_its_blocks() {
         let code =
             "pub const fn a() { fn inner() {} } impl B { fn c() {} } macro_rules! d { () => {} }
             static mut E: u8 = 0; mod f { pub(super) type G = super::super::H; use super::a; }";

@@ -1,4 +1,7 @@
-/** The native addon: its interface, and that it is loaded once per thread and of the right version. */
+/**
+ * The native addon: its interface, and that it is loaded once per thread and of the right version. Over 400 lines because the
+ * interface is one list.
+ */
 
 import { type ErrorCode, MillraceError } from '../errors.js';
 import type { ClusterInfo } from '../gateway/cluster.js';
@@ -210,6 +213,9 @@ export interface NativeWorker {
   forgetBytes(number: number): void;
   /** As `tell`, with kept bytes as the payload, which are not copied again. */
   tellShared(socketId: number, operation: number, fields: Uint8Array, number: number): boolean;
+  /** A file that is removed when this thread ends, until `releaseFile`. It need not be there. */
+  guardFile(path: string): void;
+  releaseFile(path: string): void;
   rebatch(): ArrayBuffer | undefined;
   drainNow(): boolean;
   isIdle(): boolean;
@@ -358,6 +364,8 @@ const WORKER: Record<keyof NativeWorker, 'function' | 'number' | 'object'> = {
   keepBytes: 'function',
   forgetBytes: 'function',
   tellShared: 'function',
+  guardFile: 'function',
+  releaseFile: 'function',
   rebatch: 'function',
   drainNow: 'function',
   isIdle: 'function',

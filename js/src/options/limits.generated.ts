@@ -2,17 +2,17 @@
 
 import type { BackplaneFull, OutboxPolicy, Range } from './limits.js';
 
-/** Bounds that hold for each listener on its own, whatever it speaks. */
+/** Limits of each listener, for every protocol. */
 export interface ListenerLimits {
   /**
-   * Time from accepting a connection to the end of its handshake, the answer of `handleOpen` included; also for the
-   * head of any HTTP request, and for the password (RESP). When met: a head gets HTTP 408, a handshake is closed.
-   * Default 10,000.
+   * Time from accepting a connection to the end of its handshake, including the answer of `handleOpen`; also the time
+   * for the head of any HTTP request, and for the password (RESP). When met: a head gets HTTP 408, a handshake is
+   * closed. Default 10,000.
    */
   handshakeTimeoutMs?: number;
   /**
-   * Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16. Not of Sockety, which has
-   * `messageHeadBytes` and `bufferedBytes` in its place. When met: closed with 1009. Default 16 MiB.
+   * Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16. Sockety has `messageHeadBytes` and
+   * `bufferedBytes` in its place. When met: closed with 1009. Default 16 MiB.
    */
   messageBytes?: number;
   /**
@@ -26,23 +26,23 @@ export interface ListenerLimits {
    */
   pingIntervalMs?: number;
   /**
-   * Time to answer a ping (WebSocket); only complete frames count as life, and the bytes of a long one while they
-   * arrive with at least 1 KiB/s. When met: closed with 1006. Default 10,000.
+   * Time to answer a ping (WebSocket); complete frames count as an answer, and so do the bytes of a long frame while
+   * they arrive with at least 1 KiB/s. When met: closed with 1006. Default 10,000.
    */
   pongTimeoutMs?: number;
   /**
-   * Time without a message in either direction, of Sockety also without a heartbeat of the client; zero is off. When
-   * met: closed with 1000. Default 0.
+   * Time without a message in either direction (Sockety: and without a heartbeat of the client); zero is off. When met:
+   * closed with 1000. Default 0.
    */
   idleTimeoutMs?: number;
   /**
-   * Messages per second of one connection, of Sockety also responses, fast replies, files and heartbeats; zero is off.
+   * Messages per second of one connection (Sockety: also responses, fast replies, files and heartbeats); zero is off.
    * When met: reading pauses. Default 0.
    */
   messagesPerSecond?: number;
 }
 
-/** Bounds of a listener that speaks HTTP. */
+/** Limits of an HTTP listener. */
 export interface HttpLimits {
   /**
    * Bytes of an HTTP request line with its headers, and of the trailers behind a chunked body. When met: HTTP 431.
@@ -56,19 +56,19 @@ export interface HttpLimits {
   /** Bytes of a request's body. When met: HTTP 413. Default 16 MiB. */
   bodyBytes?: number;
   /**
-   * Time that an HTTP request's body may stand still; one that takes longer in all must come with at least 1 KiB/s.
-   * When met: HTTP 408. Default 10,000.
+   * Time for which an HTTP request's body may pause; a body that takes longer in total must arrive with at least 1
+   * KiB/s. When met: HTTP 408. Default 10,000.
    */
   bodyTimeoutMs?: number;
   /**
-   * Time from accepting a connection to the first byte of its first request; if that is one of HTTP/1.0, also silence
-   * in it. When met: the connection is closed. Default 2,000.
+   * Time from accepting a connection to the first byte of its first request; if that is an HTTP/1.0 request, also the
+   * time for which it may pause. When met: the connection is closed. Default 2,000.
    */
   firstRequestTimeoutMs?: number;
   /** Silence between two HTTP requests of one connection. When met: the connection is closed. Default 5,000. */
   keepAliveTimeoutMs?: number;
   /**
-   * HTTP requests of one connection; one is no keep-alive. When met: the answer says `Connection: close`. Default
+   * HTTP requests of one connection; one turns keep-alive off. When met: the answer says `Connection: close`. Default
    * 1,000.
    */
   keepAliveRequests?: number;
@@ -80,43 +80,43 @@ export interface HttpLimits {
   /** Time without requests and sockets on an HTTP/2 connection. When met: the connection is closed. Default 60,000. */
   http2IdleTimeoutMs?: number;
   /**
-   * Control frames (pings, pongs and closes) per second, sustained; also requests that an HTTP/2 client takes back
-   * before they are answered. When met: closed with 1008 once the burst is used up, HTTP/2 without a code. Default 100.
+   * Control frames (pings, pongs and closes) per second, sustained; also requests that an HTTP/2 client cancels before
+   * they are answered. When met: closed with 1008 once the burst is used up, HTTP/2 without a code. Default 100.
    */
   controlFramesPerSecond?: number;
   /**
-   * Control frames above the sustained rate, and requests taken back. When met: closed with 1008, HTTP/2 without a
+   * Control frames above the sustained rate, including cancelled requests. When met: closed with 1008, HTTP/2 without a
    * code. Default 1,000.
    */
   controlFramesBurst?: number;
 }
 
-/** Bounds of the static files of a listener that speaks HTTP. */
+/** Limits of the static files of an HTTP listener. */
 export interface FileLimits {
   /**
-   * Bytes that the listener keeps of static files in memory; zero is off. When met: what nobody asks for is dropped.
-   * Default 32 MiB.
+   * Bytes of static files that the listener keeps in memory; zero keeps none. When met: files that were not requested
+   * recently are dropped. Default 32 MiB.
    */
   staticCacheBytes?: number;
-  /** Bytes of a static file that is kept in memory. When met: it is read for each request. Default 64 KiB. */
+  /** Bytes of a static file that may be kept in memory. When met: it is read for each request. Default 64 KiB. */
   staticCacheFileBytes?: number;
   /**
-   * Time for which is believed what was seen of a static file; zero looks for each request. When met: the file is
-   * looked at again. Default 1,000.
+   * Time for which a look at a static file stays valid; zero looks for each request. When met: the file is looked at
+   * again. Default 1,000.
    */
   staticCheckMs?: number;
 }
 
-/** Bounds of the answers by workers on a listener that speaks HTTP. */
+/** Limits of the answers by workers on an HTTP listener. */
 export interface AnswerLimits {
   /**
-   * Time until the answer to a request begins, from when a worker is given the request or the last piece of its body;
-   * zero is off. When met: HTTP 503. Default 30,000.
+   * Time from passing a worker the request, or the last piece of its body, until the answer begins; zero is off. When
+   * met: HTTP 503. Default 30,000.
    */
   answerTimeoutMs?: number;
 }
 
-/** Bounds of a listener that speaks RESP. */
+/** Limits of a RESP listener. */
 export interface RespLimits {
   /**
    * Channels and patterns that one connection is subscribed to by its own commands (RESP). When met: the command is
@@ -130,7 +130,7 @@ export interface RespLimits {
   keysBytes?: number;
 }
 
-/** Bounds of a listener that speaks Sockety. */
+/** Limits of a Sockety listener. */
 export interface SocketyLimits {
   /**
    * Bytes of a message without its contents: its action, sizes and file names (Sockety). When met: closed with 1009.
@@ -140,33 +140,33 @@ export interface SocketyLimits {
   /** Files of one message (Sockety). When met: closed with 1009. Default 10,000. */
   filesPerMessage?: number;
   /**
-   * Bytes of data, files and streams of one connection that wait for its worker, beyond those that it asked for
+   * Bytes of data, files and streams of one connection that wait for its worker, beyond those that the worker asked for
    * (Sockety). When met: reading pauses. Default 16 MiB.
    */
   bufferedBytes?: number;
   /**
-   * Time from the beginning of a connection until its first bytes have come (Sockety); zero is off. When met: closed
-   * with 1002. Default 10,000.
+   * Time until the first bytes of a connection have arrived (Sockety); zero is off. When met: closed with 1002. Default
+   * 10,000.
    */
   headerTimeoutMs?: number;
   /**
-   * Time without a byte of the peer (Sockety); three quarters of it without one of ours, and a heartbeat is sent. Zero
-   * is off. When met: closed with 1006. Default 60,000.
+   * Time without a byte from the peer (Sockety). A heartbeat is sent after three quarters of it in which nothing was
+   * sent. Zero is off. When met: closed with 1006. Default 60,000.
    */
   silenceTimeoutMs?: number;
 }
 
-/** Bounds of a listener that speaks splice. */
+/** Limits of a splice listener. */
 export interface SpliceLimits {
   /**
-   * Time that a target (splice) may take to be reached, its name, TLS and handshake included; a client may ask for
-   * less. When met: the call fails with 4007. Default 10,000.
+   * Time to reach a target (splice), including its name, TLS and handshake; a client may ask for less. When met: the
+   * call fails with 4007. Default 10,000.
    */
   dialTimeoutMs?: number;
   /** Bytes of a control message (splice) without its index. When met: closed with 1009. Default 5 MiB. */
   controlBytes?: number;
   /**
-   * Targets of one session (splice), those that are still being reached included. When met: the call fails with 4007.
+   * Targets of one session (splice), including those that are still being reached. When met: the call fails with 4007.
    * Default 256.
    */
   targetsPerSession?: number;
@@ -179,19 +179,19 @@ export interface SpliceLimits {
   targetQueueBytes?: number;
 }
 
-/** Bounds of a gateway, fixed by its first start. */
+/** Limits of a gateway, fixed by its first start. */
 export interface GatewayLimits {
   /**
-   * Connections open at once, handshakes included; a client that leaves during `handleOpen` counts until that has
-   * ended. When met: accepting waits. Default 100,000.
+   * Connections open at once, including handshakes; a client that leaves during `handleOpen` counts until the handler
+   * has ended. When met: accepting waits. Default 100,000.
    */
   connections?: number;
   /** Connections of one remote address; zero is off. When met: HTTP 503. Default 0. */
   connectionsPerAddress?: number;
   /**
    * Bytes that wait in a socket's outbox behind the message that is being written, each entry charged its length + 64,
-   * judged after an attempted write; what a client asked for (RESP) is not counted. When met: the outbox policy.
-   * Default 4 MiB.
+   * checked after an attempted write; replies to commands (RESP) are not counted. When met: the outbox policy. Default
+   * 4 MiB.
    */
   outboxBytes?: number;
   /**
@@ -215,8 +215,9 @@ export interface GatewayLimits {
   outboxesTotalBytes?: number;
   /**
    * Bytes of all messages and commands (RESP) that are being received, and of contents (Sockety) that wait for their
-   * worker, without those of which less than 1 KiB has come. When met: the largest is not read on; it is closed with
-   * 1013 if that brings no room in a second, or once the others exceed the bound by an eighth. Default 256 MiB.
+   * worker, not counting those of which less than 1 KiB has arrived. When met: the connection with the most is not
+   * read; it is closed with 1013 if that frees no room within a second, or once the others exceed the limit by an
+   * eighth. Default 256 MiB.
    */
   inboundTotalBytes?: number;
   /** Time without progress of a blocked write. When met: the connection is cut. Default 30,000. */
@@ -232,13 +233,15 @@ export interface GatewayLimits {
    */
   unhandledBytes?: number;
   /**
-   * Events waiting for one worker; connections that open and close count once more, by themselves. When met: reading
-   * pauses; another worker gets the new connection, without one HTTP 503. Default 16,384.
+   * Events waiting for one worker; events of opening and closing connections have the same limit once more for
+   * themselves. When met: reading pauses; a new connection goes to another worker, or gets HTTP 503 if there is none.
+   * Default 16,384.
    */
   workerQueueEvents?: number;
   /**
-   * Bytes of the events waiting for one worker; those of connections that open and close count once more, by
-   * themselves. When met: reading pauses; another worker gets the new connection, without one HTTP 503. Default 2 MiB.
+   * Bytes of the events waiting for one worker; events of opening and closing connections have the same limit once more
+   * for themselves. When met: reading pauses; a new connection goes to another worker, or gets HTTP 503 if there is
+   * none. Default 2 MiB.
    */
   workerQueueBytes?: number;
   /** Requests of one worker that wait for the rest of their answers. When met: HTTP 503. Default 16,384. */
@@ -258,31 +261,32 @@ export interface GatewayLimits {
    * Messages to other nodes that wait for the backplane. When met: the oldest is dropped and counted. Default 65,536.
    */
   backplaneQueue?: number;
-  /** Bytes of these, each charged its length and 64. When met: the oldest are dropped and counted. Default 64 MiB. */
+  /**
+   * Bytes of messages to other nodes that wait for the backplane, each charged its length + 64. When met: the oldest
+   * are dropped and counted. Default 64 MiB.
+   */
   backplaneQueueBytes?: number;
   /**
-   * What happens while more than a quarter of `backplaneQueue` or `backplaneQueueBytes` waits; `send` never does. When
-   * met: workers take no events and Redis clients wait, for a second at most; with `'drop'` nobody waits. Default
+   * What happens while more than a quarter of `backplaneQueue` or `backplaneQueueBytes` is in use; `send` never waits.
+   * When met: workers take no events and Redis clients wait, for a second at most; with `'drop'` neither waits. Default
    * `'wait'`.
    */
   backplaneFull?: BackplaneFull;
-  /**
-   * Bytes of one message to or from other nodes. When met: it is dropped or passed over, and counted. Default 16 MiB.
-   */
+  /** Bytes of one message to or from other nodes. When met: it is dropped and counted. Default 16 MiB. */
   backplaneMessageBytes?: number;
   /**
-   * Time a closing connection may take: for what was sent before, and for its closing handshake. A goodbye waits as
-   * long for handlers of what came before it. While a listener stops, what was sent has the time of the stop. When met:
-   * the connection is cut. Default 5,000.
+   * Time that a closing connection may take to write what is queued, and again for its closing handshake. The close
+   * waits as long for handlers of earlier messages. While a listener stops, the time of the stop applies to what is
+   * queued. When met: the connection is cut. Default 5,000.
    */
   closeTimeoutMs?: number;
   /**
-   * Time a worker may take to import its module and finish `handleStart`; kept by the thread that starts it; zero is
-   * off. When met: its thread is ended: `start` fails, a replacement is tried again. Default 60,000.
+   * Time a worker may take to import its module and finish `handleStart`; enforced by the thread that starts it; zero
+   * is off. When met: its thread is ended: `start` fails, and a replacement is started again. Default 60,000.
    */
   workerStartTimeoutMs?: number;
   /**
-   * Time a handler's promise may be pending; kept by the workers; zero is off. When met: closed with 1011. Default
+   * Time a handler's promise may be pending; enforced by the workers; zero is off. When met: closed with 1011. Default
    * 5,000.
    */
   handlerTimeoutMs?: number;

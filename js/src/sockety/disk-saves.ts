@@ -1,5 +1,6 @@
 /** Files that the native side writes to the file system. Owns who is told of each. */
 
+import type { NativeWorker } from '../addon/binding.js';
 import { writeLong } from './record-fields.js';
 import { systemError } from './system-error.js';
 import { Turns } from './turns.js';
@@ -11,9 +12,12 @@ export class DiskSaves {
   /** By their transfers. */
   readonly #saves = new Map<number, Begun>();
   readonly #turns = new Turns(AT_ONCE);
+  /** What removes a file where this thread is ended before it has its name. */
+  readonly guard: FileGuard;
 
-  constructor(tell: (fields: Buffer, path: Buffer) => void) {
+  constructor(tell: (fields: Buffer, path: Buffer) => void, guard: FileGuard) {
     this.#tell = tell;
+    this.guard = guard;
   }
 
   /** Does something with the file system, of which only so much is done at the same time. */
@@ -56,6 +60,9 @@ export class DiskSaves {
     this.#saves.delete(transfer);
   }
 }
+
+/** The worker of this thread, as far as it removes files. */
+export type FileGuard = Pick<NativeWorker, 'guardFile' | 'releaseFile'>;
 
 /** Whom one belongs to. */
 export interface DiskSave {

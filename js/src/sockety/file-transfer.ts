@@ -39,7 +39,8 @@ export class FileTransfer {
   }
 
   /**
-   * From a stream that gives so many bytes. May be sent once: `send` and `pass` throw a SocketyError ERR_SOCKETY_USED then.
+   * From a stream that gives so many bytes. May be sent once: `send` and `pass` throw a SocketyError ERR_SOCKETY_USED then. It is
+   * destroyed where its message cannot be sent to the end.
    *
    * @throws {TypeError} naming what is wrong with the arguments
    */
@@ -66,6 +67,14 @@ export class FileTransfer {
       throw new SocketyError('ERR_SOCKETY_USED', 'FileTransfer with stream may be used only once.');
     }
     for (const file of once) file.#used = true;
+  }
+
+  /** @internal They are not sent, or not to their end: what may be sent once is of no use any more, and may hold a descriptor. */
+  static abandon(files: readonly FileTransfer[]): void {
+    for (const file of files) {
+      const source = file.#source;
+      if (source.kind === 'stream' && typeof source.stream.destroy === 'function') source.stream.destroy();
+    }
   }
 
   /** @internal Its bytes, piece by piece, if the native side does not. */

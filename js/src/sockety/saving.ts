@@ -173,6 +173,7 @@ class Saving implements Saver, DiskSave {
       this.#isOver = false;
       throw error;
     }
+    this.#content.saves.guard.releaseFile(this.#temporary);
     this.#content.keep(-FILE_COST);
     this.#resolve();
   }
@@ -186,6 +187,8 @@ class Saving implements Saver, DiskSave {
       this.#content.saves.begin(this.#transfer, this.#temporary, this);
       this.#isTold = true;
     }
+    // … also where all of it is here
+    this.#content.saves.guard.guardFile(this.#temporary);
     this.#isCreated = true;
     try {
       return await open(this.#temporary, 'wx');
@@ -216,6 +219,7 @@ class Saving implements Saver, DiskSave {
       .then(() => (this.#isCreated ? rm(this.#temporary, { force: true }) : undefined))
       .catch(nothing)
       .then(() => {
+        this.#content.saves.guard.releaseFile(this.#temporary);
         const left = this.#pieces.reduce((sum, piece) => sum + piece.length, 0);
         this.#pieces = [];
         this.#content.keep(-left - (this.#isComplete ? FILE_COST : 0));

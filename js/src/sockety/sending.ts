@@ -82,8 +82,12 @@ export class Sending {
   #finish(error: unknown): void {
     if (this.#over) return;
     this.#over = true;
-    if (error === undefined) this.#settle?.resolve();
-    else this.#settle?.reject(error);
+    if (error === undefined) {
+      this.#settle?.resolve();
+      return;
+    }
+    this.#settle?.reject(error);
+    FileTransfer.abandon(this.#producer.files);
   }
 
   #body(transfer: number): Outgoing {

@@ -197,7 +197,8 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     this.#peer = peer;
     const { worker, transfers, socketId } = link;
     this.#kept = new Kept(worker, socketId);
-    const saves = new DiskSaves((fields, path) => link.tells.tell(socketId, OPERATION_SOCKETY_SAVE, fields, path));
+    const tell = (fields: Buffer, path: Buffer) => link.tells.tell(socketId, OPERATION_SOCKETY_SAVE, fields, path);
+    const saves = new DiskSaves(tell, worker);
     this.#origin = { worker, transfers, saves, kept: (bytes) => this.#kept?.add(bytes) };
     this.#outbound = new Outbound(link, this.#origin, (id) => this.refused(id));
     return this;

@@ -209,12 +209,7 @@ export interface ListenPlan {
  */
 export function parseListen(given: readonly unknown[]): ListenPlan {
   const problems: string[] = [];
-  const [first, ...others] = given;
-  let options: Fields;
-  if (typeof first === 'object' && first !== null) options = readObject(first, 'options', LISTEN_KEYS, problems);
-  else if (isPath(first)) options = { path: first, backlog: others[0] };
-  else if (typeof others[0] === 'number') options = { port: first, backlog: others[0] };
-  else options = { port: first, host: others[0], backlog: others[1] };
+  const options = readListen(given, problems);
   const backlog = readNumber(options['backlog'] ?? undefined, 'options.backlog', BACKLOGS, problems);
   const signal = readSignal(options['signal'], problems);
   const path = readText(options['path'], 'options.path', problems);
@@ -222,6 +217,16 @@ export function parseListen(given: readonly unknown[]): ListenPlan {
   const host = readText(options['host'] ?? undefined, 'options.host', problems);
   refuse(problems);
   return { to: path === undefined ? { port, host } : { path }, backlog, signal };
+}
+
+function readListen(given: readonly unknown[], problems: string[]): Fields {
+  const [first, second, third] = given;
+  const isObject = typeof first === 'object' && first !== null;
+  const hasHost = !isObject && !isPath(first) && typeof second !== 'number';
+  refuseMore(given, isObject ? 1 : hasHost ? 3 : 2, 'listen');
+  if (isObject) return readObject(first, 'options', LISTEN_KEYS, problems);
+  if (hasHost) return { port: first, host: second, backlog: third };
+  return isPath(first) ? { path: first, backlog: second } : { port: first, backlog: second };
 }
 
 /** The TLS of a client as the native side takes it, files read. */
@@ -365,12 +370,26 @@ function authorities({ ca }: Fields): unknown {
 /** Port and host, or a path, where they come as arguments of their own, and the options. */
 function splitAddress(given: readonly unknown[], name: string): { address: Fields; rest: unknown } {
   const [first, second, third] = given;
-  if (typeof first === 'object' && first !== null) return { address: {}, rest: first };
   if (first === undefined) throw new TypeError(`${name} needs options, a port or a path`);
-  if (isPath(first)) return { address: { path: first }, rest: second };
+  if (typeof first === 'object' && first !== null) {
+    refuseMore(given, 1, name);
+    return { address: {}, rest: first };
+  }
+  if (isPath(first)) {
+    refuseMore(given, 2, name);
+    return { address: { path: first }, rest: second };
+  }
+  const isOptions = (second ?? undefined) !== undefined && typeof second !== 'string';
+  refuseMore(given, isOptions ? 2 : 3, name);
   return typeof second === 'string'
     ? { address: { port: first, host: second }, rest: third }
-    : { address: { port: first }, rest: second };
+    : { address: { port: first }, rest: isOptions ? second : third };
+}
+
+/** Arguments behind the first ones, which would do nothing. */
+function refuseMore(given: readonly unknown[], known: number, name: string): void {
+  const more = given.slice(known).find((value) => value !== undefined);
+  if (more !== undefined) throw new TypeError(`${name} takes no further argument here, but was given ${shown(more)}`);
 }
 
 /** As in Node.js, a text that is no number is a path. */

@@ -1,6 +1,6 @@
-//! Many channels: ten publishers, a great many channels, each with two subscribers (or one, where both
-//! are the same connection). Every publication goes to another channel and must reach exactly that
-//! channel's subscribers, once, and for each of them in the publisher's order.
+//! Many channels: ten publishers, and many channels with two subscribers each (or one, if both are the
+//! same connection). Every publication goes to another channel and must reach exactly that channel's
+//! subscribers, once, and each of them in the publisher's order.
 
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ use crate::window::{Deadline, Meter, Windowed};
 #[derive(Debug)]
 pub struct Channels {
     count: usize,
-    /// Channels that one subscriber has of each kind.
+    /// The number of channels that one subscriber has of each kind.
     share: usize,
     subscribers: usize,
     subscribed: usize,
@@ -22,7 +22,7 @@ pub struct Channels {
     filler: Vec<u8>,
     /// For each subscriber the next number it may get from each publisher.
     next: Vec<[u32; PUBLISHERS]>,
-    /// Publishers with a publication that arrived everywhere during this read.
+    /// Publishers with a publication whose deliveries were completed by this read.
     owing: Vec<usize>,
     batch: Vec<u8>,
     running: bool,
@@ -37,12 +37,12 @@ struct Publisher {
     flights: Vec<Flight>,
 }
 
-/// A publication under way.
+/// A publication in flight.
 #[derive(Debug, Clone, Copy, Default)]
 struct Flight {
     number: u32,
     sent: u64,
-    /// Subscribers that are still to get it.
+    /// The subscribers that have not received it yet.
     missing: [bool; 2],
 }
 
@@ -60,7 +60,7 @@ pub const SMALLEST: usize = STAMP + 1 + NAME_DIGITS;
 const NAME_DIGITS: usize = 5;
 
 impl Channels {
-    /// `channels` shared out among so many subscribers; `in_flight` publications per publisher.
+    /// `channels` distributed over the subscribers; `in_flight` publications per publisher.
     pub fn new(
         dialect: Dialect,
         subscribers: usize,
@@ -103,12 +103,12 @@ impl Channels {
         until(io, self, deadline, "subscribing", Self::all_subscribed)
     }
 
-    /// Everyone is subscribed.
+    /// Whether every subscriber is subscribed.
     pub fn all_subscribed(&self) -> bool {
         self.subscribed == self.subscribers
     }
 
-    /// The channel of a publisher's publication: all of them in turn, far from each other.
+    /// The channel of a publisher's publication: all channels in turn, with large steps between them.
     pub fn channel(&self, publisher: usize, number: u32) -> usize {
         let number = usize::try_from(number).unwrap_or(0) % self.count;
         (publisher * self.count / PUBLISHERS + number * STRIDE) % self.count
@@ -120,7 +120,7 @@ impl Channels {
         (one, Some(other).filter(|other| *other != one))
     }
 
-    /// Publishes as much as one publisher may.
+    /// Publishes as many messages as one publisher may have in flight.
     fn publish(&mut self, io: &mut Io, id: usize) -> Result<(), Failure> {
         let now = io.refresh();
         self.batch.clear();
@@ -176,7 +176,7 @@ impl Handler for Channels {
             return Err(unexpected(id, payload));
         };
         if payload.first() == Some(&b's') && !self.all_subscribed() {
-            // the answer to the second of the two
+            // the answer to the second of the two subscriptions
             self.subscribed += usize::from(payload == self.second(subscriber).as_bytes());
             return Ok(());
         }
@@ -264,6 +264,6 @@ fn unexpected(id: usize, payload: &[u8]) -> Failure {
     Failure::Violation(format!("connection {id} did not expect {shown:?}"))
 }
 
-/// Without a common factor with the number of channels, which is made of twos and fives; otherwise
-/// some channels are left out, no more.
+/// Has no common factor with the number of channels if that has only the factors two and five;
+/// otherwise some channels are not used, which is acceptable.
 const STRIDE: usize = 38_197;

@@ -1,5 +1,5 @@
 //! Connection churn: connects, performs the handshake, closes with 1000 and waits for the echo and
-//! the end, over and over. Memory and descriptors of the server before and after tell of leaks.
+//! the end, repeatedly. Memory and descriptors of the server before and after show leaks.
 
 use std::time::{Duration, Instant};
 
@@ -25,12 +25,12 @@ impl Churn {
     fn begin(&mut self, io: &mut Io, id: usize) -> Result<(), Failure> {
         self.left -= 1;
         self.begun[id] = io.refresh();
-        // ended connections hold their ports for a minute: take turns among addresses
+        // ended connections hold their ports for a minute, so several addresses are used in turn
         let how = from_source(io.target(), self.left % SOURCES);
         io.open(id, how)
     }
 
-    /// Runs so many cycles.
+    /// Runs this many cycles.
     fn cycles(&mut self, io: &mut Io, count: usize, deadline: &Deadline) -> Result<(), Failure> {
         self.left = count;
         self.done = 0;

@@ -1,5 +1,5 @@
-//! Echo: each connection keeps so many messages outstanding (closed loop), or all together send at a
-//! rate (open loop). Every answer must be the next one expected, byte for byte.
+//! Echo: each connection keeps a number of messages outstanding (closed loop), or all together send
+//! at a rate (open loop). Every answer must be the next one expected, byte by byte.
 
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -29,14 +29,15 @@ pub struct Echo {
 /// What decides when the next message is sent.
 #[derive(Debug, Clone, Copy)]
 pub enum Pace {
-    /// So many outstanding per connection: an answer begets a message.
+    /// A fixed number outstanding per connection: each answer triggers a message.
     Closed(usize),
-    /// When it is due, dealt to the connections in turn.
+    /// At fixed times, dealt to the connections in turn.
     Open(Metronome),
 }
 
 impl Pace {
-    /// Messages one connection may have outstanding; in an open loop further ones count as unsent.
+    /// The most messages that one connection may have outstanding; in an open loop further ones
+    /// count as unsent.
     pub(crate) fn depth(self) -> usize {
         match self {
             Self::Closed(depth) => depth,
@@ -82,7 +83,7 @@ impl Echo {
         open_all(io, self, ids, Connect::default(), deadline)
     }
 
-    /// Sends so many messages in one write.
+    /// Sends this many messages in one write.
     fn send(&mut self, io: &mut Io, id: usize, count: usize, at: u64) -> Result<(), Failure> {
         let lane = &mut self.lanes[id];
         self.outstanding += u64::try_from(count).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Fan-out: one publisher keeps so many publications in flight; each must reach every subscriber
-//! once, in order. A publication is over when its last delivery arrived.
+//! Fan-out: one publisher keeps a number of publications in flight; each must reach every subscriber
+//! once, in order. A publication is complete when its last delivery has arrived.
 
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -30,12 +30,12 @@ pub struct Fanout {
     meter: Meter,
 }
 
-/// What a subscriber sends to subscribe, and gets back when it has.
+/// The message that a subscriber sends to subscribe, and that is sent back when it is subscribed.
 pub const SUBSCRIBE: &[u8] = b"s";
 
 impl Fanout {
-    /// `subscribers` that get `size` bytes at a time, `in_flight` publications at a time; `first` is the
-    /// publisher's id.
+    /// `subscribers` that get messages of `size` bytes, with `in_flight` publications at a time; `first`
+    /// is the publisher's id.
     pub fn new(
         dialect: Dialect,
         first: usize,
@@ -67,7 +67,7 @@ impl Fanout {
         until(io, self, deadline, "subscribing", Self::all_subscribed)
     }
 
-    /// Everyone is subscribed.
+    /// Whether every subscriber is subscribed.
     pub fn all_subscribed(&self) -> bool {
         self.subscribed + 1 == self.expected.len()
     }

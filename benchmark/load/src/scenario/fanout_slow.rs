@@ -1,7 +1,7 @@
-//! Fan-out with some slow readers among the subscribers: each of them takes only a quarter of what is
-//! published while a window runs, through a small receive buffer, as a client on a poor line does. The
-//! publications are paced by the others. After each window the slow ones read the rest: every stream
-//! must be unbroken up to its end, or up to the close that the server decided on.
+//! Fan-out with some slow readers among the subscribers: each of them reads only a quarter of the
+//! publications while a window runs, through a small receive buffer, like a client on a slow line. The
+//! other subscribers pace the publications. After each window the slow ones read the rest: every
+//! stream must have no gap up to its end, or up to the close that the server decided on.
 
 use std::time::{Duration, Instant};
 
@@ -21,13 +21,13 @@ pub struct FanoutSlow {
     /// The first slow reader's id.
     first: usize,
     slow: Vec<Stalled>,
-    /// What each slow reader had to expect when the window began.
+    /// The number that each slow reader expected when the window began.
     from: Vec<u32>,
     paused: Vec<bool>,
     subscribed: usize,
-    /// All slow readers read what there is.
+    /// Whether all slow readers read without limits.
     catching_up: bool,
-    /// Next moment at which paused readers are looked after.
+    /// The next time at which paused readers are checked.
     next_look: u64,
     tolerant: bool,
     verdicts: Verdicts,
@@ -50,7 +50,7 @@ impl FanoutSlow {
         }
     }
 
-    /// Holes in the slow readers' streams are reported, not punished.
+    /// Gaps in the slow readers' streams are reported instead of failing the run.
     #[must_use]
     pub fn tolerant(mut self, tolerant: bool) -> Self {
         self.tolerant = tolerant;
@@ -69,14 +69,14 @@ impl FanoutSlow {
         self.subscribed == self.slow.len()
     }
 
-    /// A slow reader has had its share of this window's publications.
+    /// Whether a slow reader has read its share of this window's publications.
     fn sated(&self, index: usize) -> bool {
         let from = self.from[index];
         let published = self.fast.next_number().saturating_sub(from);
         !self.catching_up && self.slow[index].next.saturating_sub(from) > published / SHARE
     }
 
-    /// Opens those again that the server has closed.
+    /// Reopens connections that the server has closed.
     fn reopen(&mut self, io: &mut Io, deadline: &Deadline) -> Result<(), Failure> {
         for index in 0..self.slow.len() {
             if self.slow[index].ending.is_some() {
@@ -174,7 +174,7 @@ impl Windowed for FanoutSlow {
             }
         }
         drain(io, self, PATIENCE)?;
-        // a close frame may follow what came last, and the end of the stream a close frame
+        // a close frame may follow the last message, and the end of the stream a close frame
         let quiet = Instant::now() + QUIET;
         while Instant::now() < quiet {
             io.turn(self, Duration::from_millis(5))?;
@@ -185,7 +185,7 @@ impl Windowed for FanoutSlow {
             return Err(Failure::Violation(what));
         }
         for one in &mut self.slow {
-            // what is missing was reported; the next window begins anew
+            // the gap was reported; the next window starts without it
             one.hole = false;
             one.next = end;
         }
@@ -215,14 +215,14 @@ impl Windowed for FanoutSlow {
     }
 }
 
-/// A slow reader takes this fraction of what is published.
+/// The fraction of the publications that a slow reader reads.
 const SHARE: u32 = 4;
 const SLOW: Connect = Connect {
     source: None,
     receive_buffer: Some(8 * 1024),
 };
-/// Nanoseconds between two looks at the paused readers.
+/// Nanoseconds between two checks of the paused readers.
 const LOOK: u64 = 5_000_000;
-/// Slow readers that have got nothing for so long will get nothing more.
+/// Slow readers that have received nothing for this time will receive nothing more.
 const PATIENCE: Duration = Duration::from_secs(2);
 const QUIET: Duration = Duration::from_millis(50);

@@ -20,13 +20,13 @@ pub struct Headline {
     dialect: Dialect,
     members: Vec<Member>,
     pace: Pace,
-    /// Members of a group that see its messages in different orders are counted, not punished.
+    /// Members of a group that see its messages in different orders are counted instead of failing the run.
     tolerant: bool,
     other_orders: u64,
     /// While joining: each channel's members.
     channels: HashMap<Vec<u8>, Vec<usize>>,
     joined: usize,
-    /// Sender of an answer just read: it sends its next message.
+    /// Whether the sender of an answer just read must send its next message.
     owed: bool,
     turn: usize,
     running: bool,
@@ -79,7 +79,7 @@ impl Headline {
         }
     }
 
-    /// Members of a group may see its messages in different orders (each sender's stay in order).
+    /// Allows the members of a group to see its messages in different orders (those of each sender stay in order).
     #[must_use]
     pub fn tolerant(mut self, tolerant: bool) -> Self {
         self.tolerant = tolerant;
@@ -94,12 +94,12 @@ impl Headline {
         self.form_groups()
     }
 
-    /// Everyone knows its group.
+    /// Whether every connection knows its group.
     pub fn all_joined(&self) -> bool {
         self.joined == self.members.len()
     }
 
-    /// Settles who is in which group; to be called once, when all have joined.
+    /// Fixes the members of each group. Must be called once, when all have joined.
     pub fn form_groups(&mut self) -> Result<(), Failure> {
         for (group, (channel, ids)) in std::mem::take(&mut self.channels).into_iter().enumerate() {
             let name = String::from_utf8_lossy(&channel).into_owned();
@@ -182,7 +182,7 @@ impl Headline {
         let member = &mut self.members[id];
         let number = member.next_answer;
         let in_order = stamp::read(stamp) == Some((id, number));
-        // the broadcast went to the sender as well, and came first
+        // the broadcast also goes to the sender, and must come first
         if !in_order || member.expected[member.place] <= number {
             return Err(unexpected(id, payload));
         }

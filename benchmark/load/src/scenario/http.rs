@@ -1,5 +1,5 @@
-//! HTTP: each connection keeps so many requests outstanding, all for the same path. Every answer must
-//! be a 200 with the body that is expected, byte for byte, and every connection must stay open.
+//! HTTP: each connection keeps a number of requests outstanding, all for the same path. Every
+//! response must be a 200 with the expected body, byte by byte, and every connection must stay open.
 
 use crate::failure::Failure;
 use crate::http;
@@ -11,7 +11,7 @@ use crate::window::{Deadline, Meter, Windowed};
 #[derive(Debug)]
 pub struct Http {
     lanes: Vec<Lane>,
-    /// So many requests as a connection may have outstanding, one behind the other.
+    /// As many requests as a connection may have outstanding, one after the other.
     requests: Vec<u8>,
     /// Bytes of one request.
     length: usize,
@@ -23,7 +23,7 @@ pub struct Http {
     meter: Meter,
 }
 
-/// A connection: answers carry no number, so that their order is that of the requests.
+/// A connection. Responses have no number, so their order must be that of the requests.
 #[derive(Debug)]
 struct Lane {
     /// When the requests outstanding were sent, by number.
@@ -33,7 +33,8 @@ struct Lane {
 }
 
 impl Http {
-    /// `connections` that ask for a path with so many requests outstanding each, and expect a body.
+    /// `connections` that request a path, with `pipeline` requests outstanding each, and expect a
+    /// body.
     pub fn new(io: &Io, connections: usize, pipeline: usize, path: &str, body: &[u8]) -> Self {
         let request = http::request(io.target(), path);
         let lane = |_| Lane {
@@ -59,7 +60,7 @@ impl Http {
         open_all(io, self, ids, Connect::default(), deadline)
     }
 
-    /// Sends so many requests in one write.
+    /// Sends this many requests in one write.
     fn send(&mut self, io: &mut Io, id: usize, count: usize) -> Result<(), Failure> {
         let now = io.now();
         let lane = &mut self.lanes[id];

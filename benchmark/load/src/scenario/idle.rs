@@ -1,5 +1,5 @@
-//! Idle connections: opens as many as asked for, lets them rest, and sets the server's resident
-//! memory against what it was before. Then every one of them must still answer.
+//! Idle connections: opens as many as requested, lets them idle, and compares the server's resident
+//! memory with its memory before. Then each of them must still answer.
 
 use std::time::Duration;
 
@@ -78,7 +78,8 @@ pub fn run(
         .number("cpu_us_per_handshake", opening.as_secs_f64() * 1e6 / count))
 }
 
-/// Opens, asks and closes a few, so that the base includes what the first connections bring.
+/// Opens, tests and closes a few connections, so that the base includes what the first connections
+/// allocate.
 fn round(
     io: &mut Io,
     idle: &mut Idle,

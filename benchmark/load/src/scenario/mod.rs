@@ -1,4 +1,4 @@
-//! The scenarios, one file each, and what they share: opening many connections at a bounded pace.
+//! The scenarios, one file each, and their common part: opening many connections at a bounded rate.
 
 pub mod channels;
 pub mod churn;
@@ -30,8 +30,9 @@ use crate::failure::Failure;
 use crate::io::{Connect, Handler, Io};
 use crate::window::Deadline;
 
-/// Opens connections, so many handshakes at a time, and returns when all are open. Where no source is
-/// asked for, every so many ids come from another local address, so that the ports do not run out.
+/// Opens connections with a bounded number of handshakes at a time, and returns when all are open. If
+/// no source is given, groups of ids come from different local addresses, so that the ports do not
+/// run out.
 pub fn open_all<H: Handler>(
     io: &mut Io,
     handler: &mut H,
@@ -61,7 +62,7 @@ pub fn open_all<H: Handler>(
     }
 }
 
-/// From the local address of that number, if the server is on the loopback; else from any.
+/// Connects from the local address with that number if the server is on loopback, otherwise from any.
 pub(crate) fn from_source(target: SocketAddr, number: usize) -> Connect {
     let loopback = matches!(target.ip(), IpAddr::V4(address) if address.is_loopback());
     let low = u8::try_from(1 + number % SOURCES).unwrap_or(1);
@@ -86,10 +87,10 @@ pub fn until<H: Handler>(
     Ok(())
 }
 
-/// Handshakes under way at a time: well below any server's backlog.
+/// The most handshakes in progress: well below any server's backlog.
 const AT_ONCE: usize = 128;
-/// Connections from one local address. There are many more ports, but the kernel looks for a free one
-/// in turn: with most of them taken a connect costs a hundred microseconds.
+/// Connections from one local address. There are many more ports, but the kernel searches for a free
+/// one linearly: when most of them are taken, a connect costs a hundred microseconds.
 const PER_SOURCE: usize = 5_000;
-/// Local addresses used at most.
+/// The most local addresses used.
 const SOURCES: usize = 250;

@@ -1,5 +1,5 @@
 //! Round trips through a multiplexer: each lane has one message outstanding, which its target sends back.
-//! Every answer must come under the lane's index, be the one expected, and hold the same bytes.
+//! Every answer must have the lane's index, be the expected one, and have the same bytes.
 
 use crate::failure::Failure;
 use crate::frame::Template;

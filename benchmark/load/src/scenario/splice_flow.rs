@@ -1,5 +1,6 @@
-//! One way through a multiplexer: each lane has a bounded number of messages under way, and its target
-//! counts them. What counts is what a target said it had, and that must be all that was sent, in bytes too.
+//! One direction through a multiplexer: each lane has a bounded number of messages in flight, and its target
+//! counts them. Only messages that a target has reported count, and their number and bytes must equal what
+//! was sent.
 
 use crate::failure::Failure;
 use crate::frame::Template;
@@ -12,9 +13,10 @@ use crate::window::{Deadline, Meter, Windowed};
 pub struct SpliceFlow {
     sessions: Sessions,
     lanes: Vec<Lane>,
-    /// Messages that are sent at a time; the last of them asks the target for its count. Two such are under way.
+    /// The number of messages that are sent at a time; the last of them requests the target's count. Two such
+    /// groups are in flight.
     batch: u32,
-    /// Bytes that the target gets of each.
+    /// The bytes of each message that the target gets.
     relayed: u64,
     frames: Vec<u8>,
     writes: Writes,
@@ -23,12 +25,12 @@ pub struct SpliceFlow {
     meter: Meter,
 }
 
-/// How messages are written that are sent at a time.
+/// How the messages of a group are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writes {
     /// In one write.
     Together,
-    /// Each in a write of its own, as by a client that knows nothing of the next one.
+    /// Each in a write of its own, as by a client that does not know the next message yet.
     Apart,
 }
 
@@ -151,7 +153,7 @@ impl Windowed for SpliceFlow {
     }
 }
 
-/// Bytes that one lane has under way at most.
+/// The most bytes that one lane has in flight.
 const UNDER_WAY: usize = 64 * 1024;
-/// Messages that are sent at a time at most.
+/// The most messages that are sent at a time.
 const MOST: u32 = 32;

@@ -1,6 +1,6 @@
-//! Sessions of a multiplexer that speaks splice: has each connected to its targets, and keeps apart what
-//! travels under their indexes. Without targets it is plain connections, for what a direct one costs.
-//! It measures nothing and decides nothing about the messages.
+//! Sessions of a splice multiplexer: connects each session to its targets, and separates the messages by
+//! their indexes. Without targets these are plain connections, to measure the cost of a direct one. It
+//! measures nothing and does not check the messages.
 
 use std::net::SocketAddr;
 
@@ -15,34 +15,34 @@ use crate::window::Deadline;
 
 /// Bytes of the smallest message: an index and a stamp.
 pub const SMALLEST: usize = INDEX + STAMP;
-/// The most targets of one session: the bits that one number has.
+/// The most targets of one session, which is the number of bits in the set of connected ones.
 pub const MOST: usize = 64;
 
 /// Bytes of an index.
 const INDEX: usize = 2;
 const CONTROL: [u8; INDEX] = [0xff; INDEX];
 
-/// The sessions of a run. A lane is the way to one target of one of them.
+/// The sessions of a run. A lane is the path to one target of one session.
 #[derive(Debug)]
 pub struct Sessions {
-    /// By connection: the targets that are connected, as bits.
+    /// The connected targets of each connection, as bits.
     connected: Vec<u64>,
     targets: usize,
     target: SocketAddr,
     left: usize,
 }
 
-/// What a message from the server is.
+/// The source of a message from the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard<'a> {
-    /// It comes from the target of a lane.
+    /// The target of a lane.
     From(usize, &'a [u8]),
-    /// It was on the control channel.
+    /// The control channel.
     Control,
 }
 
 impl Sessions {
-    /// So many connections with so many targets each, all at one address.
+    /// Sessions with this many connections and targets each, all at one address.
     pub fn new(connections: usize, targets: usize, target: SocketAddr) -> Self {
         Self {
             connected: vec![0; connections],
@@ -52,7 +52,7 @@ impl Sessions {
         }
     }
 
-    /// How many lanes there are: one for each target, or for each connection without.
+    /// The number of lanes: one for each target, or for each connection if there are no targets.
     pub fn lanes(&self) -> usize {
         self.connected.len() * self.targets.max(1)
     }
@@ -63,8 +63,8 @@ impl Sessions {
         lane / self.targets.max(1)
     }
 
-    /// A binary frame for a lane whose message has so many bytes with the index. Without targets it has
-    /// those that the target of a session would get.
+    /// A binary frame for a lane whose message has `size` bytes including the index. Without targets it
+    /// has the bytes that the target of a session would get.
     pub fn template(&self, lane: usize, letter: u8, size: usize) -> Template {
         let mut message = self.prefix(lane);
         let at = message.len() + NUMBER_AT;
@@ -72,7 +72,7 @@ impl Sessions {
         Template::of(BINARY, &message, at, stamp::mask(lane))
     }
 
-    /// Bytes that a target gets of a message of so many.
+    /// The bytes that a target gets of a message of this size.
     pub fn relayed(size: usize) -> usize {
         size - INDEX
     }
@@ -99,7 +99,7 @@ impl Sessions {
         })
     }
 
-    /// A connection is open: asks for its targets.
+    /// Requests the targets of a connection that has opened.
     pub fn opened(&self, io: &mut Io, id: usize) -> Result<(), Failure> {
         let target = self.target;
         let mut frames = Vec::new();
@@ -113,7 +113,7 @@ impl Sessions {
         io.send(id, &frames)
     }
 
-    /// Which lane a message belongs to. A reply of the control channel must say that a target is connected.
+    /// Finds the lane of a message. A reply on the control channel must report that a target is connected.
     #[inline]
     pub fn hear<'a>(&mut self, id: usize, message: &'a [u8]) -> Result<Heard<'a>, Failure> {
         if self.targets == 0 {
@@ -153,11 +153,10 @@ impl Sessions {
     }
 }
 
-/// The number of digits that a count of the targets' has: `c`, so many for messages, twice as many for
-/// bytes.
+/// The length of a target's count: `c`, the digits for messages, and twice as many digits for bytes.
 const COUNT: usize = 1 + 3 * DIGITS;
 
-/// What a counting target says: messages and bytes so far.
+/// Parses the count of a target: messages and bytes so far.
 pub fn count(payload: &[u8]) -> Option<(u32, u64)> {
     if payload.len() != COUNT || payload[0] != b'c' {
         return None;
@@ -167,7 +166,7 @@ pub fn count(payload: &[u8]) -> Option<(u32, u64)> {
     Some((frame::read_digits(messages)?, bytes))
 }
 
-/// Something else came than what may come.
+/// An unexpected message was received.
 pub(crate) fn violation(id: usize, what: &str, bytes: &[u8]) -> Failure {
     let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
     Failure::Violation(format!("connection {id} got {what}: {shown:?}"))

@@ -1,5 +1,6 @@
-//! Clients that send echoes as fast as the server takes them and never read the answers: what the
-//! server's memory does, what others feel, and whether each one later finds every answer.
+//! Clients that send echoes as fast as the server accepts them and never read the answers: measures
+//! the server's memory and the effect on others, and checks whether each client later finds every
+//! answer.
 
 use std::time::{Duration, Instant};
 
@@ -17,16 +18,16 @@ use crate::scenario::stalling::{
 use crate::stamp;
 use crate::window::{Deadline, Windowed};
 
-/// What to do.
+/// The parameters of the scenario.
 #[derive(Debug, Clone, Copy)]
 pub struct Senders {
     /// Clients that send and never read.
     pub stalled: usize,
     /// Bytes of one message.
     pub size: usize,
-    /// Messages each of them sends at most.
+    /// The most messages that each of them sends.
     pub messages: u32,
-    /// Length of the calm phase, and bound of the other.
+    /// The length of the calm phase, and the limit of the other.
     pub length: Duration,
     /// What is spoken inside the messages.
     pub dialect: Dialect,
@@ -38,7 +39,7 @@ pub struct Senders {
 struct Scene {
     probes: Echo,
     templates: Vec<Template>,
-    /// Messages each sender has handed to its socket.
+    /// The number of messages that each sender has passed to its socket.
     sent: Vec<u32>,
     most: u32,
     pressing: bool,
@@ -46,7 +47,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Hands every sender that is not blocked a few more messages.
+    /// Passes a few more messages to every sender that is not blocked.
     fn press(&mut self, io: &mut Io) -> Result<(), Failure> {
         for index in 0..self.sent.len() {
             let id = PROBES + index;
@@ -60,7 +61,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Lets the probes ask for a while; the senders press on, once there are any.
+    /// Lets the probes run for a while; the senders, if any, continue to send.
     fn phase(&mut self, io: &mut Io, server: &Tree, plan: &Senders) -> Result<Phase, Failure> {
         let mut watch = Watch::new(server);
         self.probes.meter().clear();
@@ -126,7 +127,7 @@ impl Handler for Scene {
     }
 }
 
-/// Runs the scenario. The second value is the number of senders that found a hole.
+/// Runs the scenario. The second value is the number of senders that found a gap.
 pub fn run(io: &mut Io, server: &mut Tree, plan: &Senders) -> Result<(Report, u64), Failure> {
     let ids = PROBES..PROBES + plan.stalled;
     let template = |id| stamp::template(plan.dialect, b'e', id, plan.size);
@@ -165,5 +166,5 @@ pub fn run(io: &mut Io, server: &mut Tree, plan: &Senders) -> Result<(Report, u6
     Ok((verdicts.add_to(report), verdicts.holes))
 }
 
-/// Messages a sender is given per turn of the loop, so that the probes are served in between.
+/// The messages that a sender gets per turn of the loop, so that the probes are served in between.
 const AT_ONCE: u32 = 16;

@@ -1,5 +1,6 @@
-//! Subscribers that never read, under a flood of publications: what the server's memory does, what
-//! others feel, and whether each stalled one later finds an unbroken stream up to its close.
+//! Subscribers that never read, during a flood of publications: measures the server's memory and
+//! the effect on others, and checks whether each stalled one later finds a stream without gaps up
+//! to its close.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::scenario::{open_all, until};
 use crate::stamp;
 use crate::window::{Deadline, Windowed};
 
-/// What to do.
+/// The parameters of the scenario.
 #[derive(Debug, Clone, Copy)]
 pub struct Flood {
     /// Subscribers that read.
@@ -45,7 +46,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Publishes so many messages, each to everyone, while the probes ask.
+    /// Publishes this many messages, each to all subscribers, while the probes run.
     fn flood(&mut self, io: &mut Io, server: &Tree, plan: &Flood) -> Result<Phase, Failure> {
         let mut watch = Watch::new(server);
         self.flood.meter().clear();
@@ -126,7 +127,7 @@ impl Handler for Scene {
     }
 }
 
-/// Runs the scenario. The second value is the number of stalled connections that found a hole.
+/// Runs the scenario. The second value is the number of stalled connections that found a gap.
 pub fn run(io: &mut Io, server: &mut Tree, plan: &Flood) -> Result<(Report, u64), Failure> {
     let first = PROBES + 1 + plan.readers;
     let mut scene = Scene {

@@ -1,5 +1,5 @@
-//! What the two scenarios with clients that never read have in common: probes that measure what
-//! others feel, watching the server's memory, and the verdict on each stalled connection.
+//! The common part of the two scenarios with clients that never read: probes that measure the
+//! effect on others, sampling of the server's memory, and the result of each stalled connection.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub(crate) fn probes(dialect: Dialect) -> Echo {
     )
 }
 
-/// What a phase of the run looked like from outside.
+/// The observations of one phase of the run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Phase {
     pub(crate) peak: u64,
@@ -74,7 +74,7 @@ impl Watch {
     }
 }
 
-/// What one stalled connection received once it read again.
+/// The messages that one stalled connection received when it read again.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Stalled {
     /// The next number it expects.
@@ -96,14 +96,14 @@ impl Stalled {
     }
 }
 
-/// Counts of how the stalled connections fared.
+/// The numbers of stalled connections by result.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Verdicts {
     complete: u64,
     closed_1013: u64,
     closed_otherwise: u64,
     cut: u64,
-    /// A gap in what arrived, or an open connection on which the rest never came.
+    /// A gap in the received messages, or an open connection on which the rest never came.
     pub(crate) holes: u64,
 }
 
@@ -134,7 +134,7 @@ impl Verdicts {
     }
 }
 
-/// Serves events until every stalled connection is over or nothing has come for that long.
+/// Serves events until every stalled connection has ended or nothing has come for this time.
 pub(crate) fn drain<S: Stalling>(
     io: &mut Io,
     scenario: &mut S,
@@ -158,7 +158,7 @@ pub(crate) fn drain<S: Stalling>(
     Ok(())
 }
 
-/// How long the scenarios that end with it wait in [`drain`].
+/// How long scenarios that end with [`drain`] wait in it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A scenario with stalled connections.
@@ -166,7 +166,8 @@ pub(crate) trait Stalling: crate::io::Handler {
     fn stalled(&self) -> &[Stalled];
 }
 
-/// The common part of the report: memory and what others felt, without and with stalled clients.
+/// The common part of the report: memory and the effect on others, without and with stalled
+/// clients.
 pub(crate) fn describe(report: Report, calm: Phase, stalled: Phase, after: u64) -> Report {
     let mib = |bytes: u64| float(bytes) / (1024.0 * 1024.0);
     report
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_unbroken_stream_up_to_its_end_is_no_hole() {
+    fn only_a_gap_or_a_missing_end_is_a_hole() {
         assert_eq!(verdicts(&[0, 1, 2], None).complete, 1);
         assert_eq!(verdicts(&[0, 1], Some(Ending::Closed(1013))).closed_1013, 1);
         assert_eq!(

@@ -1,5 +1,5 @@
-//! The SHA-256 study: connections are opened at a bounded pace, then all send numbered requests and
-//! verify the replies. Unlike the other scenarios a broken promise does not end the run: every planned
+//! The SHA-256 study: connections are opened at a bounded rate, then all send numbered requests and
+//! verify the replies. Unlike in other scenarios, a violation does not end the run: every planned
 //! request is counted as a success or by its class of failure.
 
 use std::collections::BTreeMap;
@@ -26,11 +26,11 @@ pub struct Plan {
     pub total: usize,
     /// Bytes of a request.
     pub size: usize,
-    /// Outstanding per connection; `None`: all at once, without waiting.
+    /// The most outstanding requests per connection; `None` sends all at once, without waiting.
     pub depth: Option<usize>,
-    /// A request without its reply for so long has failed.
+    /// The time after which a request without its reply has failed.
     pub timeout: Duration,
-    /// After so long nothing more is sent: the rest counts as never sent.
+    /// The time after which nothing more is sent: the remaining requests count as never sent.
     pub limit: Duration,
     /// The end of everything.
     pub deadline: Deadline,
@@ -55,12 +55,12 @@ pub struct Study {
     batch: Vec<u8>,
 }
 
-/// What a run found.
+/// The results of a run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// What became of the requests.
+    /// The results of the requests.
     pub tally: Tally,
-    /// How connections ended before the generator closed them, and how many so.
+    /// How connections ended before the generator closed them, with the number of each kind.
     pub endings: BTreeMap<String, u64>,
     /// Connect times.
     pub connects: Times,
@@ -68,11 +68,12 @@ pub struct Outcome {
     pub responses: Times,
     /// From the first send to the last reply, in seconds.
     pub seconds: f64,
-    /// What the server's process tree used from the first send to the last fate.
+    /// The resources that the server's process tree used from the first send to the last result.
     pub server: Usage,
-    /// CPU time of the generator in the same span, and the span's length in seconds.
+    /// The CPU time of the generator in the same span, and the length of the span in seconds.
     pub own: (Duration, f64),
-    /// Resident bytes of the server's process tree before the connections, at most, and after them.
+    /// The resident bytes of the server's process tree before the connections, the maximum, and after
+    /// them.
     pub resident: [u64; 3],
 }
 
@@ -101,7 +102,7 @@ impl Study {
         }
     }
 
-    /// What became of the requests so far.
+    /// The results of the requests so far.
     pub fn tally(&self) -> &Tally {
         self.judge.tally()
     }
@@ -144,7 +145,7 @@ impl Study {
         io.send(id, &self.batch)
     }
 
-    /// Looks for timeouts a few times per second, and sends in their place.
+    /// Checks for timeouts a few times per second, and sends further requests in their place.
     pub(crate) fn look(&mut self, io: &mut Io) -> Result<(), Failure> {
         let now = io.refresh();
         if now < self.next_look {
@@ -210,7 +211,7 @@ impl Handler for Study {
     }
 }
 
-/// A handler that contains the study's: the failure scenario watches more connections beside it.
+/// A handler that contains the study's handler: the failure scenario has additional connections.
 pub(crate) trait Around: Handler {
     fn study(&mut self) -> &mut Study;
 }
@@ -248,7 +249,7 @@ pub(crate) fn open<H: Around>(io: &mut Io, around: &mut H) -> Result<(), Failure
     Ok(())
 }
 
-/// Connections whose handshake is not over by now are dropped and count as failed.
+/// Drops connections whose handshake is incomplete by now, and counts them as failed.
 fn give_up_connecting(io: &mut Io, study: &mut Study) -> Result<(), Failure> {
     for id in 0..study.plan.connections {
         if io.connecting(id) {
@@ -263,8 +264,8 @@ fn give_up_connecting(io: &mut Io, study: &mut Study) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sends, waits until every request's fate is known, and says what was found. `extra` is called
-/// between events and says when it too has finished.
+/// Sends, waits until every request's result is known, and returns the results. `extra` is called
+/// between events and returns whether it has finished, too.
 pub(crate) fn measure<H: Around>(
     io: &mut Io,
     around: &mut H,
@@ -311,7 +312,7 @@ pub(crate) fn measure<H: Around>(
     }
 }
 
-/// Closes every connection with 1000 and waits, not for ever, until the server has ended them.
+/// Closes every connection with 1000 and waits, for a bounded time, until the server has ended them.
 pub(crate) fn close<H: Around>(io: &mut Io, around: &mut H) -> Result<(), Failure> {
     around.study().closing = true;
     let connections = around.study().plan.connections;
@@ -353,10 +354,10 @@ const BATCH: usize = 200;
 const BATCH_EVERY: Duration = Duration::from_millis(25);
 /// Time the last batch has for its handshakes.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Time between two looks for timeouts.
+/// The time between two checks for timeouts.
 const LOOK: Duration = Duration::from_millis(100);
 /// Time the server has to end closed connections.
 const GOODBYE: Duration = Duration::from_secs(3);
 const NORMAL: u16 = 1000;
-/// Local addresses to come from, so that the ports do not run out.
+/// The number of local addresses to connect from, so that the ports do not run out.
 pub(crate) const SOURCES: usize = 16;

@@ -23,21 +23,21 @@ pub struct StudyArgs {
     pub requests: usize,
     /// Bytes of a request.
     pub size: usize,
-    /// Outstanding per connection; `None`: all at once.
+    /// The most outstanding requests per connection; `None` sends all at once.
     pub in_flight: Option<usize>,
     /// Measured runs.
     pub runs: usize,
-    /// When a request has failed.
+    /// The time after which a request has failed.
     pub timeout: Duration,
-    /// When a run sends nothing more.
+    /// The time after which a run sends nothing more.
     pub limit: Duration,
-    /// A worker fails during the run.
+    /// The fault of a worker during the run.
     pub fault: Option<Fault>,
-    /// Seconds after which everything is given up.
+    /// The seconds after which everything is aborted.
     pub deadline: u64,
     /// JSON lines instead of text.
     pub json: bool,
-    /// Step by step, for each line of standard input.
+    /// Run step by step, one step for each line of standard input.
     pub step: bool,
     /// Only print [`USAGE`].
     pub help: bool,
@@ -83,7 +83,7 @@ impl Default for StudyArgs {
 }
 
 impl StudyArgs {
-    /// Checks what only shows when all options are known.
+    /// Makes the checks that need all options.
     pub fn check(self) -> Result<Self, Failure> {
         if self.help {
             return Ok(self);
@@ -105,7 +105,7 @@ impl StudyArgs {
     }
 }
 
-/// Reads what follows `study`.
+/// Parses the options after `study`.
 pub(crate) fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
     let mut args = StudyArgs::default();
     while let Some(argument) = parser.next()? {

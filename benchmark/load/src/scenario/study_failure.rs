@@ -1,7 +1,7 @@
-//! The study while a worker fails: half-way through, one worker is told to exit or to hang. Which
-//! requests failed and on whose connections, and how soon new connections are served again, by a
-//! replacement in particular. The server must answer `!who` with `{"worker":"<id>"}` and obey
-//! `!exit` and `!hang`.
+//! The study while a worker fails: half-way through, one worker is told to exit or to hang. Reports
+//! which requests failed and on which connections, and how soon new connections are served again,
+//! in particular by a replacement. The server must answer `!who` with `{"worker":"<id>"}` and
+//! implement `!exit` and `!hang`.
 
 use std::time::Duration;
 
@@ -32,20 +32,20 @@ impl Fault {
     }
 }
 
-/// What was found beside the requests.
+/// The results in addition to those of the requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Aftermath {
     /// Connections of the worker that failed, and those among them with a failed request.
     pub victims: [u64; 2],
-    /// The same of all other workers.
+    /// The same for all other workers.
     pub others: [u64; 2],
     /// Time until the first new connection was answered.
     pub served: Option<u64>,
-    /// Time until a worker answered that had not been there before.
+    /// The time until a worker answered that did not exist before.
     pub replaced: Option<u64>,
-    /// The longest that a new connection waited for its answer, from its connecting.
+    /// The longest time from connecting to the answer of a new connection.
     pub longest: u64,
-    /// New connections tried, those that were refused or closed, and those still without an answer.
+    /// The numbers of new connections: tried, refused or closed, and still without an answer.
     pub probes: [u64; 3],
 }
 
@@ -68,19 +68,20 @@ impl Aftermath {
     }
 }
 
-/// Ids from `connections` on: first the saboteur, then the probes.
+/// Ids from `connections` on: first the connection that causes the fault, then the probes.
 #[derive(Debug)]
 struct Sabotage {
     study: Study,
     connections: usize,
-    /// The worker of each connection, the saboteur's last; an index into `names`.
+    /// The worker of each connection, as an index into `names`; the last one is that of the
+    /// connection that causes the fault.
     workers: Vec<Option<usize>>,
     names: Vec<String>,
     asking: bool,
     unanswered: usize,
     saboteur_open: bool,
     tripped: Option<u64>,
-    /// When each probe was begun; `None` once it was answered or closed.
+    /// When each probe was begun; `None` when it was answered or closed.
     probes: Vec<Option<u64>>,
     probes_closed: usize,
     aftermath: Aftermath,
@@ -102,7 +103,7 @@ impl Sabotage {
         }))
     }
 
-    /// When a probe was begun whose fate is now known.
+    /// When a probe was begun whose result is now known.
     fn take_probe(&mut self, id: usize) -> Option<u64> {
         let probe = self.probes.get_mut(id.checked_sub(self.connections + 1)?)?;
         probe.take()
@@ -124,7 +125,8 @@ impl Sabotage {
         Ok(())
     }
 
-    /// Half-way through the fault; from then on one probe after the other. True when done.
+    /// Causes the fault half-way through, then makes one probe after the other. Returns whether it
+    /// is done.
     fn between(&mut self, io: &mut Io, fault: Fault) -> Result<bool, Failure> {
         let now = io.refresh();
         let Some(tripped) = self.tripped else {
@@ -278,5 +280,5 @@ fn masked(id: usize, payload: &[u8]) -> Vec<u8> {
 const WHO: &[u8] = b"!who";
 /// Time between two new connections.
 const PROBE_EVERY: Duration = Duration::from_millis(20);
-/// Time a replacement has to come.
+/// The time within which a replacement must answer.
 const PROBING: Duration = Duration::from_secs(8);

@@ -1,11 +1,12 @@
-//! One connection's requests in the study: which wait for a reply, and what became of each. Every
-//! planned request is counted exactly once. Pure: time is an argument, nothing is sent here.
+//! One connection's requests in the study: which ones wait for a reply, and the result of each.
+//! Every planned request is counted exactly once. Pure: time is an argument, and nothing is sent
+//! here.
 
 use std::collections::VecDeque;
 
 use crate::scenario::study_request::{Requests, reply};
 
-/// What became of requests, by class; and replies that belong to no class.
+/// The results of requests by class, and replies that belong to no class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The right reply came in order and in time.
@@ -18,11 +19,11 @@ pub struct Tally {
     pub timeout: u64,
     /// Another reply came in its place.
     pub wrong_reply: u64,
-    /// The connection was gone, or the run over, before its turn.
+    /// The connection or the run had ended before its turn.
     pub never_sent: u64,
     /// Right replies that came after the timeout; their requests count under `timeout`.
     pub late: u64,
-    /// Replies to nothing; no request counts for them.
+    /// Replies without a request, which no class counts.
     pub surplus: u64,
 }
 
@@ -36,13 +37,13 @@ impl Tally {
             + self.never_sent
     }
 
-    /// Requests whose fate is known.
+    /// Requests whose result is known.
     pub fn settled(&self) -> u64 {
         self.success + self.failures()
     }
 }
 
-/// What decides over replies, and counts.
+/// Checks replies and counts results.
 #[derive(Debug, Clone)]
 pub struct Judge {
     requests: Requests,
@@ -62,7 +63,7 @@ impl Judge {
         }
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -110,8 +111,8 @@ impl Lane {
         }
     }
 
-    /// The number of the next request, which is sent at `now`; `None` when `depth` wait already, or
-    /// nothing is left to send.
+    /// The number of the next request, which is sent at `now`; `None` if `depth` requests wait
+    /// already, or if nothing is left to send.
     #[inline]
     pub fn take(&mut self, depth: usize, now: u64) -> Option<u32> {
         let number = self.next();
@@ -186,14 +187,14 @@ impl Lane {
         self.expired = 0;
     }
 
-    /// Nothing further is sent; what waits still may be answered.
+    /// Sends nothing more; waiting requests may still be answered.
     pub fn stop(&mut self, judge: &mut Judge) {
         if !std::mem::replace(&mut self.over, true) {
             judge.tally.never_sent += u64::from(self.planned - self.next());
         }
     }
 
-    /// Requests that wait for a reply in time.
+    /// The number of requests that wait for a reply and have not timed out.
     pub fn in_flight(&self) -> usize {
         self.waiting.len() - self.expired
     }
@@ -207,7 +208,7 @@ impl Lane {
         self.first + u32::try_from(self.waiting.len()).unwrap_or(0)
     }
 
-    /// Forgets the oldest request; counts it unless it has been counted as timed out.
+    /// Removes the oldest request. Counts it unless it has been counted as timed out.
     fn drop_first(&mut self, class: &mut u64) {
         if self.waiting.pop_front().is_some() {
             self.first += 1;

@@ -1,5 +1,5 @@
-//! What the study sends and what must come back: `"<connection>:<n>:<padding>"` and
-//! `{"sha":"<its SHA-256>"}`. Pure: bytes from numbers.
+//! The requests of the study and their replies: `"<connection>:<n>:<padding>"` and `{"sha":"<its
+//! SHA-256>"}`. Pure: bytes from numbers.
 
 use sha2::{Digest, Sha256};
 

@@ -1,5 +1,5 @@
-//! How runs of the study follow each other: a warm-up with a tenth of the requests, then the measured
-//! ones; by itself, or step by step as standard input asks. And how a run is reported.
+//! The order of runs of the study: a warm-up with a tenth of the requests, then the measured runs; by
+//! itself, or step by step controlled by standard input. Also the report of a run.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -66,8 +66,8 @@ fn alone(
     }
 }
 
-/// Each line lets one step happen: the connections open (`connected`), then the run is made and they
-/// close (`warm-up` the first time, then `run`). Ends with the lines.
+/// Each line of input starts one step: the connections open (`connected`), then the run is made and
+/// they close (`warm-up` the first time, then `run`). Ends at the end of input.
 fn stepwise(
     io: &mut Io,
     server: &mut Tree,
@@ -110,7 +110,7 @@ fn with_fault(
 fn wait(io: &mut Io, study: &mut Study, lines: &Receiver<()>, plan: &Plan) -> Result<(), Failure> {
     loop {
         match lines.try_recv() {
-            // without further lines the run begun is still made
+            // at the end of input the run that was begun is still made
             Ok(()) | Err(TryRecvError::Disconnected) => return Ok(()),
             Err(TryRecvError::Empty) => io.turn(study, Duration::from_millis(5))?,
         }
@@ -123,7 +123,7 @@ fn warm_up(plan: Plan) -> Plan {
     Plan { total, ..plan }
 }
 
-/// All figures of a run. Times with failures count each failure as the timeout.
+/// All figures of a run. In times with failures, each failure counts as the timeout.
 pub fn report_of(kind: &str, plan: &Plan, outcome: &Outcome) -> Report {
     let tally = &outcome.tally;
     let endings: Vec<String> = outcome

@@ -42,7 +42,7 @@ impl Times {
         self.record_many(nanoseconds, 1);
     }
 
-    /// Adds the same time so often.
+    /// Adds the same time `count` times.
     #[inline]
     pub fn record_many(&mut self, nanoseconds: u64, count: u64) {
         if count > 0 {
@@ -52,9 +52,9 @@ impl Times {
         }
     }
 
-    /// What was recorded.
+    /// The figures of the recorded times.
     pub fn figures(&self) -> Figures {
-        // the histogram rounds up within its precision; no time was longer than the longest
+        // the histogram rounds up within its precision, but no time was longer than the maximum
         let at = |quantile| self.histogram.value_at_quantile(quantile).min(self.max);
         Figures {
             mean: self.sum / float(self.histogram.len()) / 1e3,
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mean_and_maximum_are_exact_and_failures_weigh_in() {
+    fn mean_and_maximum_are_exact_and_include_failures() {
         let mut times = Times::default();
         times.record(1_500);
         times.record_many(4_500, 2);

@@ -1,4 +1,5 @@
-//! A WebSocket server for tests that does what it is told, right or wrong. One thread per connection.
+//! A WebSocket server for tests whose behaviour, right or wrong, is an argument. One thread per
+//! connection.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -40,7 +41,7 @@ impl Peer {
     fn frame(&mut self, opcode: u8, payload: &[u8]) {
         let length = u8::try_from(payload.len()).expect("short");
         let bytes = [&[0x80 | opcode, length], payload].concat();
-        // the client may have gone
+        // the client may have disconnected
         let _ = self.stream.write_all(&bytes);
     }
 
@@ -79,7 +80,7 @@ impl Peer {
     }
 }
 
-/// Serves until the process ends; every message is given to `handle`.
+/// Serves until the process ends. Every message is passed to `handle`.
 pub(crate) fn serve<H>(answer: &'static str, handle: H) -> SocketAddr
 where
     H: Fn(&mut Peer, &[u8]) + Clone + Send + 'static,
@@ -100,7 +101,7 @@ where
                     handle(&mut peer, &message);
                     peer.count += 1;
                 }
-                // handles kept elsewhere do not keep the connection
+                // other handles of the stream must not keep the connection open
                 let _ = peer.stream.shutdown(Shutdown::Both);
             });
         }

@@ -1,4 +1,4 @@
-//! The set against a server that is a plain set of names.
+//! The set, tested against a server that is a plain set of names.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ fn left(interest: &mut Interest, now: Duration) -> Vec<Topic> {
 }
 
 #[test]
-fn nothing_is_asked_without_a_link() {
+fn nothing_is_requested_without_a_link() {
     let mut interest = Interest::new(LINGER);
     interest.change(channel(1), true, Duration::ZERO);
     assert_eq!(asked(&mut interest), []);
@@ -31,7 +31,7 @@ fn nothing_is_asked_without_a_link() {
 }
 
 #[test]
-fn flapping_costs_the_server_nothing() {
+fn a_subscriber_that_comes_and_goes_sends_no_commands() {
     let mut interest = Interest::new(LINGER);
     interest.up();
     interest.change(channel(1), true, Duration::ZERO);
@@ -54,7 +54,7 @@ fn flapping_costs_the_server_nothing() {
 }
 
 #[test]
-fn wanted_again_while_it_is_left() {
+fn a_topic_wanted_while_it_is_unsubscribed_is_requested_again() {
     let mut interest = Interest::new(LINGER);
     interest.up();
     interest.change(channel(1), true, Duration::ZERO);
@@ -63,7 +63,11 @@ fn wanted_again_while_it_is_left() {
     interest.change(channel(1), false, Duration::ZERO);
     assert_eq!(left(&mut interest, LINGER), [channel(1)]);
     interest.change(channel(1), true, LINGER);
-    assert_eq!(asked(&mut interest), [], "the server still has to let go");
+    assert_eq!(
+        asked(&mut interest),
+        [],
+        "the server has not ended the subscription yet"
+    );
     assert!(!interest.unsubscribed(&channel(1)));
     assert_eq!(asked(&mut interest), [channel(1)]);
     assert_eq!(interest.confirmed(), 0);
@@ -72,7 +76,7 @@ fn wanted_again_while_it_is_left() {
 }
 
 #[test]
-fn a_refusal_is_asked_again_over_the_next_link() {
+fn a_refused_topic_is_requested_over_the_next_link() {
     let mut interest = Interest::new(LINGER);
     interest.up();
     interest.change(channel(1), true, Duration::ZERO);
@@ -85,7 +89,7 @@ fn a_refusal_is_asked_again_over_the_next_link() {
 }
 
 #[test]
-fn it_is_restored_when_the_server_has_answered_for_all_that_was_wanted() {
+fn it_is_restored_when_the_server_has_answered_every_request() {
     let mut interest = Interest::new(LINGER);
     for name in 1..=4 {
         interest.change(channel(name), true, Duration::ZERO);
@@ -96,11 +100,12 @@ fn it_is_restored_when_the_server_has_answered_for_all_that_was_wanted() {
     assert_eq!(asked(&mut interest).len(), 4);
     interest.subscribed(&channel(1));
     interest.refused(&channel(2));
-    // it went to another server of the cluster, and is asked for there
+    // the topic moved to another server of the cluster and is requested there
     interest.unsubscribed(&channel(3));
     assert!(!interest.is_restored());
     assert_eq!(asked(&mut interest), [channel(3)]);
-    // wanted only lately, and left while it was asked for
+    // this topic became wanted after the link came up, and the other one unwanted while it was
+    // requested
     interest.subscribed(&channel(5));
     interest.change(channel(3), false, Duration::ZERO);
     assert!(!interest.is_restored());
@@ -109,7 +114,7 @@ fn it_is_restored_when_the_server_has_answered_for_all_that_was_wanted() {
 }
 
 #[test]
-fn a_new_look_replaces_what_is_wanted() {
+fn replace_replaces_the_wanted_topics() {
     let mut interest = Interest::new(LINGER);
     interest.up();
     for name in [1, 2] {
@@ -143,7 +148,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Asks and leaves on their way to the server, answered in order.
+/// Requests on their way to the server, answered in order.
 #[derive(Default)]
 struct Model {
     wanted: HashSet<Topic>,
@@ -158,11 +163,17 @@ impl Model {
             return;
         }
         for topic in left(interest, now) {
-            assert!(self.server.remove(&topic), "left what it had");
+            assert!(
+                self.server.remove(&topic),
+                "it unsubscribes only from what it had"
+            );
             self.answers.push_back((topic, false));
         }
         for topic in asked(interest) {
-            assert!(self.server.insert(topic.clone()), "asked once");
+            assert!(
+                self.server.insert(topic.clone()),
+                "it requests each topic once"
+            );
             self.answers.push_back((topic, true));
         }
     }
@@ -180,7 +191,7 @@ impl Model {
 
 proptest! {
     #[test]
-    fn in_the_end_the_server_has_what_is_wanted(
+    fn in_the_end_the_server_has_the_wanted_topics(
         steps in proptest::collection::vec(step(), 0..120),
     ) {
         let mut interest = Interest::new(LINGER);
@@ -215,7 +226,7 @@ proptest! {
             let restoring = interest.topics.values().filter(|state| state.is_restoring);
             prop_assert_eq!(interest.restoring, restoring.count());
         }
-        // quiet: everything is answered, and everybody has lingered long enough
+        // nothing changes any more: everything is answered, and the linger time is over
         for _ in 0..3 {
             model.answer(&mut interest);
             now += LINGER;

@@ -1,5 +1,5 @@
-//! What a node does when the link is lost and when it is back: it subscribes again, tells the others that it hears, and
-//! holds back what it has for them until they hear, too. Owns how long.
+//! What a node does when the link is lost and when it is restored: it subscribes again, announces that it is back, and
+//! holds its messages until the other nodes are subscribed, too. Owns the times.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use super::Node;
 use crate::gauges::count;
 use crate::members::HEARTBEAT;
 
-/// How far it has come.
+/// How far the node's return has progressed.
 #[derive(Debug, Default)]
 pub(super) struct Comeback {
-    /// Nothing is published before: others have lost the server too, and need time to come back.
+    /// Nothing is published before this time: other nodes have lost the server, too, and need time to return.
     settles_at: Duration,
-    /// … nor, up to then, before all are back that were there when the link was lost.
+    /// Until this time nothing is published before all nodes are back that were known when the link was lost.
     awaits_until: Duration,
-    /// The others have not been told yet that this node is back.
+    /// Whether the node must still announce that it is back.
     pub(super) is_unannounced: bool,
 }
 
 impl Node {
-    /// The link is up. `was_out`: the server was away, not only the link to it.
+    /// The link is up. `was_out`: the server was down, not only the link to it.
     pub(crate) fn up(&mut self, was_out: bool, now: Duration) {
         self.interest.up();
         self.slots = None;
@@ -41,7 +41,7 @@ impl Node {
         self.beats_at = now + HEARTBEAT;
     }
 
-    /// The link is lost, with messages on it that the server may have or not.
+    /// The link is lost. The server may have accepted `unconfirmed` messages or not.
     pub(crate) fn down(&mut self, unconfirmed: u64) {
         count(&self.gauges.counters.unconfirmed, unconfirmed);
         for topic in self.interest.down() {
@@ -53,8 +53,8 @@ impl Node {
         self.show(0);
     }
 
-    /// Tells the others that this node is back. Not before the server has all its subscriptions: who hears it takes it for
-    /// one that hears everything.
+    /// Announces that this node is back, when the server has all its subscriptions: a node that has announced itself is
+    /// assumed to receive everything.
     pub(super) fn announce(&mut self) {
         if self.comeback.is_unannounced && self.interest.is_restored() {
             self.comeback.is_unannounced = false;
@@ -62,7 +62,7 @@ impl Node {
         }
     }
 
-    /// Whether what is sent now would not reach nodes that are about to come back.
+    /// Whether messages sent now would not reach nodes that are about to return.
     pub(super) fn is_held(&mut self, now: Duration) -> bool {
         if now >= self.comeback.awaits_until + AWAIT_COMING {
             self.members.wait_no_longer();
@@ -72,12 +72,12 @@ impl Node {
         now < self.comeback.settles_at || !self.members.are_back()
     }
 
-    /// Whether somebody is about to be given up, who may have been heard meanwhile.
+    /// Whether the node is about to stop waiting for others that may have announced themselves meanwhile.
     pub(crate) fn gives_up(&self, now: Duration) -> bool {
         now >= self.comeback.awaits_until && !self.members.are_back()
     }
 
-    /// When that ends if nothing happens; [`Duration::MAX`] where nothing is held.
+    /// When messages are released if nothing happens before; [`Duration::MAX`] if none are held.
     pub(super) fn held_until(&self, now: Duration) -> Duration {
         let Comeback {
             settles_at,
@@ -98,14 +98,15 @@ impl Node {
     }
 }
 
-/// How long a node that comes back after an outage waits at least before it publishes: for nodes that it does not know.
+/// The shortest time that a node waits before it publishes after an outage, for the sake of nodes that it does not
+/// know.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// … where it knew nobody: longer than anybody takes to try again.
+/// The same for a node that knew no other: longer than any node waits before it tries to connect again.
 const SETTLE_ALONE: Duration = Duration::from_secs(1);
 
-/// How long it waits at most for those that it knew before.
+/// The longest time that it waits for the nodes that it knew before.
 const AWAIT: Duration = Duration::from_secs(2);
 
-/// … and so much longer for those that have said by then that they have a link, and have to subscribe yet.
+/// The additional time for nodes that have a link by then but are not subscribed yet.
 const AWAIT_COMING: Duration = Duration::from_secs(1);

@@ -1,4 +1,5 @@
-//! What nodes tell each other: who is there, and how many subscribers a channel has on all of them.
+//! The control messages of nodes: which nodes are present, and how many subscribers a channel has
+//! on all of them.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ impl Node {
         match said {
             Said::Present(census, asks) => {
                 let is_new = self.members.seen(node, census, now);
-                // who is not back entirely says so later
+                // a node that is not completely back announces itself later
                 if (asks || is_new) && !self.comeback.is_unannounced && self.may_answer() {
                     self.say_here(false);
                 }
@@ -41,7 +42,8 @@ impl Node {
                 census,
                 subscribers,
             } => {
-                // it answers also before it hears all its channels again, so it is not back by that
+                // a node also answers before it is subscribed to all its channels, so this does not
+                // mean that it is back
                 self.members.counted(node, census, now);
                 if to == own.node {
                     self.members.answered(node, question, &subscribers, own);
@@ -50,7 +52,7 @@ impl Node {
         }
     }
 
-    /// Somebody on this node asks about all of them.
+    /// Begins a query about all nodes, for this node's application.
     pub(crate) fn ask_all(
         &mut self,
         channels: Vec<Box<[u8]>>,
@@ -76,7 +78,7 @@ impl Node {
         }
     }
 
-    /// Time to see whether answers are late.
+    /// Ends queries whose answers are late.
     pub(crate) fn expire(&mut self, now: Duration) {
         if self.members.wakes_at().is_some_and(|at| at <= now) {
             let own = self.own();
@@ -84,12 +86,12 @@ impl Node {
         }
     }
 
-    /// Says goodbye to the others.
-    /// There is a link again, whatever it takes until this node hears.
+    /// Announces that this node has a link again, although it is not subscribed yet.
     pub(super) fn say_coming(&mut self) {
         self.say(&Said::Coming);
     }
 
+    /// Tells the other nodes that this one leaves.
     pub(crate) fn say_bye(&mut self) {
         self.say(&Said::Bye);
     }
@@ -129,5 +131,5 @@ impl Node {
     }
 }
 
-/// Answers to other nodes between two heartbeats.
+/// The most answers to other nodes between two heartbeats.
 pub(super) const ANSWERS: u32 = 1000;

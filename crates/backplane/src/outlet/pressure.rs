@@ -1,42 +1,43 @@
-//! Whether whoever publishes and can wait should, because much waits for the link. Owns the marks; knows no time.
+//! Whether publishers that can wait should wait, because the send queue is long. Owns the thresholds; knows no
+//! time.
 
 use std::sync::atomic::Ordering;
 
 use super::{Inner, Outlet};
 use crate::config::BackplaneFull;
 
-/// How it is.
+/// The pressure of the send queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Pressure {
-    /// Nobody waits.
+    /// No publisher waits.
     #[default]
     Low,
-    /// Much is queued, and publishers wait; the number tells one time from the next.
+    /// The queue is long and publishers wait. The number identifies this period of waiting.
     High(u64),
-    /// They have waited long enough; so often something had been taken out by then.
+    /// The publishers have waited long enough. The number is `takes` at that moment.
     Endured(u64),
 }
 
 impl Outlet {
-    /// Whether so much waits that whoever can wait should, before it publishes more. It ends with
-    /// [`Local::relieved`](crate::Local::relieved).
+    /// Whether the send queue is so long that a publisher that can wait should do so before it publishes more.
+    /// [`Local::relieved`](crate::Local::relieved) tells when that ends.
     pub fn is_awaited(&self) -> bool {
         self.is_awaited.load(Ordering::SeqCst)
     }
 
-    /// How it is.
+    /// The current pressure.
     pub(crate) fn pressure(&self) -> Pressure {
         self.inner.lock().pressure
     }
 
-    /// Nobody waits any more, whatever is queued.
+    /// Ends the waiting of publishers, however long the queue is.
     pub(crate) fn give_up(&self) {
         let inner = &mut *self.inner.lock();
         inner.pressure = Pressure::Endured(inner.takes);
         self.is_awaited.store(false, Ordering::SeqCst);
     }
 
-    /// Publishers wait again, if something was taken out since they gave up, and still much is queued.
+    /// Lets publishers wait again, if messages were taken out since they timed out and the queue is still long.
     pub(crate) fn wait_again(&self) {
         let inner = &mut *self.inner.lock();
         if matches!(inner.pressure, Pressure::Endured(takes) if takes != inner.takes) {
@@ -44,7 +45,7 @@ impl Outlet {
         }
     }
 
-    /// Something was added.
+    /// Updates the pressure after a message was added.
     pub(super) fn press(&self, inner: &mut Inner) {
         if inner.pressure == Pressure::Low
             && inner.bounds.full == BackplaneFull::Wait
@@ -55,7 +56,7 @@ impl Outlet {
         }
     }
 
-    /// Something was taken out; true: publishers have waited for it.
+    /// Updates the pressure after messages were taken out. Returns whether waiting publishers can continue.
     pub(super) fn relax(&self, inner: &mut Inner) -> bool {
         if inner.pressure == Pressure::Low
             || inner.queue.len() > part(inner.bounds.queue_messages, LOW)
@@ -78,8 +79,9 @@ fn part(bound: usize, parts: usize) -> usize {
     bound / PARTS * parts + bound % PARTS * parts / PARTS
 }
 
-/// Of so many parts of a bound, publishers wait above so many, until it is not above so many: what is on its way to the
-/// queue when they begin to wait still fits, and whoever is let go has something to do.
+/// The thresholds in parts of a limit: publishers begin to wait above `HIGH` parts of `PARTS` and continue when
+/// the queue is no longer above `LOW` parts. Messages that are on their way to the queue when publishers begin to wait
+/// still fit, and publishers that continue have room.
 const PARTS: usize = 32;
 const HIGH: usize = 8;
 const LOW: usize = 7;
@@ -117,14 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn publishers_wait_above_a_quarter_until_it_is_less() {
+    fn publishers_wait_above_a_quarter_until_the_queue_is_shorter() {
         let outlet = outlet(320, 1_000_000, BackplaneFull::Wait);
         add(&outlet, 80);
         assert!(!outlet.is_awaited());
         add(&outlet, 1);
         assert_eq!(outlet.pressure(), Pressure::High(1));
         assert!(outlet.is_awaited());
-        assert!(!take(&outlet, 10), "still above");
+        assert!(!take(&outlet, 10), "the queue is still above the threshold");
         assert!(take(&outlet, 1));
         assert!(!outlet.is_awaited() && !take(&outlet, 1));
         add(&outlet, 20);
@@ -133,7 +135,7 @@ mod tests {
         outlet.close();
         assert!(!outlet.is_awaited());
         add(&outlet, 1000);
-        assert!(!outlet.is_awaited(), "nobody would let them go");
+        assert!(!outlet.is_awaited(), "nothing would end their waiting");
         assert_eq!(outlet.backlog().messages, 0);
     }
 
@@ -143,7 +145,7 @@ mod tests {
         add(&bytes, 10);
         assert!(!bytes.is_awaited());
         add(&bytes, 1);
-        assert!(bytes.is_awaited(), "each is charged 73");
+        assert!(bytes.is_awaited(), "each message counts 73 bytes");
         let tiny = outlet(1, 1, BackplaneFull::Wait);
         add(&tiny, 1);
         assert!(tiny.is_awaited());
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_given_up_waits_again_when_the_link_takes_something() {
+    fn publishers_that_timed_out_wait_again_when_the_link_takes_messages() {
         let outlet = outlet(320, 1_000_000, BackplaneFull::Wait);
         add(&outlet, 400);
         outlet.give_up();
@@ -163,12 +165,12 @@ mod tests {
         outlet.wait_again();
         assert_eq!(outlet.pressure(), Pressure::High(2));
         outlet.give_up();
-        assert!(!take(&outlet, 300), "nobody has waited");
+        assert!(!take(&outlet, 300), "no publisher has waited");
         assert_eq!(outlet.pressure(), Pressure::Low);
     }
 
     #[test]
-    fn nobody_waits_where_it_is_not_wanted() {
+    fn publishers_do_not_wait_if_the_option_is_drop() {
         let outlet = outlet(320, 1_000_000, BackplaneFull::Drop);
         add(&outlet, 400);
         assert!(!outlet.is_awaited());

@@ -1,6 +1,6 @@
-//! Commands as Redis reads them: arrays of words, each with its length in front. Owns the form alone.
+//! Commands in the format of Redis: arrays of words with their lengths. Owns the format only.
 
-/// A command of these words.
+/// Appends a command with these words.
 pub(super) fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
     out.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
     for word in words {
@@ -8,14 +8,14 @@ pub(super) fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
     }
 }
 
-/// A command with one argument, which is given in parts.
+/// Appends a command with one argument, which is given in parts.
 pub(super) fn split_command(out: &mut Vec<u8>, name: &[u8], argument: &[&[u8]]) {
     out.extend_from_slice(b"*2\r\n");
     put(out, &[name]);
     put(out, argument);
 }
 
-/// One word, given in parts.
+/// Appends one word, which is given in parts.
 pub(super) fn put(out: &mut Vec<u8>, parts: &[&[u8]]) {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     out.push(b'$');
@@ -27,7 +27,7 @@ pub(super) fn put(out: &mut Vec<u8>, parts: &[&[u8]]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// In decimal digits.
+/// Appends a number in decimal digits.
 pub(super) fn put_number(out: &mut Vec<u8>, number: usize) {
     let mut digits = [0; 20];
     let mut at = digits.len();

@@ -1,5 +1,5 @@
-//! What servers speak, sans-I/O: bytes in, events out, and commands into a buffer. Owns the contract between a
-//! link and a protocol.
+//! The protocols of servers, without I/O: bytes in, events out, and commands into a buffer. Owns the contract
+//! between a link and a protocol.
 
 mod command;
 pub(crate) mod nats;
@@ -13,32 +13,34 @@ use crate::outlet::Outgoing;
 use crate::source::Source;
 use crate::topic::Topic;
 
-/// One protocol's side of one connection.
+/// One protocol on one connection.
 pub(crate) trait Wire: fmt::Debug + Send {
-    /// What is said first.
+    /// Appends the first commands.
     fn open(&mut self, out: &mut Vec<u8>);
 
-    /// Asks for a topic; [`Event::Subscribed`] or [`Event::Refused`] follows. False: its name is too long for this
-    /// server, and nothing follows.
+    /// Requests a topic. [`Event::Subscribed`] or [`Event::Refused`] follows. Returns false if its name is too
+    /// long for this server; then nothing follows.
     fn subscribe(&mut self, topic: &Topic, out: &mut Vec<u8>) -> bool;
 
-    /// Leaves a topic; [`Event::Unsubscribed`] follows.
+    /// Ends a subscription. [`Event::Unsubscribed`] follows.
     fn unsubscribe(&mut self, topic: &Topic, out: &mut Vec<u8>);
 
-    /// Publishes a message; unless nodes only talk among themselves, it is counted by an [`Event::Published`] or
-    /// [`Event::NotPublished`] later. False: it or its name is too large for this server, and nothing follows.
+    /// Publishes a message. Unless it is a control message, an [`Event::Published`] or [`Event::NotPublished`]
+    /// confirms it later. Returns false if the message or its name is too large for this server; then nothing
+    /// follows.
     fn publish(&mut self, message: &Outgoing, out: &mut Vec<u8>) -> bool;
 
-    /// Asks again which servers of a cluster have what; [`Event::Slots`] follows.
+    /// Queries the slots of a cluster again. [`Event::Slots`] follows.
     fn refresh(&mut self, _out: &mut Vec<u8>) {}
 
-    /// Ends a batch: a server that confirms nothing by itself is asked to.
+    /// Ends a batch: requests a confirmation from a server that confirms nothing by itself.
     fn settle(&mut self, out: &mut Vec<u8>);
 
-    /// Asks for a sign of life.
+    /// Sends a ping.
     fn ping(&mut self, out: &mut Vec<u8>);
 
-    /// Reads what came; returns how many bytes were used up. The rest is given again, with more behind it.
+    /// Parses received bytes. Returns how many were consumed. The caller gives the rest again, followed by new
+    /// bytes.
     fn read(
         &mut self,
         input: &[u8],
@@ -46,64 +48,64 @@ pub(crate) trait Wire: fmt::Debug + Send {
         each: &mut dyn FnMut(Event<'_>),
     ) -> Result<usize, WireError>;
 
-    /// Messages that were published and not counted yet.
+    /// The number of published messages that are not confirmed yet.
     fn unconfirmed(&self) -> u64;
 
-    /// Everything that the server has still to answer.
+    /// The number of requests that the server has not answered yet.
     fn unanswered(&self) -> usize;
 }
 
-/// What a server says.
+/// An event of a server.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {
-    /// It knows us; topics and messages may follow.
+    /// The server has accepted us: topics and messages may follow.
     Ready,
-    /// It subscribed us.
+    /// The server has subscribed us.
     Subscribed(Topic),
-    /// It does not send us this any more.
+    /// The server has ended a subscription.
     Unsubscribed(Topic),
-    /// Somebody published.
+    /// A message was published.
     Message(Source<'a>, &'a [u8]),
-    /// Something came that is too long, and is passed over.
+    /// A message was too long and is skipped.
     TooLong,
-    /// It took so many messages.
+    /// The server has accepted so many messages.
     Published(u64),
-    /// It refused a message.
+    /// The server refused a message.
     NotPublished(&'a str),
-    /// It refused a topic.
+    /// The server refused a topic.
     Refused(Topic, &'a str),
-    /// A list of the cluster's nodes, or that it has changed.
+    /// The slots of the cluster's nodes.
     Slots(Vec<SlotRange>),
-    /// What we asked this server for belongs to another one.
+    /// A request concerns a slot of another server.
     Moved,
 }
 
-/// The slots that one node of a cluster has.
+/// The slots of one node of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SlotRange {
     pub(crate) first: u16,
     pub(crate) last: u16,
-    /// Empty: the one that was asked.
+    /// Empty: the server that was queried.
     pub(crate) host: String,
     pub(crate) port: u16,
 }
 
-/// Why a link cannot go on.
+/// Why a link must end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum WireError {
-    /// It does not let us in.
+    /// The server refuses the connection.
     #[error("the server refused us: {0}")]
     Refused(String),
-    /// It said something that it must not say.
+    /// The server violated the protocol.
     #[error("the server does not speak the protocol: {0}")]
     Protocol(&'static str),
-    /// It ended the connection with a reason.
+    /// The server ended the connection with a reason.
     #[error("the server ended the connection: {0}")]
     Ended(String),
 }
 
-/// What a server wrote, for a message to people.
+/// A server's text, shortened and escaped for an error message.
 pub(crate) fn shown(text: &[u8]) -> String {
     let shown: String = String::from_utf8_lossy(text)
         .chars()

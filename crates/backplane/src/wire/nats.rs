@@ -1,6 +1,6 @@
-//! NATS on one connection. The server confirms nothing by itself: a `PING` behind a batch does, because its `PONG`
-//! comes after all that was before it. Patterns of ours are no wildcards of NATS: while there is one, everything
-//! below the prefix is heard, and the node picks. Owns the numbers of the subscriptions.
+//! NATS on one connection. The server confirms nothing by itself, so a `PING` after each batch does: its `PONG` comes
+//! after the effects of everything before it. Our patterns are not wildcards of NATS: while there is a pattern,
+//! everything below the prefix is received, and the node filters. Owns the numbers of the subscriptions.
 
 mod line;
 
@@ -21,21 +21,21 @@ use line::{field, message_line, quote};
 pub(crate) struct Nats {
     prefix: Prefix,
     credentials: Credentials,
-    /// What the `PONG`s to come confirm.
+    /// What the outstanding `PONG`s will confirm.
     expected: VecDeque<Barrier>,
-    /// What the next one will.
+    /// What the next `PONG` will confirm.
     next: Barrier,
     ids: HashMap<Topic, u64, RandomState>,
     topics: HashMap<u64, Topic, RandomState>,
     patterns: HashSet<Topic, RandomState>,
     last_id: u64,
     unconfirmed: u64,
-    /// Bytes of one message that the server takes.
+    /// The most bytes of a message that the server accepts.
     most: usize,
     longest: usize,
-    /// Changes that no `PONG` has confirmed yet.
+    /// The number of changes that no `PONG` has confirmed yet.
     changes: usize,
-    /// Bytes to come of a message that is too long.
+    /// The remaining bytes of a message that is skipped because it is too long.
     to_skip: usize,
     is_ready: bool,
 }
@@ -47,7 +47,7 @@ struct Barrier {
 }
 
 impl Nats {
-    /// `info`: the server's first line, which has been read already. `longest`: bytes of one message.
+    /// `info` is the server's first line, which was read already. `longest` is the most bytes of one message.
     pub(crate) fn new(prefix: &str, credentials: Credentials, info: &[u8], longest: usize) -> Self {
         let mut wire = Self {
             prefix: Prefix::new(prefix, '.', ';'),
@@ -69,7 +69,7 @@ impl Nats {
         wire
     }
 
-    /// Reads what the server says of itself; it may say it again.
+    /// Parses the server's information, which it may send again.
     fn info(&mut self, line: &[u8]) {
         if let Some(most) = field(line, b"\"max_payload\":") {
             self.most = most;
@@ -87,7 +87,7 @@ impl Nats {
 
     fn pong(&mut self, each: &mut dyn FnMut(Event<'_>)) -> Result<(), WireError> {
         let Some(barrier) = self.expected.pop_front() else {
-            return Err(WireError::Protocol("a PONG that nobody asked for"));
+            return Err(WireError::Protocol("a PONG without a PING"));
         };
         if !std::mem::replace(&mut self.is_ready, true) {
             each(Event::Ready);
@@ -121,7 +121,7 @@ impl Nats {
             Some(Topic::Channel(name)) => Source::Channel(name),
             Some(Topic::Sharded(name)) => Source::Sharded(name),
             Some(Topic::Control) => Source::Control,
-            // it was on its way when we left
+            // the message was on its way when we unsubscribed
             Some(Topic::Pattern(_)) | None => return,
         };
         each(Event::Message(source, payload));
@@ -132,7 +132,7 @@ impl Nats {
         let text = shown(text);
         let lower = text.to_ascii_lowercase();
         if lower.contains("permissions violation for publish") {
-            // the batch that it was in is not confirmed yet
+            // the message belongs to a batch that is not confirmed yet
             let batch = self.expected.iter_mut().find(|batch| batch.published > 0);
             let batch = batch.unwrap_or(&mut self.next);
             if batch.published > 0 {
@@ -148,7 +148,7 @@ impl Nats {
             }
             return Ok(());
         }
-        // a subject may have these words in it, too
+        // a subject may contain these words, too
         if lower.contains("authorization") || lower.contains("authentication") {
             return Err(WireError::Refused(text));
         }
@@ -157,7 +157,7 @@ impl Nats {
 }
 
 impl Nats {
-    /// The topics of a subject that the server does not let us have: all patterns share one.
+    /// The topics of a subject that the server refuses. All patterns share one subject.
     fn refused(&mut self, subject: &[u8]) -> Vec<Topic> {
         let topics = match self.topic(subject) {
             Some(Topic::Pattern(_)) => self.patterns.drain().collect(),
@@ -169,7 +169,7 @@ impl Nats {
                 self.topics.remove(&id);
             }
         }
-        // what confirms the others does not confirm these
+        // the `PONG` that confirms other changes does not confirm these
         for barrier in self.expected.iter_mut().chain([&mut self.next]) {
             let before = barrier.changes.len();
             let is_kept = |change: &(Topic, bool)| !topics.contains(&change.0);
@@ -179,7 +179,7 @@ impl Nats {
         topics
     }
 
-    /// What a subject of ours stands for; a pattern's text is not in it.
+    /// The topic of one of our subjects. A subject does not contain a pattern's text.
     fn topic(&self, subject: &[u8]) -> Option<Topic> {
         let decoded = |name| subject::decode(name).map(Vec::into_boxed_slice);
         if subject == self.prefix.control() {
@@ -194,7 +194,7 @@ impl Nats {
         }
     }
 
-    /// Something that the next `PONG` confirms.
+    /// Records a change that the next `PONG` confirms.
     fn change(&mut self, topic: &Topic, is_on: bool) {
         self.changes += 1;
         self.next.changes.push((topic.clone(), is_on));
@@ -386,14 +386,14 @@ impl Wire for Nats {
 /// The subscription to everything below the prefix.
 const EVERYTHING: u64 = 1;
 
-/// Bytes of a message that a server takes which does not say how many it takes.
+/// The most bytes of a message for a server that does not report its limit.
 const LEAST_PAYLOAD: usize = 64 * 1024;
 
-/// Bytes of a subject. A server takes lines of 4 KiB, unless it is told otherwise, ends the connection of who sends a
-/// longer one, and tells nobody how long they may be.
+/// The most bytes of a subject. By default a server accepts lines of 4 KiB and closes the connection on a longer one,
+/// and it does not report its limit.
 const LONGEST_SUBJECT: usize = 4000;
 
-/// Bytes of a line; the server's first one is the longest.
+/// The most bytes of a line. The server's first line is the longest.
 pub(crate) const LONGEST_LINE: usize = 64 * 1024;
 
 #[cfg(test)]

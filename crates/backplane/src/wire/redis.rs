@@ -1,5 +1,5 @@
-//! Redis, Valkey and what else speaks RESP3, on one connection: commands go out behind each other without waiting
-//! for replies, which come in the same order; what is published comes in between. Owns that order.
+//! Redis, Valkey and other servers with RESP3, on one connection: commands are sent without waiting for replies,
+//! which come in the same order; published messages come in between. Owns that order.
 
 mod server;
 
@@ -19,15 +19,15 @@ use server::{is_moved, slot_range, unfit};
 pub(crate) struct Redis {
     prefix: Prefix,
     credentials: Credentials,
-    /// Whether channels are the cluster's sharded ones.
+    /// Whether channels are sharded channels of the cluster.
     is_cluster: bool,
-    /// What the replies to come are about.
+    /// What the outstanding replies answer.
     expected: VecDeque<Expected>,
     unconfirmed: u64,
     longest: usize,
-    /// Bytes to come of a text that is too long.
+    /// The remaining bytes of a text that is skipped because it is too long.
     to_skip: usize,
-    /// Values to come that belong to it.
+    /// The number of following values that belong to it and are skipped, too.
     to_drop: usize,
 }
 
@@ -38,12 +38,12 @@ enum Expected {
     Subscribed(Topic),
     Unsubscribed(Topic),
     Slots,
-    /// Whatever comes, nobody waits for it.
+    /// A reply that is ignored.
     Anything,
 }
 
 impl Redis {
-    /// `longest`: bytes of one message.
+    /// `longest` is the most bytes of one message.
     pub(crate) fn new(
         prefix: &str,
         credentials: Credentials,
@@ -51,7 +51,7 @@ impl Redis {
         longest: usize,
     ) -> Self {
         Self {
-            // a cluster's channels are all of the other name space
+            // on a cluster all channels are in the sharded name space
             prefix: Prefix::new(prefix, ':', if is_cluster { ';' } else { ':' }),
             credentials,
             is_cluster,
@@ -63,13 +63,13 @@ impl Redis {
         }
     }
 
-    /// Asks which node of the cluster has which slots; [`Event::Slots`] follows.
+    /// Queries the slots of the cluster's nodes. [`Event::Slots`] follows.
     fn ask_slots(&mut self, out: &mut Vec<u8>) {
         command(out, &[b"CLUSTER", b"SLOTS"]);
         self.expected.push_back(Expected::Slots);
     }
 
-    /// A command with a topic's name on the server behind it.
+    /// Appends a command with a topic's name on the server.
     fn about(&self, names: [&[u8]; 3], topic: &Topic, out: &mut Vec<u8>) {
         let [plain, sharded, pattern] = names;
         let front = self.prefix.channels();
@@ -90,7 +90,7 @@ impl Redis {
         let Some(expected) = self.expected.pop_front() else {
             return Err(match value {
                 Value::Error(text) => WireError::Ended(shown(text)),
-                _ => WireError::Protocol("a reply to nothing"),
+                _ => WireError::Protocol("a reply without a command"),
             });
         };
         match (expected, value) {
@@ -174,7 +174,7 @@ impl Redis {
                 ..,
             ] => {
                 let Some(Expected::Subscribed(topic)) = self.expected.pop_front() else {
-                    return Err(WireError::Protocol("a subscription that nobody asked for"));
+                    return Err(WireError::Protocol("a subscription that was not requested"));
                 };
                 each(Event::Subscribed(topic));
             }
@@ -189,7 +189,7 @@ impl Redis {
                         each(Event::Unsubscribed(topic));
                     }
                 } else if let Some(topic) = self.topic(name) {
-                    // the slot went to another node of the cluster
+                    // the slot moved to another node of the cluster
                     each(Event::Unsubscribed(topic));
                     each(Event::Moved);
                 }
@@ -199,7 +199,7 @@ impl Redis {
         Ok(())
     }
 
-    /// Something is longer than may be: what belongs to it is not looked at either.
+    /// Skips a text that is too long, with the values that belong to it.
     fn pass_over(
         &mut self,
         long: TooLong,
@@ -213,7 +213,7 @@ impl Redis {
             return Ok(());
         }
         if !is_push || self.to_drop > 0 || long.behind > PARTS_OF_A_MESSAGE {
-            return Err(WireError::Protocol("something is too long"));
+            return Err(WireError::Protocol("a value is too long"));
         }
         self.to_drop = long.behind;
         each(Event::TooLong);
@@ -233,7 +233,8 @@ impl Redis {
         channel.filter(|_| is_sharded).map(Source::Sharded)
     }
 
-    /// The topic of a name that the server took from us by itself: only sharded channels move.
+    /// The topic of a name that the server has unsubscribed by itself. This happens only to sharded channels,
+    /// when they move.
     fn topic(&self, name: &[u8]) -> Option<Topic> {
         match self.source(name, true)? {
             Source::Channel(name) => Some(Topic::Channel(name.into())),
@@ -380,7 +381,7 @@ impl Wire for Redis {
     }
 }
 
-/// As many as a message to a pattern has.
+/// The number of parts of a message for a pattern.
 const PARTS_OF_A_MESSAGE: usize = 4;
 
 #[cfg(test)]

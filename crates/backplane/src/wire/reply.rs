@@ -1,45 +1,45 @@
-//! Replies of a Redis server, as RESP3 has them. Owns the parser: nothing is allocated from a length that the
-//! server claims, and neither depth nor size is unbounded.
+//! Replies of a Redis server in RESP3. Owns the parser: it never allocates for an announced length, and bounds
+//! depth and size.
 
 use super::WireError;
 use crate::topic;
 
-/// A value, without the differences that nobody here needs.
+/// A value, without the distinctions that are not needed here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
     Null,
     Integer(i64),
     Text(&'a [u8]),
     Error(&'a [u8]),
-    /// An array, a set, or the names and values of a map in turn.
+    /// An array, a set, or the alternating names and values of a map.
     List(Vec<Value<'a>>),
-    /// Something that is no reply.
+    /// A push, which is not a reply.
     Push(Vec<Value<'a>>),
 }
 
-/// What the front of the input is.
+/// The value at the beginning of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Parsed<'a> {
-    /// A value and its length.
+    /// A complete value and its length.
     Whole(Value<'a>, usize),
-    /// A part of one.
+    /// An incomplete value.
     Part,
-    /// A part of one with a text longer than may be.
+    /// An incomplete value with a text that is too long.
     TooLong(TooLong),
 }
 
-/// A text that is passed over, and with it the value that it is in.
+/// A text that is skipped with the value that contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLong {
-    /// Where it begins.
+    /// The position of the text.
     pub(crate) start: usize,
     /// Its length.
     pub(crate) length: usize,
-    /// Items of the same list behind it.
+    /// The number of items after it in the same list.
     pub(crate) behind: usize,
 }
 
-/// Parses one value. Its text may have `longest` bytes, and of a list's texts the last one; the others are names.
+/// Parses one value. Its text may have `longest` bytes. In a list only the last text may; the others are names.
 pub(crate) fn parse(input: &[u8], longest: usize) -> Result<Parsed<'_>, WireError> {
     let mut parser = Parser {
         input,
@@ -61,13 +61,13 @@ pub(crate) fn parse(input: &[u8], longest: usize) -> Result<Parsed<'_>, WireErro
 struct Parser<'a> {
     input: &'a [u8],
     at: usize,
-    /// Values so far, in lists and out of them.
+    /// The number of values so far, at all depths.
     values: usize,
 }
 
 enum Stop {
     Part,
-    /// A text of this length, with so many items behind it.
+    /// The length of the text, and the number of items after it.
     TooLong(usize, usize),
     Wrong(&'static str),
 }
@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
                     Value::Push(self.list(length(line)?.unwrap_or_default(), depth, longest)?)
                 }
                 b'|' => {
-                    // what is said about the value behind it
+                    // an attribute, which describes the next value
                     self.list(doubled(line)?, depth, longest)?;
                     continue;
                 }
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         Ok(values)
     }
 
-    /// The first byte of a line and the others, without its end.
+    /// Reads a line without its end. Returns the first byte and the rest.
     fn line(&mut self) -> Result<(u8, &'a [u8]), Stop> {
         let rest = self.input.get(self.at..).unwrap_or_default();
         let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
@@ -177,7 +177,7 @@ fn number(line: &[u8]) -> Result<i64, Stop> {
         .ok_or(Stop::Wrong("an invalid number"))
 }
 
-/// `None` is the old way to say that there is nothing.
+/// Parses a length; `None` is a null of RESP2.
 fn length(line: &[u8]) -> Result<Option<usize>, Stop> {
     match number(line)? {
         -1 => Ok(None),
@@ -196,13 +196,13 @@ fn doubled(line: &[u8]) -> Result<usize, Stop> {
 
 const DEEPEST: usize = 8;
 
-/// Longer than any error text.
+/// The most bytes of a line: more than any error text has.
 const LONGEST_LINE: usize = 64 * 1024;
 
 /// The longest name with its prefix.
 const LONGEST_NAME: usize = topic::LONGEST_NAME + 1024;
 
-/// More than the list of all slots of a cluster has, where each is on its own.
+/// The most values in a reply: more than the list of all slots of a cluster has, even with one entry per slot.
 const MOST_VALUES: usize = 1024 * 1024;
 
 #[cfg(test)]
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_known() {
+    fn every_kind_of_reply_is_parsed() {
         assert_eq!(whole(b"+OK\r\n"), Value::Text(b"OK"));
         assert_eq!(whole(b"-ERR no\r\n"), Value::Error(b"ERR no"));
         assert_eq!(whole(b"!2\r\nno\r\n"), Value::Error(b"no"));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_not_believed() {
+    fn announced_lengths_allocate_nothing() {
         for input in [
             &b"*1000000000\r\n"[..],
             b"%4000000000\r\n:1\r\n",
@@ -274,7 +274,10 @@ mod tests {
         }
         assert!(parse(&b"*1\r\n".repeat(20), 100).is_err());
         let many = [&b"*2000000\r\n"[..], &b"_\r\n".repeat(2_000_000)].concat();
-        assert!(parse(&many, 100).is_err(), "ten times as much in memory");
+        assert!(
+            parse(&many, 100).is_err(),
+            "the parsed value would take ten times the memory"
+        );
     }
 
     proptest! {

@@ -1,7 +1,8 @@
-//! Channel names as subjects of NATS: what a subject cannot have is written as `%` and two hexadecimal digits, so
-//! every name has one subject and no two have the same. Dots stay where they stand between other letters.
+//! Channel names as subjects of NATS: a byte that a subject cannot contain is written as `%` and two hexadecimal
+//! digits. So every name has one subject, and different names have different subjects. Dots between other
+//! characters are kept.
 
-/// Writes a name behind what is there.
+/// Appends a name's subject.
 pub(super) fn encode(name: &[u8], out: &mut Vec<u8>) {
     if name.is_empty() {
         out.push(b'%');
@@ -24,14 +25,14 @@ pub(super) fn encode(name: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The subject of a name behind what stands in front of it.
+/// A name's subject after a prefix.
 pub(super) fn behind(front: &[u8], name: &[u8]) -> Vec<u8> {
     let mut subject = front.to_vec();
     encode(name, &mut subject);
     subject
 }
 
-/// The name of a subject; `None`: no name is written so.
+/// The name of a subject; `None` if no name has this subject.
 pub(super) fn decode(subject: &[u8]) -> Option<Vec<u8>> {
     let mut name = Vec::with_capacity(subject.len());
     if subject != b"%" {
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_names_stay_as_they_are() {
+    fn ordinary_names_are_unchanged() {
         for name in ["room", "room:1", "room.1.2", "a/b-c_d", "raum-grün"] {
             assert_eq!(encoded(name.as_bytes()), name);
         }
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_name_is_written_as_is_none() {
+    fn subjects_that_no_name_has_are_refused() {
         for subject in [&b"%4"[..], b"%41", b"%2a", b"a.%", b"", b"a..b"] {
             assert_eq!(decode(subject), None);
         }

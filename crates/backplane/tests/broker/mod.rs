@@ -1,4 +1,5 @@
-//! A server that speaks as much Redis as a node needs, and is cut when it is told to. Owns its clients.
+//! A server that implements the part of Redis that a node needs, and whose connections tests can cut.
+//! Owns its clients.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -16,9 +17,9 @@ pub(crate) struct Broker {
     clients: HashMap<u64, Client>,
     accepted: u64,
     accepting: Vec<JoinHandle<()>>,
-    /// Bytes that are still written before everybody is cut.
+    /// How many more bytes are written before all connections are cut.
     left: Option<usize>,
-    /// Where it is there: subscriptions of slow clients, by client, which take effect when somebody applies them.
+    /// If set: the subscriptions of slow clients, by client, which take effect when a test applies them.
     pub(crate) postponed: Option<Vec<(u64, Vec<u8>)>>,
 }
 
@@ -29,7 +30,7 @@ struct Client {
 }
 
 impl Broker {
-    /// Lets clients in, at a port of its own or at this one; several ports are one server.
+    /// Accepts clients at this port, or at a new port for 0. Several ports are one server.
     pub(crate) async fn open(broker: &Rc<RefCell<Self>>, port: u16) -> u16 {
         let listener = TcpListener::bind(("127.0.0.1", port))
             .await
@@ -45,7 +46,7 @@ impl Broker {
         port
     }
 
-    /// Cuts everybody, and lets nobody in.
+    /// Cuts all connections and accepts no more.
     pub(crate) fn close(&mut self) {
         for accepting in self.accepting.drain(..) {
             accepting.abort();
@@ -53,19 +54,19 @@ impl Broker {
         self.cut();
     }
 
-    /// Cuts everybody.
+    /// Cuts all connections.
     pub(crate) fn cut(&mut self) {
         for (_, client) in self.clients.drain() {
             client.tasks.iter().for_each(JoinHandle::abort);
         }
     }
 
-    /// Cuts everybody when so many bytes more have been written.
+    /// Cuts all connections when so many more bytes have been written.
     pub(crate) fn cut_after(&mut self, bytes: usize) {
         self.left = Some(bytes);
     }
 
-    /// Forgets [`cut_after`](Self::cut_after).
+    /// Cancels [`cut_after`](Self::cut_after).
     pub(crate) fn cut_never(&mut self) {
         self.left = None;
     }
@@ -150,7 +151,7 @@ impl Broker {
     }
 }
 
-/// The command at the front, and its length.
+/// Parses the command at the beginning. Returns it with its length.
 fn command(input: &[u8]) -> Option<(Vec<Vec<u8>>, usize)> {
     let mut at = 0;
     let count = line(input, &mut at)?;
@@ -163,7 +164,7 @@ fn command(input: &[u8]) -> Option<(Vec<Vec<u8>>, usize)> {
     (at <= input.len()).then_some((words, at))
 }
 
-/// The number of a line behind its first letter.
+/// The number in a line after its first character.
 fn line(input: &[u8], at: &mut usize) -> Option<usize> {
     let rest = input.get(*at..)?;
     let end = rest.windows(2).position(|pair| pair == b"\r\n")?;

@@ -1,5 +1,5 @@
-//! What stands behind the core in benches: inboxes that take everything and keep nothing. Used by this crate's
-//! benches and by the instruction counts in the gateway's.
+//! Inboxes for benches, which accept everything and keep nothing. Used by this crate's benches and by the
+//! instruction counts of the gateway.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use millrace_core::{
     Annotation, ChannelId, Match, Name, Post, Recipient, Route, ShardIndex, SocketId,
 };
 
-/// Takes everything and keeps nothing.
+/// Accepts everything and keeps nothing.
 pub(crate) struct Sink;
 
 impl Post for Sink {

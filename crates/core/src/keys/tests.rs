@@ -4,7 +4,7 @@ use super::*;
 
 const A: Bytes = Bytes::from_static(b"a");
 
-/// All in one row.
+/// Places every key in the same row.
 fn place(key: &str) -> Place<'_> {
     Place {
         at: 7,
@@ -32,7 +32,7 @@ fn keys(table: &KeyTable, now: u64) -> Vec<String> {
 }
 
 #[test]
-fn keys_of_one_place_are_apart() {
+fn keys_of_one_place_are_independent() {
     let mut table = KeyTable::default();
     for key in ["", "a", "b"] {
         assert!(!set(&mut table, place(key), None, 0));
@@ -43,14 +43,18 @@ fn keys_of_one_place_are_apart() {
     assert!(!update(&mut table, "a", Update::Delete, 0));
     assert!(update(&mut table, "b", Update::Until(None), 0));
     assert_eq!(keys(&table, 0), ["", "b"]);
-    assert_eq!(keys(&table, 10), ["b"], "expired, and still there");
+    assert_eq!(
+        keys(&table, 10),
+        ["b"],
+        "the expired key is not removed yet"
+    );
     assert_eq!(table.expiring.len(), 1);
     assert!(update(&mut table, "b", Update::Keep, 10));
     assert_eq!((table.len(), table.expiring.len()), (1, 0));
     assert_eq!(
         table.bytes(),
         ENTRY_BYTES + 2,
-        "a key and a value of one byte"
+        "a key of one byte and a value of one byte"
     );
     set(&mut table, place(""), Some(50), 40);
     assert_eq!(table.bytes(), 2 * ENTRY_BYTES + 3);
@@ -59,7 +63,7 @@ fn keys_of_one_place_are_apart() {
 }
 
 #[test]
-fn what_expired_is_not_there() {
+fn expired_keys_are_absent() {
     let mut table = KeyTable::default();
     set(&mut table, place("k"), Some(10), 0);
     assert_eq!(table.get(place("k"), || 9), Some(&A));
@@ -82,7 +86,7 @@ fn what_expired_is_not_there() {
 }
 
 #[test]
-fn what_is_due_goes_while_others_are_looked_at() {
+fn updates_remove_expired_keys_of_other_rows() {
     let mut table = KeyTable::default();
     for at in 0..100 {
         let key = place("k");
@@ -95,12 +99,12 @@ fn what_is_due_goes_while_others_are_looked_at() {
     for _ in 0..20 {
         update(&mut table, "other", Update::Keep, 10);
     }
-    assert_eq!(table.len(), 50, "the others are not due");
+    assert_eq!(table.len(), 50, "the others have not expired");
     assert!(table.expiring.iter().all(|(until, _)| *until == 11));
 }
 
 #[test]
-fn what_is_due_goes_where_nobody_writes() {
+fn expire_removes_keys_without_any_write() {
     let mut table = KeyTable::default();
     for at in 0..300 {
         let key = place("k");
@@ -109,7 +113,7 @@ fn what_is_due_goes_where_nobody_writes() {
     table.expire(9);
     assert_eq!(table.len(), 300);
     table.expire(10);
-    assert_eq!(table.len(), 300 - 128, "up to a bound");
+    assert_eq!(table.len(), 300 - 128, "one call removes at most 128 keys");
     table.expire(10);
     assert_eq!((table.len(), table.expiring.len()), (150, 150));
     (0..2).for_each(|_| table.expire(11));
@@ -117,7 +121,7 @@ fn what_is_due_goes_where_nobody_writes() {
 }
 
 #[test]
-fn a_scan_goes_on_where_it_was() {
+fn a_scan_continues_where_it_stopped() {
     let mut table = KeyTable::default();
     for at in [3, 5, 9, 1000] {
         let key = at.to_string();
@@ -131,7 +135,7 @@ fn a_scan_goes_on_where_it_was() {
         let visit = &mut |key: &[u8], _: &Bytes| seen.push(key.to_vec());
         from = table.scan(at, &mut left, 0, visit);
         assert_eq!(left, 0);
-        // one that was seen goes, one that was passed comes: neither matters
+        // neither removing a key already shown nor adding one before the scan's position matters
         table.remove(Place { at: 3, key: b"3" });
     }
     assert_eq!(seen, [&b"3"[..], b"5", b"9", b"1000"]);

@@ -1,4 +1,4 @@
-//! Redis's rules, its oddities included, and the bound of the work.
+//! Redis's rules, including its unusual ones, and the bound on the work.
 
 use super::*;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
 }
 
 #[test]
-fn the_rules_of_redis() {
+fn patterns_follow_the_rules_of_redis() {
     for (pattern, yes, no) in [
         ("a", &["a"][..], &["", "b", "aa"][..]),
         ("*", &["a", "abc", "*"], &[]),
@@ -62,7 +62,7 @@ fn the_rules_of_redis() {
 }
 
 #[test]
-fn the_empty_name_is_matched_by_the_empty_pattern_only() {
+fn only_the_empty_pattern_matches_the_empty_name() {
     assert!(matches(b"", b""));
     for pattern in ["*", "**", "?", "[^a]", "a", "*a*"] {
         assert!(!matches(pattern.as_bytes(), b""), "{pattern}");
@@ -78,7 +78,7 @@ fn patterns_are_bytes() {
 }
 
 #[test]
-fn what_is_literal_is_known() {
+fn the_literal_beginning_is_known() {
     for (text, literal) in [
         ("room:*", "room:"),
         ("ro\\*om?", "ro*om"),
@@ -102,21 +102,30 @@ fn a_pattern_has_at_most_1024_bytes() {
 }
 
 #[test]
-fn a_search_that_takes_too_long_is_given_up() {
+fn a_search_stops_after_its_bound_of_steps() {
     let part = |length| format!("*{}b*", "a".repeat(length));
     let name = |length| ["a".repeat(length), "bc".to_owned()].concat();
     let gives_up = |part: String, name: String| !matches(part.as_bytes(), name.as_bytes());
-    assert!(gives_up(part(1000), name(60_000)), "in 60 million steps");
-    assert!(!gives_up(part(10), name(60_000)), "in less than a million");
+    assert!(
+        gives_up(part(1000), name(60_000)),
+        "60 million steps are over the bound"
+    );
+    assert!(
+        !gives_up(part(10), name(60_000)),
+        "less than a million steps are within it"
+    );
     for length in 1..255 {
-        assert!(!gives_up(part(length), name(254)), "a short name");
+        assert!(
+            !gives_up(part(length), name(254)),
+            "a short name is within the bound"
+        );
     }
     let many = "*a?".repeat(300) + "*";
     assert!(matches(many.as_bytes(), name(60_000).as_bytes()));
     assert!(!matches((many + "d*").as_bytes(), name(60_000).as_bytes()));
 }
 
-/// Redis's own algorithm, as its comments tell it, with its recursion.
+/// Redis's own recursive algorithm, as its comments describe it.
 fn naive(pattern: &[u8], name: &[u8]) -> bool {
     if name.is_empty() {
         return pattern.is_empty();

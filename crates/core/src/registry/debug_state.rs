@@ -1,5 +1,5 @@
-//! What the core can tell about itself. Owns copies for people to read; each table is copied under its
-//! own lock, so the parts need not be of one moment.
+//! What the core shows about itself for debugging. Owns the copies; each table is copied under its own
+//! lock, so the parts may be of different moments.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -33,19 +33,19 @@ pub enum SocketState {
         address: Option<IpAddr>,
         /// The worker that the connection is pinned to.
         worker: u32,
-        /// Where it lives.
+        /// The I/O shard and the slot where it lives.
         route: Route,
     },
-    /// A virtual socket, which may dangle.
+    /// A virtual socket, which may be dangling.
     Virtual {
         /// Its immediate target.
         target: SocketId,
-        /// What it was created with.
+        /// The annotation it was created with.
         annotation: Option<Arc<Annotation>>,
     },
 }
 
-/// How much there is of everything.
+/// The number of objects of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Open real sockets.
@@ -126,7 +126,7 @@ impl Core {
         pairs
     }
 
-    /// How much there is of everything.
+    /// The number of objects of each kind.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts {
             virtual_sockets: self.dangling.lock().len(),

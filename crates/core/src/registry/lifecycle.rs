@@ -17,23 +17,24 @@ pub enum TokenError {
 }
 
 impl Core {
-    /// Registers a real socket that lives at a place in an I/O shard. From now on it can be sent to and
+    /// Registers a real socket that lives in a slot of an I/O shard. From now on it can be sent to and
     /// subscribed.
     pub fn open(&self, shard: ShardIndex, slot: u32, info: SocketInfo) -> SocketId {
         let turn = self.opened.fetch_add(1, Ordering::Relaxed);
         self.sockets.lock(turn).open(shard, slot, info)
     }
 
-    /// Forgets a real socket, its virtual sockets and every subscription of any of them; `None` if there
-    /// is no such real socket. Takes time in proportion to what the socket had.
+    /// Removes a real socket, its virtual sockets and all their subscriptions; `None` if there is no such
+    /// real socket. Takes time in proportion to the number of virtual sockets and subscriptions removed.
     pub fn close<P: Post>(&self, id: SocketId, post: &mut P) -> Option<Closed> {
         let (closed, removed) = self.socket_table(id).close(id)?;
         self.leave_all(removed, post);
         Some(closed)
     }
 
-    /// Has the real socket behind an id told to close, by `post`, once in its life; false if there is none. The
-    /// socket's lock is held meanwhile, so what is sent to it later comes behind that.
+    /// Tells the real socket behind an id to close, by calling `post`, once in its life; false if there is no
+    /// such socket. The socket's lock is held during the call, so messages that are sent to the socket later
+    /// follow the close.
     pub fn begin_close(&self, id: SocketId, post: impl FnOnce(Route)) -> bool {
         let mut table = self.socket_table(id);
         let Some((route, first)) = table.begin_close(id) else {
@@ -45,7 +46,7 @@ impl Core {
         true
     }
 
-    /// Where the real socket behind an id lives; `None` if there is none.
+    /// Where the real socket behind an id lives; `None` if the id does not resolve.
     pub fn route(&self, id: SocketId) -> Option<Route> {
         self.socket_table(id).resolve(id).map(|(route, _)| route)
     }

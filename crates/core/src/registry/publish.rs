@@ -1,5 +1,5 @@
-//! Sending. Owns the way of a message to the I/O shards, for one socket, for a channel and for the patterns
-//! that match it; never walks over subscribers, except to leave some out.
+//! Sending. Owns how a message gets to the I/O shards, for one socket, for a channel and for the patterns that
+//! match it. Never walks over subscribers, except to exclude some.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -15,14 +15,15 @@ use crate::patterns::{Listed, Patterns};
 use crate::post::{Match, Post};
 use crate::route::{Route, ShardIndex};
 
-/// Whom a message from another node is for: what the subscription there stood for, so that nobody gets it twice.
+/// The recipients of a message from another node. That node names the kind of subscription for which it sent the
+/// message, so that no subscriber gets it twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach<'a> {
-    /// The subscribers of a channel, and not those of patterns.
+    /// The subscribers of a channel, without those of patterns.
     Subscribers(&'a [u8]),
     /// The subscribers of a sharded channel.
     Sharded(&'a [u8]),
-    /// The subscribers of every pattern that matches this channel, and not its own.
+    /// The subscribers of every pattern that matches this channel, without the channel's own subscribers.
     Patterns(&'a [u8]),
     /// The subscribers of one pattern.
     Pattern {
@@ -33,7 +34,7 @@ pub enum Reach<'a> {
     },
 }
 
-/// The channel that a message is published in; its shared name is made when somebody asks.
+/// The channel that a message is published in. Its shared name is made only when a pattern needs it.
 struct InChannel<'a> {
     bytes: &'a [u8],
     entry: Option<&'a Channel>,
@@ -41,9 +42,9 @@ struct InChannel<'a> {
 }
 
 impl Core {
-    /// Calls `post` for one socket, following virtual ones, with where it lives and what marks its messages. Its
-    /// lock is held meanwhile, as it is in [`Post::direct`]. `None` if there is no such socket or its chain leads
-    /// through one of `except`.
+    /// Calls `post` with the route and the annotation of one socket, following virtual ones. The socket's lock is
+    /// held during the call, as it is in [`Post::direct`]. Returns `None` if there is no such socket or its chain
+    /// leads through one of `except`.
     pub fn reach<R>(
         &self,
         target: SocketId,
@@ -58,8 +59,8 @@ impl Core {
         Some(post(route, annotation))
     }
 
-    /// Posts a message for one socket, following virtual ones. Returns the deliveries posted, 0 or 1: 0
-    /// if there is no such socket, its chain leads through one of `except`, or the inbox is full.
+    /// Posts a message for one socket, following virtual ones. Returns the number of deliveries posted: 0 if
+    /// there is no such socket, its chain leads through one of `except`, or the inbox is full; otherwise 1.
     pub fn send<P: Post>(
         &self,
         target: SocketId,
@@ -79,7 +80,7 @@ impl Core {
             if ready || post.is_ready(message, annotation) {
                 return usize::from(post.direct(route, annotation, message));
             }
-            // it keeps its annotation for as long as it resolves
+            // the socket keeps this annotation for as long as it resolves
             let annotation = annotation.cloned();
             drop(table);
             post.make_ready(message, annotation.as_ref());
@@ -87,10 +88,10 @@ impl Core {
         }
     }
 
-    /// Posts a message for every subscriber of a channel, once to each I/O shard that has any, and then for
-    /// the subscribers of each pattern that matches the channel. Leaves out the sockets in `except` and every
-    /// virtual socket whose chain leads through one of them. Returns the deliveries posted: who is subscribed
-    /// in several ways counts as often.
+    /// Posts a message for every subscriber of a channel, once to each I/O shard that has any, and then for the
+    /// subscribers of each pattern that matches the channel. Excludes the sockets in `except` and every virtual
+    /// socket whose chain leads through one of them. Returns the number of deliveries posted. A socket with
+    /// several matching subscriptions gets one delivery for each.
     pub fn publish<P: Post>(
         &self,
         channel: &[u8],
@@ -116,7 +117,7 @@ impl Core {
         }
     }
 
-    /// [`publish`](Self::publish) in a sharded channel, which no pattern matches.
+    /// Does the same as [`publish`](Self::publish) in a sharded channel, which no pattern matches.
     pub fn publish_sharded<P: Post>(
         &self,
         channel: &[u8],
@@ -136,8 +137,8 @@ impl Core {
             .map_or(0, |entry| self.post_to(entry, message, except, post))
     }
 
-    /// Posts a message that came from another node for subscribers on this one, and tells no other. Returns
-    /// the deliveries posted.
+    /// Posts a message from another node for the subscribers on this one, and does not forward it to other nodes.
+    /// Returns the number of deliveries posted.
     pub fn publish_here<P: Post>(
         &self,
         reach: Reach<'_>,
@@ -159,7 +160,7 @@ impl Core {
             }
             post.make_ready(message, None);
         }
-        // before the channel's lock
+        // the lock of the table of patterns is taken before the channel's lock
         let listed = match reach {
             Reach::Pattern { pattern, .. } => self.patterns.lock().get(pattern).map(Arc::clone),
             _ => None,
@@ -175,7 +176,7 @@ impl Core {
             Reach::Patterns(_) => table.patterns().map_or(0, |patterns| {
                 self.post_matches(patterns, &channel, message, &[], post)
             }),
-            // elsewhere a pattern stands behind a prefix, and `*` is also nothing
+            // the other node may use prefixes for its channels, and `*` also matches an empty rest
             Reach::Pattern { .. } => listed
                 .filter(|listed| listed.pattern.matches(name))
                 .map_or(0, |listed| {
@@ -184,11 +185,12 @@ impl Core {
         }
     }
 
-    /// Makes a message ready that takes long to encode, ahead of the channel's lock; false: nobody would get it.
+    /// Makes a message that takes long to encode ready before the channel is locked. Returns false if the message
+    /// has no recipient.
     ///
-    /// The look for subscribers takes the lock for a moment, so what it finds was so while this call ran: a
-    /// publication that reached nobody then needs no second look. Whoever comes or goes before the second one
-    /// is seen by that.
+    /// This check takes the channel's lock for a moment, and its result was true at some time during this call.
+    /// So a publication without a recipient is complete and needs no second check. The second lock sees every
+    /// subscription that began or ended in between.
     #[cold]
     fn make_ready<P: Post>(&self, topic: Topic<'_>, message: &P::Message, post: &mut P) -> bool {
         let wanted = post.has_upstream() || self.reaches_anybody(topic);
@@ -205,7 +207,7 @@ impl Core {
         }
     }
 
-    /// Posts for the subscribers of the patterns that match a channel, which is locked.
+    /// Posts for the subscribers of the patterns that match a channel. The channel is locked.
     #[inline(never)]
     fn post_matches<P: Post>(
         &self,
@@ -281,7 +283,7 @@ impl Core {
         post_counted(&recipients, &except, post)
     }
 
-    /// The subscribers of a channel that `except` leaves out, sorted, each once.
+    /// The subscribers of a channel that `except` excludes: sorted, without duplicates.
     #[inline]
     fn excluded(&self, channel: &Channel, except: &[SocketId]) -> Excluded {
         let mut excluded = Excluded::new();
@@ -296,8 +298,8 @@ impl Core {
         excluded
     }
 
-    /// Adds the subscribers below `id`, looking at its virtual sockets or at the channel's members,
-    /// whichever are fewer.
+    /// Excludes the subscribers among the virtual sockets below `id`. Visits either these virtual sockets or the
+    /// channel's members, whichever are fewer.
     fn exclude_descendants(&self, channel: &Channel, id: SocketId, excluded: &mut Excluded) {
         let table = self.socket_table(id);
         let mut left = channel.members.len();

@@ -1,5 +1,5 @@
-//! The key/value store. Owns its operations, each atomic on its key. Time is milliseconds of Unix time,
-//! asked for only where something can expire.
+//! The key/value store. Owns its operations, each of them atomic for its key. Times are milliseconds of
+//! Unix time, and `now` is called only where something can expire.
 
 use bytes::Bytes;
 
@@ -14,8 +14,8 @@ impl Core {
         self.key_table(place).get(place, now).cloned()
     }
 
-    /// Shows a key to `change` and does what it answers, all under the key's lock: `change` must not call
-    /// back, and be quick.
+    /// Shows the value of a key to `change` and does what it returns, all under the key's lock. `change`
+    /// must be quick and must not call the core.
     pub fn update_key<R>(
         &self,
         key: &[u8],
@@ -28,13 +28,13 @@ impl Core {
         let answer = table.update(place, now, change);
         let grown = table.bytes().wrapping_sub(before);
         if grown != 0 {
-            // wraps around where it shrinks
+            // adding a wrapped difference subtracts it
             self.key_bytes.fetch_add(grown, Ordering::Relaxed);
         }
         answer
     }
 
-    /// Removes keys that have expired, some of each lock shard: nobody else does where nothing is written.
+    /// Removes some expired keys of each lock shard. Without writes nothing else removes them.
     pub fn expire_keys(&self, now: u64) {
         for mut table in self.keys.each() {
             let before = table.bytes();
@@ -44,12 +44,13 @@ impl Core {
         }
     }
 
-    /// What all keys and values take in bytes, about.
+    /// About how many bytes all keys and values take.
     pub fn key_bytes(&self) -> u64 {
         self.key_bytes.load(Ordering::Relaxed)
     }
 
-    /// Stores a value for ever, or deletes the key where there is none; returns the value before.
+    /// Stores a value that never expires, or deletes the key if `value` is `None`. Returns the value
+    /// before.
     pub fn set_key(
         &self,
         key: &[u8],
@@ -62,7 +63,7 @@ impl Core {
     }
 
     /// Does what [`set_key`](Self::set_key) does if the present value equals `check`, where `None` means
-    /// absent; returns whether it did.
+    /// absent. Returns whether it did.
     pub fn set_key_if(
         &self,
         key: &[u8],
@@ -79,9 +80,10 @@ impl Core {
         })
     }
 
-    /// Shows about `count` keys, at least one, from a cursor on; the next cursor. 0 begins, and comes when
-    /// all were shown. A key that is there from the first call to the last is shown exactly once. Each lock
-    /// shard is looked at under its lock, so `visit` must not call back. Cursors are below 2^52.
+    /// Shows about `count` keys, at least one, from a cursor on, and returns the next cursor. A scan begins
+    /// with 0, and 0 is returned when all keys were shown. A key that exists from the first call to the
+    /// last is shown exactly once. Each lock shard is visited under its lock, so `visit` must not call the
+    /// core. Cursors are below 2^52.
     pub fn scan_keys(
         &self,
         cursor: u64,
@@ -103,12 +105,12 @@ impl Core {
         0
     }
 
-    /// How many keys there are, some that have expired among them.
+    /// The number of keys, including some that have expired.
     pub fn key_count(&self) -> usize {
         self.keys.each().map(|table| table.len()).sum()
     }
 
-    /// How many of them are to expire, about.
+    /// About how many keys have an expiry time.
     pub fn expiring_count(&self) -> usize {
         self.keys.each().map(|table| table.expiring()).sum()
     }
@@ -123,7 +125,7 @@ impl Core {
 }
 
 impl Update {
-    /// A value for ever, or none.
+    /// Sets a value that never expires, or deletes the key if `value` is `None`.
     fn to(value: Option<Bytes>) -> Self {
         match value {
             Some(value) => Self::Set { value, until: None },

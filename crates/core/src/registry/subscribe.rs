@@ -1,5 +1,5 @@
-//! Subscriptions. Owns the rules of reference counts and the one place where both directions of the
-//! index are written together.
+//! Subscriptions. Owns the rules of reference counts and the one place where both directions of the index
+//! are written together.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use crate::patterns::PatternTable;
 use crate::post::{Post, Recipient};
 use crate::route::ShardIndex;
 
-/// Whom an operation means.
+/// The sockets that an operation applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
     /// One socket.
     Socket(SocketId),
-    /// Everyone who is subscribed to the channel of this name.
+    /// Every subscriber of the channel of this name.
     Channel(&'a [u8]),
 }
 
-/// What a change of subscriptions adds to.
+/// The state of one call that changes subscriptions.
 struct Change<'a, P> {
     step: u16,
     changed: Vec<SocketId>,
-    /// How many ids led nowhere.
+    /// The number of ids that did not resolve.
     nowhere: usize,
     post: &'a mut P,
 }
 
 impl Core {
-    /// As [`subscribe_to`](Self::subscribe_to) a channel, which cannot fail.
+    /// Does the same as [`subscribe_to`](Self::subscribe_to) for a channel, which cannot fail.
     pub fn subscribe<P: Post>(
         &self,
         who: &[Target<'_>],
@@ -44,15 +44,15 @@ impl Core {
         post: &mut P,
     ) -> Vec<SocketId> {
         self.subscribe_to(who, Topic::Channel(channel), delta, post)
-            .expect("only patterns are refused")
+            .expect("only patterns can be refused")
     }
 
-    /// Changes the reference counts of subscriptions to a channel or pattern by `delta` and returns, each
-    /// once, the ids whose subscription is new (`delta` above 0) or gone (below 0).
+    /// Changes the reference counts of subscriptions to a channel or pattern by `delta`. Returns, without
+    /// duplicates, the ids whose subscription is new (`delta` above 0) or has ended (`delta` below 0).
     ///
-    /// The subscribers of channels in `who` are taken once, before anything changes. Counts saturate at
-    /// [`SUBSCRIPTION_COUNT`](crate::limits::SUBSCRIPTION_COUNT) and at 0, which ends the subscription.
-    /// An id that does not exist or resolves to nothing is returned as new, but nothing is stored for it.
+    /// The subscribers of the channels in `who` are read once, before anything changes. Counts saturate at
+    /// [`SUBSCRIPTION_COUNT`](crate::limits::SUBSCRIPTION_COUNT) and at 0, which ends the subscription. An
+    /// id that does not exist or does not resolve is returned as new, but nothing is stored for it.
     pub fn subscribe_to<P: Post>(
         &self,
         who: &[Target<'_>],
@@ -92,7 +92,8 @@ impl Core {
         Ok(changed)
     }
 
-    /// How many of those meant by `who` live on each I/O shard; who is meant several times counts as often.
+    /// The number of sockets in `who` on each I/O shard. A socket that `who` contains several times counts
+    /// as often.
     pub fn places(&self, who: &[Target<'_>]) -> SmallVec<[(ShardIndex, u32); 2]> {
         let mut counts = Recipients::new();
         let mut add = |shard, count| match counts.iter_mut().find(|(known, _)| *known == shard) {
@@ -118,7 +119,7 @@ impl Core {
         counts
     }
 
-    /// The ids meant by `who`, in its order.
+    /// The ids that `who` stands for, in its order.
     fn expand(&self, who: &[Target<'_>]) -> SmallVec<[SocketId; 8]> {
         let mut ids = SmallVec::with_capacity(who.len());
         for target in who {
@@ -168,7 +169,7 @@ impl Core {
         Ok(())
     }
 
-    /// Makes those of `ids` that resolve members of a locked channel or pattern.
+    /// Makes those of `ids` that resolve members of a channel or pattern, which is locked.
     fn add_members<P: Post>(
         &self,
         channel: &mut Channel,
@@ -237,7 +238,7 @@ impl Core {
         }
     }
 
-    /// Lowers the counts of members of a locked channel or pattern, which has some.
+    /// Lowers the counts of members of a channel or pattern, which is locked and has members.
     fn take_members<P: Post>(
         &self,
         channel: &mut Channel,
@@ -256,7 +257,7 @@ impl Core {
         }
     }
 
-    /// Ends the subscriptions of sockets that no longer exist to patterns.
+    /// Removes sockets that no longer exist from their patterns.
     pub(super) fn leave_patterns<P: Post>(&self, subscriptions: &[(SocketId, Name)], post: &mut P) {
         let mut table = self.patterns.lock();
         let mut ended = false;
@@ -284,7 +285,8 @@ impl Core {
         }
     }
 
-    /// Shows the patterns of a locked table to publishers: when this returns, none sees others.
+    /// Gives every lock shard of the channels the current index. When this returns, no publisher uses an
+    /// older one.
     fn spread(&self, table: &PatternTable) {
         let patterns = table.index();
         for mut channels in self.channels.each() {
@@ -293,5 +295,5 @@ impl Core {
     }
 }
 
-/// Ids handled before the channel's lock is given to others.
+/// The number of ids that are handled before the channel's lock is released for a moment.
 const IDS_PER_LOCK: usize = 1024;

@@ -1,5 +1,5 @@
-//! What there is to subscribe to, and what one socket is subscribed to. Owns the questions that protocols
-//! and the link to other nodes have, and a socket's own way in and out.
+//! Queries about names and about the subscriptions of one socket. Owns what protocols and the link to other
+//! nodes ask, and how one client subscribes and unsubscribes itself.
 
 use super::Core;
 use crate::channel_list::Tally;
@@ -14,10 +14,10 @@ use crate::registry::Target;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnterError {
-    /// The socket has as many subscriptions as it may.
+    /// The socket has the highest number of subscriptions already.
     #[error("a socket cannot have more than {most} subscriptions")]
     TooMany {
-        /// How many it may have.
+        /// The highest number of subscriptions.
         most: usize,
     },
     /// The pattern is refused.
@@ -26,8 +26,8 @@ pub enum EnterError {
 }
 
 impl Core {
-    /// Subscribes a socket unless it is already subscribed, up to `most` subscriptions; how many it then has.
-    /// For clients that subscribe by their protocol, one command after the other.
+    /// Subscribes a socket unless it is already subscribed, up to `most` subscriptions. Returns its
+    /// subscriptions after that. Protocols use it for clients that subscribe one command at a time.
     pub fn enter<P: Post>(
         &self,
         id: SocketId,
@@ -45,7 +45,8 @@ impl Core {
         Ok(self.tally(id))
     }
 
-    /// Ends a socket's subscription, if there is one, whatever its reference count; how many it still has.
+    /// Ends a socket's subscription, if there is one, whatever its reference count. Returns the subscriptions
+    /// that remain.
     pub fn exit<P: Post>(&self, id: SocketId, topic: Topic<'_>, post: &mut P) -> Tally {
         let all = -i32::from(SUBSCRIPTION_COUNT);
         self.subscribe_to(&[Target::Socket(id)], topic, all, post)
@@ -53,7 +54,7 @@ impl Core {
         self.tally(id)
     }
 
-    /// How much a socket is subscribed to.
+    /// The number of a socket's subscriptions.
     pub fn tally(&self, id: SocketId) -> Tally {
         let table = self.socket_table(id);
         table
@@ -62,7 +63,7 @@ impl Core {
             .unwrap_or_default()
     }
 
-    /// What a socket is subscribed to, in the order in which it was.
+    /// The names that a socket is subscribed to, in the order in which it subscribed.
     pub fn topics_of(&self, id: SocketId) -> Vec<Name> {
         let mut names = Vec::new();
         if let Some(entry) = self.socket_table(id).get(id) {
@@ -89,7 +90,7 @@ impl Core {
         }
     }
 
-    /// How many sockets are subscribed to a channel, or to this very pattern.
+    /// The number of sockets that are subscribed to a channel, or to exactly this pattern.
     pub fn subscribers(&self, topic: Topic<'_>) -> usize {
         match topic {
             Topic::Pattern(text) => {
@@ -107,7 +108,8 @@ impl Core {
         }
     }
 
-    /// Whether a message would reach anybody: a subscriber of the channel, or of a pattern that matches it.
+    /// Whether a message in the channel would have a recipient: a subscriber of the channel or of a pattern
+    /// that matches it.
     pub fn has_subscriptions(&self, channel: &[u8]) -> bool {
         let key = self.hashed(Space::Channel, channel);
         let table = self.channel_table(key);
@@ -123,9 +125,9 @@ impl Core {
         found
     }
 
-    /// Shows every name of one space that has a subscriber, in no particular order. Each lock shard is looked
-    /// at under its lock, so `visit` must not call back; a change seen later by
-    /// [`Post::wanted`] is a change of what was shown.
+    /// Shows every name of one space that has a subscriber, in no particular order. Each lock shard is
+    /// visited under its lock, so `visit` must not call the core. [`Post::wanted`] reports every later change
+    /// to what was shown.
     pub fn names(&self, space: Space, visit: &mut dyn FnMut(&Name)) {
         if space == Space::Pattern {
             let table = self.patterns.lock();
@@ -137,7 +139,7 @@ impl Core {
         }
     }
 
-    /// How many patterns have a subscriber.
+    /// The number of patterns that have a subscriber.
     pub fn pattern_count(&self) -> usize {
         self.patterns.lock().len()
     }

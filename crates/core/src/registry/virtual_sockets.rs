@@ -8,11 +8,12 @@ use crate::id::SocketId;
 use crate::post::Post;
 
 impl Core {
-    /// Makes a virtual socket of a real or virtual one, with what marks the messages sent through it.
+    /// Creates a virtual socket on a real or virtual one, with the annotation for messages sent through
+    /// it.
     ///
-    /// If the target is unknown, or [`CHAIN_STEPS`](crate::limits::CHAIN_STEPS) are not enough to reach
-    /// the real socket, the id dangles for ever: nothing reaches it, but it can be deleted. Of ids with
-    /// an unknown target only the last [`DANGLING_IDS`](crate::limits::DANGLING_IDS) are remembered.
+    /// If the target is unknown, or the real socket is [`CHAIN_STEPS`](crate::limits::CHAIN_STEPS) or
+    /// more steps away, the id dangles for ever: no message reaches it, but it can be deleted. Of the
+    /// ids with an unknown target only the last [`DANGLING_IDS`](crate::limits::DANGLING_IDS) are kept.
     pub fn create_virtual(&self, target: SocketId, annotation: Option<Annotation>) -> SocketId {
         let mut table = self.socket_table(target);
         match table.attach(target, annotation) {
@@ -28,11 +29,11 @@ impl Core {
         }
     }
 
-    /// Deletes a virtual socket with its subscriptions; virtual sockets aimed at it dangle from now on
-    /// and lose theirs, but can still be deleted.
+    /// Deletes a virtual socket with its subscriptions. Virtual sockets that have it as their target
+    /// dangle from now on and lose their subscriptions, but can still be deleted.
     ///
-    /// False, and nothing happens, if there is no such virtual socket or its immediate target is not the
-    /// `expected` one.
+    /// Returns false and changes nothing if there is no such virtual socket or its immediate target is
+    /// not the `expected` one.
     pub fn delete_virtual<P: Post>(
         &self,
         id: SocketId,

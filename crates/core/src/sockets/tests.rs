@@ -31,7 +31,7 @@ fn resolves(table: &SocketTable, id: SocketId) -> bool {
     table.resolve(id).is_some()
 }
 
-/// Which sockets were removed, with how many channels.
+/// The removed sockets, each with its number of channels.
 fn summary(removed: &Removed) -> Vec<(SocketId, usize)> {
     let count = |channels: &ChannelList| {
         let mut count = 0;
@@ -47,7 +47,7 @@ fn summary(removed: &Removed) -> Vec<(SocketId, usize)> {
 }
 
 #[test]
-fn ids_of_a_table_are_apart_by_the_number_of_tables() {
+fn the_ids_of_a_table_differ_by_the_number_of_tables() {
     let mut table = SocketTable::new(4);
     assert_eq!(open(&mut table).get(), 5);
     assert_eq!(open(&mut table).get(), 5 + LOCK_SHARDS);
@@ -70,7 +70,7 @@ fn ninety_nine_virtual_sockets_in_a_row_resolve() {
     assert!(!resolves(&table, beyond));
     assert!(
         table.delete(beyond, Some(hundredth)).is_some(),
-        "it can still be deleted"
+        "a dangling one can be deleted"
     );
     assert_eq!(table.virtuals(), 100);
 }
@@ -130,18 +130,18 @@ fn deleting_a_link_lets_the_outer_ones_dangle() {
     assert!(table.delete(middle, None).is_none());
     assert!(
         table.delete(outer, Some(inner)).is_none(),
-        "not its immediate target"
+        "the target given is not the immediate one"
     );
     assert_eq!(summary(&table.delete(outer, Some(middle)).unwrap()), []);
     assert_eq!(
         table.entries.len(),
         3,
-        "the deleted link went with the last one aimed at it"
+        "the deleted link is removed with the last socket on it"
     );
 }
 
 #[test]
-fn deleted_links_stay_only_while_something_is_aimed_at_them() {
+fn a_deleted_link_is_kept_only_while_a_socket_is_on_it() {
     let mut table = table();
     let real = open(&mut table);
     let mut chain = vec![real];
@@ -225,12 +225,12 @@ fn only_real_sockets_close_and_have_tokens() {
     assert_eq!(
         table.token(real),
         Some(Token::default()),
-        "an empty token is one"
+        "an empty token counts as a token"
     );
     assert_eq!(table.token(alias), None);
     assert!(
         table.delete(real, None).is_none(),
-        "real sockets are not deleted"
+        "real sockets cannot be deleted"
     );
 }
 
@@ -250,7 +250,7 @@ fn a_very_long_chain_closes_without_recursion() {
 
 #[test]
 fn an_idle_socket_is_small() {
-    // what the heap adds, and the map's spare places, come on top of this
+    // the allocator's overhead and the map's spare capacity are not counted here
     assert!(size_of::<Entry>() <= 80, "{} bytes", size_of::<Entry>());
     assert!(size_of::<(SocketId, Box<Entry>)>() <= 16);
 }

@@ -1,5 +1,5 @@
-//! The tree of virtual sockets below each real one. Owns the links between the entries of a table; never
-//! recurses, since a chain that dangles may be of any length.
+//! The tree of virtual sockets below each real one. Owns the links between the entries of a table. Never
+//! recurses, because a dangling chain may be of any length.
 
 use super::{Alias, AliasState, Entry, Nature, Removed, SocketTable};
 use crate::id::SocketId;
@@ -17,8 +17,8 @@ impl SocketTable {
         self.alias_mut(id).next = second;
     }
 
-    /// Removes a deleted entry without children, and then every deleted one above it that it was the
-    /// last child of.
+    /// Removes a deleted entry without children, and then each deleted entry above it that has no child
+    /// left.
     pub(super) fn prune(&mut self, mut id: SocketId) {
         loop {
             let Some(entry) = self.entries.get(&id) else {
@@ -41,7 +41,7 @@ impl SocketTable {
         }
     }
 
-    /// Lets everything below a deleted entry dangle, and takes its channels.
+    /// Makes everything below a deleted entry dangle, and collects its channels in `removed`.
     pub(super) fn let_dangle(&mut self, root: SocketId, removed: &mut Removed) {
         let mut next = self.following(root, root, true);
         while let Some(id) = next {
@@ -49,7 +49,7 @@ impl SocketTable {
             let Nature::Virtual(alias) = &mut entry.nature else {
                 return;
             };
-            // below one that does not resolve, none does
+            // below an entry that does not resolve, no other does
             let live = alias.state == AliasState::Live;
             if live {
                 alias.state = AliasState::Dangling;
@@ -75,7 +75,7 @@ impl SocketTable {
         }
     }
 
-    /// Visits the entries below `root`, deleted and dangling ones included, until `visit` says stop.
+    /// Visits the entries below `root`, including deleted and dangling ones, until `visit` asks to stop.
     pub(crate) fn visit_descendants(
         &self,
         root: SocketId,
@@ -87,12 +87,12 @@ impl SocketTable {
         }
     }
 
-    /// The real socket above an entry, also if the entry is deleted or dangles.
+    /// The real socket above an entry, even if the entry is deleted or dangles.
     pub(crate) fn root(&self, id: SocketId) -> Option<SocketId> {
         self.entries.get(&id).map(|entry| entry.route.socket)
     }
 
-    /// Whether the chain from `id`, `id` included, leads through one of `links`.
+    /// Whether one of `links` is on the chain from `id`, with `id` included.
     pub(crate) fn passes_through(&self, mut id: SocketId, links: &[SocketId]) -> bool {
         loop {
             if links.contains(&id) {

@@ -1,4 +1,4 @@
-//! Everything that can be seen of a core, next to the model. Changes neither.
+//! Compares everything that a core shows with the model. Changes neither.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ impl Driver {
         assert_eq!(self.core.channels(1).len(), states.len().min(1));
     }
 
-    /// Every name of every space, and what other nodes were told of them.
+    /// Compares every name of every space, and what other nodes were told about it.
     fn compare_names(&self) {
         let mut names = Vec::new();
         for space in [Space::Channel, Space::Sharded, Space::Pattern] {
@@ -57,7 +57,7 @@ impl Driver {
             assert_eq!(self.core.subscribers(given_as(topic)), members);
         }
         let listed: BTreeSet<Topic> = names.iter().cloned().collect();
-        assert_eq!(listed.len(), names.len(), "each once");
+        assert_eq!(listed.len(), names.len(), "each name is shown once");
         let expected: BTreeSet<Topic> = self.model.channels.keys().cloned().collect();
         assert_eq!(listed, expected);
         assert_eq!(self.mirror.wanted, expected);
@@ -140,7 +140,7 @@ impl Driver {
                 assert_eq!(annotation.as_deref().map(mirror::mark), *mark);
                 assert_eq!(self.core.token(id), None);
             }
-            other => panic!("{id} is something else: {other:?}"),
+            other => panic!("{id} differs from the model: {other:?}"),
         }
     }
 
@@ -162,7 +162,7 @@ impl Driver {
             channels: model.channels.len() - patterns,
             patterns,
             subscriptions: model.channels.values().map(BTreeMap::len).sum(),
-            // some that have expired are among them
+            // the core also counts keys that have expired
             keys: self.core.key_count(),
         };
         assert_eq!(self.core.counts(), expected);

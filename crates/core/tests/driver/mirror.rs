@@ -1,5 +1,5 @@
-//! The I/O shards' side of a core under test. Owns recipient lists built only from what is posted; never
-//! asks the core anything.
+//! The I/O shards of a core under test. Owns recipient lists built only from what is posted; never asks
+//! the core anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,22 +10,22 @@ use millrace_core::{
 use millrace_testkit::model::{self, Delivery, Mark};
 use std::sync::Arc;
 
-/// Recipient lists, and what arrived since they were last looked at.
+/// Recipient lists, and what was posted since the last check.
 #[derive(Default)]
 pub(crate) struct Mirror {
     /// By channel, then by subscriber.
     pub(crate) lists: BTreeMap<ChannelId, BTreeMap<u64, Recipient>>,
     /// The names of the channels and patterns.
     pub(crate) names: BTreeMap<ChannelId, model::Topic>,
-    /// What other nodes are to be asked for.
+    /// The names that other nodes were told to be wanted.
     pub(crate) wanted: BTreeSet<model::Topic>,
-    /// The last message that goes to other nodes, and its channel.
+    /// The last message for other nodes, and its channel.
     pub(crate) upstream: Option<(Vec<u8>, String)>,
     /// Shards that refuse messages.
     pub(crate) full: ShardSet,
-    /// Messages for subscribers, expanded.
+    /// Messages for subscribers, one entry for each recipient.
     pub(crate) deliveries: Vec<(Delivery, String)>,
-    /// What was made ready last; every second message has to be.
+    /// What was made ready last. Every second message has to be made ready.
     ready: Option<(String, Option<Arc<Annotation>>)>,
 }
 
@@ -35,7 +35,7 @@ impl Post for Mirror {
     fn join(&mut self, channel: ChannelId, name: &Name, recipient: Recipient) {
         let name = topic(name);
         let known = self.names.entry(channel).or_insert_with(|| name.clone());
-        assert_eq!(*known, name, "one name for {channel}");
+        assert_eq!(*known, name, "{channel} keeps its name");
         let subscriber = recipient.subscriber.get();
         let before = self
             .lists
@@ -49,10 +49,10 @@ impl Post for Mirror {
         let list = self
             .lists
             .get_mut(&channel)
-            .expect("someone joined before someone leaves");
+            .expect("a list that is left has been joined");
         let recipient = list
             .remove(&subscriber.get())
-            .expect("who leaves has joined");
+            .expect("a subscriber that leaves has joined");
         assert_eq!(recipient.route, route);
         if list.is_empty() {
             self.lists.remove(&channel);
@@ -96,7 +96,7 @@ impl Post for Mirror {
         if self.full.contains(route.shard) {
             return false;
         }
-        // a direct message does not say whom it was aimed at; the driver fills that in
+        // a direct message does not carry the id that it was sent to; the driver fills it in
         let delivery = Delivery {
             subscriber: 0,
             socket: route.socket.get(),
@@ -156,7 +156,7 @@ impl Mirror {
         let list = &self.lists[&channel];
         assert!(
             except.iter().all(|id| list.contains_key(&id.get())),
-            "{except:?} are subscribers"
+            "everyone in {except:?} is a subscriber"
         );
         let here = list
             .values()
@@ -167,9 +167,9 @@ impl Mirror {
         assert_eq!(
             usize::try_from(recipients),
             Ok(reached.len()),
-            "the count for {shard:?}"
+            "the number of recipients on {shard:?}"
         );
-        assert!(recipients > 0, "nobody to post for");
+        assert!(recipients > 0, "a message was posted without a recipient");
         if self.full.contains(shard) {
             return false;
         }
@@ -189,7 +189,7 @@ impl Mirror {
     }
 }
 
-/// The model's word for a name.
+/// Converts a name to the model's type.
 pub(crate) fn topic(name: &Name) -> model::Topic {
     let bytes = name.as_bytes().to_vec();
     match name.space() {
@@ -199,7 +199,7 @@ pub(crate) fn topic(name: &Name) -> model::Topic {
     }
 }
 
-/// The model's word for an annotation.
+/// Converts an annotation to the model's type.
 pub(crate) fn mark(annotation: &Annotation) -> Mark {
     match annotation {
         Annotation::Prefix(prefix) => Mark::Prefix(prefix.to_vec()),

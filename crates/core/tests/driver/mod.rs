@@ -1,5 +1,6 @@
-//! Applies operations, decoded from bytes, to a core and to the naive model, and compares every answer
-//! and everything that can be seen after each. Shared by the model test and the fuzz target `core_ops`.
+//! Applies operations, decoded from bytes, to a core and to the naive model. After each one it compares
+//! the results and everything that can be observed. Shared by the model test and the fuzz target
+//! `core_ops`.
 
 mod compare;
 mod mirror;
@@ -16,7 +17,7 @@ use millrace_testkit::model::{Mark, Model, Who};
 
 use self::mirror::Mirror;
 
-/// One operation: a verb and what its arguments are chosen by.
+/// One operation: a verb, and bytes that choose its arguments.
 pub(crate) type Op = [u8; 8];
 
 /// A core, its model and the I/O shards between them.
@@ -24,9 +25,10 @@ pub(crate) struct Driver {
     core: Core,
     model: Model,
     mirror: Mirror,
-    /// Every id ever returned, oldest first; gone ones stay, to be tried again.
+    /// Every id ever returned, the oldest first. Ids of sockets that are gone stay, so that operations
+    /// try them again.
     ids: Vec<u64>,
-    /// Those, and the ones not worth keeping.
+    /// The same ids, and those that are not in `ids`.
     used: HashSet<u64>,
     opened: u32,
     said: u32,
@@ -34,7 +36,7 @@ pub(crate) struct Driver {
     now: u64,
 }
 
-/// Runs operations from a new core on.
+/// Runs operations, beginning with an empty core.
 pub(crate) fn run(ops: &[Op]) {
     let mut driver = Driver::new();
     for &op in ops {
@@ -120,7 +122,7 @@ impl Driver {
         self.model.create_virtual(id.get(), target.get(), given);
     }
 
-    /// Several virtual sockets in a row, up to beyond where a chain ends.
+    /// Creates several virtual sockets in a row, sometimes more than a chain may have.
     fn chain(&mut self, a: u8, b: u8) {
         let mut target = self.pick(a);
         for link in 0..b % 110 {
@@ -205,7 +207,7 @@ impl Driver {
         assert_eq!(counts.patterns, 0);
     }
 
-    /// Keeps an id that the core just gave, to be picked later.
+    /// Keeps an id that the core has just returned, so that later operations can choose it.
     fn remember(&mut self, id: SocketId) {
         self.expect_new(id);
         self.ids.push(id.get());
@@ -215,7 +217,8 @@ impl Driver {
         assert!(self.used.insert(id.get()), "{id} was never used before");
     }
 
-    /// An id that was returned, more often a late one; sometimes one that was not, or not yet.
+    /// Chooses an id that was returned, preferring late ones, and sometimes an id that was never
+    /// returned.
     fn pick(&self, byte: u8) -> SocketId {
         let back = usize::from(byte) * usize::from(byte) / 256;
         let place = self.ids.len().checked_sub(1 + back % (self.ids.len() + 1));
@@ -247,7 +250,7 @@ impl Driver {
         shard.is_some_and(|shard| self.mirror.full.contains(shard))
     }
 
-    /// A message that was not sent before.
+    /// Makes a message that differs from all earlier ones.
     fn say(&mut self) -> String {
         self.said += 1;
         format!("message {}", self.said)
@@ -266,7 +269,7 @@ fn name(byte: u8) -> Vec<u8> {
     }
 }
 
-/// Mostly no shard is full.
+/// Chooses the shards whose inboxes are full, mostly none.
 fn full(byte: u8) -> ShardSet {
     let mut set = ShardSet::default();
     if byte >= 224 {

@@ -38,7 +38,7 @@ impl Driver {
             _ => value(b).map(|value| (value, until)),
         };
         self.model.set_until(&name(a), after);
-        // what expires at once
+        // also removes what expires at once
         self.model.expire(self.now);
     }
 
@@ -69,7 +69,7 @@ impl Driver {
                     .core
                     .scan_keys(cursor, count, self.now, &mut |key, value| {
                         let before = keys.insert(key.to_vec(), value.to_vec());
-                        assert_eq!(before, None, "once each");
+                        assert_eq!(before, None, "a scan shows each key once");
                     });
                 if cursor == 0 {
                     break;

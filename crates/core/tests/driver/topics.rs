@@ -28,13 +28,13 @@ impl Driver {
         let changed: Vec<u64> = changed.into_iter().map(SocketId::get).collect();
         let expected = self.model.subscribe(&targets, &topic, delta);
         if targets.iter().all(|who| matches!(who, Who::Socket(_))) {
-            assert_eq!(changed, expected, "in the order of `who`");
+            assert_eq!(changed, expected, "the result has the order of `who`");
         }
-        // the members of a source channel come in any order
+        // the members of a source channel are visited in any order
         assert_eq!(sorted(changed), sorted(expected));
     }
 
-    /// A client subscribes by its protocol, or no longer.
+    /// A client subscribes or unsubscribes by its protocol.
     pub(super) fn enter_or_exit(&mut self, a: u8, b: u8, c: u8) {
         let (id, topic, most) = (self.pick(a), topic(b), usize::from(c % 8));
         let given = given_as(&topic);
@@ -83,7 +83,7 @@ impl Driver {
         assert_eq!(self.mirror.upstream.take(), Some((name, message)));
     }
 
-    /// What comes from another node, and what is sent to a sharded channel.
+    /// Publishes a message from another node, or one in a sharded channel.
     pub(super) fn publish_here(&mut self, a: u8, b: u8, f: u8) {
         let (name, pattern) = (name(a), pattern(b));
         let message = self.say();
@@ -115,7 +115,11 @@ impl Driver {
         };
         let post = &mut self.mirror;
         let posted = self.core.publish_here(reach, message.as_str(), post);
-        assert_eq!(self.mirror.upstream.take(), None, "it came from there");
+        assert_eq!(
+            self.mirror.upstream.take(),
+            None,
+            "a message from another node is not sent back"
+        );
         self.expect_deliveries(posted, expected.clone(), &message);
         if let Topic::Sharded(name) = topic {
             let post = &mut self.mirror;

@@ -1,4 +1,4 @@
-//! One I/O shard's inbox under loom's scheduler. Owns what was posted, in its order, and the one rule it
+//! One I/O shard's inbox under loom's scheduler. Owns what was posted, in order, and the rule that the order
 //! must obey; never looks into the core.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,16 +11,16 @@ use millrace_core::{
     SocketInfo, Space,
 };
 
-/// An entry of the inbox; numbers stand for channel and subscriber.
+/// An entry of the inbox. Numbers identify channels and subscribers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Posted {
     Join(u64, u64),
     Leave(u64, u64),
     Publish(u64, u32),
     Direct(u64),
-    /// A channel or, if true, a pattern got its first subscriber or lost its last.
+    /// A channel (false) or a pattern (true) got its first subscriber or lost its last.
     Wanted(bool, bool),
-    /// What should end deliveries has returned to its caller.
+    /// The call that ends deliveries has returned to its caller.
     Returned,
 }
 
@@ -41,12 +41,12 @@ impl Inbox {
         self.0.lock().expect("no thread panics").clone()
     }
 
-    /// Notes that what should end deliveries has returned to its caller.
+    /// Records that the call that ends deliveries has returned to its caller.
     pub(crate) fn returned(&self) {
         self.push(Posted::Returned);
     }
 
-    /// How many messages there are before [`returned`](Self::returned) and after it.
+    /// The number of messages before [`returned`](Self::returned) and after it.
     pub(crate) fn messages(&self) -> (usize, usize) {
         let entries = self.entries();
         let returned = entries.iter().position(|entry| *entry == Posted::Returned);
@@ -58,9 +58,9 @@ impl Inbox {
         )
     }
 
-    /// Replays the inbox: joins and leaves alternate, and every publication counts exactly those who are
-    /// on the list when it arrives; a name is told to be wanted when it was not, and the reverse, and the last
-    /// time as it is. For one channel and one pattern. Returns the subscribers that are left.
+    /// Replays the inbox and checks three rules for one channel and one pattern: joins and leaves alternate;
+    /// every publication counts exactly the recipients on the list when it arrives; calls of `wanted`
+    /// alternate, and the last one is right. Returns the number of subscribers left.
     pub(crate) fn replay(&self) -> usize {
         let mut lists: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
         let mut wanted: BTreeMap<bool, bool> = BTreeMap::new();
@@ -70,13 +70,13 @@ impl Inbox {
                 Posted::Join(channel, id) => {
                     assert!(
                         lists.entry(channel).or_default().insert(id),
-                        "joined twice: {entries:?}"
+                        "a subscriber joined twice: {entries:?}"
                     );
                 }
                 Posted::Leave(channel, id) => {
                     assert!(
                         lists.entry(channel).or_default().remove(&id),
-                        "was not there: {entries:?}"
+                        "a subscriber left without joining: {entries:?}"
                     );
                 }
                 Posted::Publish(channel, recipients) => {
@@ -84,7 +84,7 @@ impl Inbox {
                     assert_eq!(
                         usize::try_from(recipients),
                         Ok(listed),
-                        "out of order: {entries:?}"
+                        "a publication counted other recipients: {entries:?}"
                     );
                 }
                 Posted::Wanted(pattern, now) => {
@@ -102,7 +102,10 @@ impl Inbox {
                 .iter()
                 .filter(|(list, _)| (**list >= FIRST_PATTERN) == pattern);
             let there = of_kind.any(|(_, list)| !list.is_empty());
-            assert_eq!(wanted, there, "what is told last holds: {entries:?}");
+            assert_eq!(
+                wanted, there,
+                "the last call of `wanted` is right: {entries:?}"
+            );
         }
         lists.values().map(BTreeSet::len).sum()
     }
@@ -153,7 +156,7 @@ impl Post for Inbox {
     }
 }
 
-/// Ids of patterns are at and above this.
+/// Ids of patterns begin here.
 const FIRST_PATTERN: u64 = 1 << 63;
 
 /// Opens a socket on the shard.
@@ -169,7 +172,7 @@ pub(crate) fn open(core: &Core) -> SocketId {
     )
 }
 
-/// Whether some interleaving breaks the model, which is how a wrong order shows.
+/// Whether some interleaving breaks the model, which is how the tests detect a wrong order.
 pub(crate) fn breaks(model: impl Fn() + Send + Sync + 'static) -> bool {
     catch_unwind(AssertUnwindSafe(|| loom::model(model))).is_err()
 }

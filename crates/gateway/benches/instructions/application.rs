@@ -1,7 +1,7 @@
 //! The application behind the cases of the whole server: a worker without JavaScript.
 //!
-//! Its doorbell drains at once, on the I/O shard's thread: where two threads wake each other, it is chance which of
-//! them is already asleep, and what that costs. So every run goes through the same steps.
+//! Its doorbell drains at once, on the I/O shard's thread. With two threads that wake each other, chance decides which
+//! one is asleep and what a wake-up costs. On one thread every run takes the same steps.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -17,10 +17,10 @@ use millrace_gateway::{
 /// What the application does with a text message.
 pub(crate) type Handle = fn(&Gateway, SocketId, &[u8], &mut ShardSet);
 
-/// Every socket that a worker accepts is in it.
+/// The channel that every accepted socket joins.
 pub(crate) const CHANNEL: &[u8] = b"room:12345";
 
-/// A gateway with one I/O shard and a worker, for the rest of the process.
+/// A gateway with one I/O shard and a worker. It runs until the process ends.
 pub(crate) struct Server(Arc<Gateway>);
 
 impl Server {
@@ -28,7 +28,7 @@ impl Server {
         let gateway = Gateway::new();
         let config = GatewayConfig {
             io_threads: 1,
-            // not every kernel and container has it, and the counts must not depend on that
+            // not every kernel or container has io_uring, and the counts must not depend on it
             io_uring: false,
             ..GatewayConfig::default()
         };
@@ -55,27 +55,27 @@ impl Server {
             address: "127.0.0.1:0".to_owned(),
             ..config
         };
-        // when the next ping is due depends on how fast this runs, and so would the memory that the timers take
+        // the time of the next ping depends on how fast this runs, and so would the memory that the timers take
         listener.limits.ping_interval = Duration::ZERO;
-        let listening = self.0.listen(listener).expect("loopback is there");
+        let listening = self.0.listen(listener).expect("listening on loopback");
         listening.address.parse().expect("an address with its port")
     }
 }
 
-/// A worker that drains wherever its bell is rung.
+/// A worker that drains on the thread that rings its bell.
 struct InPlace {
     gateway: Arc<Gateway>,
     worker: OnceLock<Arc<Worker>>,
-    /// The sockets by the worker's slot.
+    /// The sockets by their slot in the worker.
     sockets: Mutex<Vec<Option<SocketId>>>,
     handle: Handle,
-    /// Of its answer to every request.
+    /// The head of its answer to every request.
     head: AnswerHead,
 }
 
 impl InPlace {
     fn handle(&self, worker: &Worker, batch: &Batch, dirty: &mut ShardSet) {
-        let mut sockets = self.sockets.lock().expect("nobody panics");
+        let mut sockets = self.sockets.lock().expect("no thread panicked");
         for record in records(&batch.bytes, &batch.sidecars) {
             match record.kind {
                 OPEN => {
@@ -164,7 +164,7 @@ fn number_of(payload: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(eight.try_into().ok()?))
 }
 
-/// Of an answer, as an application writes them.
+/// The headers of an answer, as an application writes them.
 const HEADERS: &str = "content-type\0application/json";
 
 /// The body of an answer.

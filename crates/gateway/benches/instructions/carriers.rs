@@ -1,5 +1,5 @@
-//! The whole server, as in `server`, where something else than a WebSocket carries the messages: event streams, the
-//! Redis protocol, requests.
+//! The whole server, as in `server`, with messages that other transports than WebSocket carry: event streams, the Redis
+//! protocol and requests.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -27,7 +27,7 @@ pub(crate) const CASES: &[Case] = &[
 
 const PAYLOAD: [u8; 64] = [b'p'; 64];
 
-/// One WebSocket sends; it and two hundred event streams get the publication.
+/// One WebSocket sends; it and two hundred event streams receive the publication.
 fn publish_events(count: u64) {
     let address = Server::start(broadcast).listen(ListenerConfig {
         options: Options::new().text("events", "/events"),
@@ -36,7 +36,7 @@ fn publish_events(count: u64) {
     let mut streams: Vec<_> = (0..200).map(|_| event_stream(address)).collect();
     let mut sender = connected(address);
     let (request, mut frame) = (masked(&PAYLOAD), plain(&PAYLOAD));
-    // a chunk of an HTTP body for each event
+    // each event is one chunk of an HTTP body
     let expected = [b"48\r\ndata: ", PAYLOAD.as_slice(), b"\n\n\r\n"].concat();
     let mut event = expected.clone();
     for _ in 0..count {
@@ -49,14 +49,14 @@ fn publish_events(count: u64) {
     assert!(event == expected);
 }
 
-/// A client that publishes, to two hundred others.
+/// One client publishes to two hundred others.
 fn publish_resp(count: u64) {
     let address = resp();
     let (subscribe, confirmed) = (
         command(&[b"SUBSCRIBE", CHANNEL]),
         [command(&[b"subscribe", CHANNEL]), b":1\r\n".to_vec()].concat(),
     );
-    // the confirmation has a third element, which is no text
+    // the third element of the confirmation is a number, not a text
     let confirmed = [b"*3", &confirmed[2..]].concat();
     let mut clients: Vec<_> = (0..200).map(|_| open(address)).collect();
     for client in &mut clients {
@@ -90,7 +90,7 @@ fn ping(count: u64) {
     assert!(answer == expected);
 }
 
-/// Requests on one connection, which has at most a thousand of them.
+/// Sends requests on one connection, which serves at most a thousand of them.
 fn request(count: u64, request: &[u8]) {
     let address = Server::start(broadcast).listen(ListenerConfig {
         options: Options::new().text("stats", "/stats"),
@@ -110,7 +110,7 @@ fn request(count: u64, request: &[u8]) {
     assert!(answer.starts_with(b"HTTP/1.1 200 "));
 }
 
-/// Both answers are a line of JSON.
+/// Whether the answer is complete: both answers are one line of JSON.
 fn is_whole(answer: &[u8]) -> bool {
     answer.ends_with(b"}\n")
 }

@@ -41,8 +41,8 @@ pub(crate) const CASES: &[Case] = &[
     case("codec/handshake", 2000, shake_hands),
 ];
 
-/// Two bytes, and a key that exchanges them for two others of their kind: decoding unmasks in place, so what
-/// was decoded can be decoded again without being restored.
+/// Two bytes, and a key that swaps them for two others of the same kind. Decoding unmasks in place, so decoded bytes
+/// can be decoded again without being restored.
 struct Payload {
     pair: [u8; 2],
     key: [u8; 4],
@@ -82,13 +82,13 @@ fn fragments(count: usize, length: usize) -> Vec<u8> {
     out
 }
 
-/// Items in one read.
+/// The number of items in one read.
 fn items(decoder: &mut Decoder, config: &DecoderConfig, read: &mut [u8], now: u64) -> usize {
     let mut input = Input::new(black_box(read));
     let mut items = 0;
     while let Some(item) = decoder
         .next(&mut input, config, now)
-        .expect("the frames are good")
+        .expect("the frames are valid")
     {
         items += usize::from(!matches!(black_box(item), Item::Close { .. }));
     }
@@ -99,7 +99,7 @@ fn decode(count: u64, stream: &[u8]) {
     let (mut decoder, config) = (Decoder::new(), DecoderConfig::default());
     let mut read = stream.to_vec();
     for turn in 0..count {
-        // a minute per read, so that no bound on pings is met
+        // reads are a minute apart, so that the limit on pings is never met
         let items = items(&mut decoder, &config, &mut read, turn * 60_000);
         assert!(black_box(items) > 0);
     }
@@ -125,7 +125,7 @@ fn encode(count: u64, length: usize) {
     }
 }
 
-/// A browser's request, and the key of the answer.
+/// Checks a browser's request and computes the key of the answer.
 fn shake_hands(count: u64) {
     let headers: [(&str, &[u8]); 11] = [
         ("host", b"example.com"),
@@ -146,7 +146,7 @@ fn shake_hands(count: u64) {
         headers: &headers,
     };
     for _ in 0..count {
-        let offer = check(black_box(&head)).expect("the request is good");
+        let offer = check(black_box(&head)).expect("the request is valid");
         black_box(accept_key(offer.key));
     }
 }

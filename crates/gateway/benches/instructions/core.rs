@@ -1,4 +1,4 @@
-//! The core's operations, without anything behind the inboxes.
+//! The core's operations, with inboxes that discard what they are given.
 
 use std::hint::black_box;
 
@@ -40,7 +40,7 @@ pub(crate) const CASES: &[Case] = &[
 const MESSAGE: &[u8] = &[b'm'; 64];
 const CHANNEL: &[u8] = b"room:12345";
 
-/// A thousand sockets, dealt to two I/O shards, all in one channel.
+/// A thousand sockets of two I/O shards, all in one channel.
 fn populated() -> (Core, Vec<SocketId>) {
     let core = Core::new();
     let ids: Vec<SocketId> = (0..1000).map(|slot| open(&core, slot)).collect();
@@ -65,7 +65,7 @@ fn publish(count: u64) {
     }
 }
 
-/// There are a thousand patterns of so many rooms, of which at most one matches.
+/// Publishes beside a thousand patterns over this many rooms, of which at most one matches.
 fn publish_beside(count: u64, rooms: &str) {
     let (core, _) = populated();
     with_patterns(&core, rooms);
@@ -80,11 +80,11 @@ fn with_patterns(core: &Core, rooms: &str) {
         let text = format!("{rooms}:{}*", 12_000 + n);
         let topic = Topic::Pattern(text.as_bytes());
         core.subscribe_to(&who, topic, 1, &mut Sink)
-            .expect("there are few");
+            .expect("the limit is not met");
     }
 }
 
-/// One more beside a thousand, and gone again.
+/// Subscribes to one more pattern beside a thousand, and unsubscribes again.
 fn make_pattern(count: u64) {
     let (core, ids) = populated();
     with_patterns(&core, "room");
@@ -92,7 +92,8 @@ fn make_pattern(count: u64) {
     for _ in 0..count {
         for delta in [1, -1] {
             let topic = Topic::Pattern(black_box(b"room:124??:*"));
-            black_box(core.subscribe_to(&who, topic, delta, &mut Sink)).expect("there are few");
+            black_box(core.subscribe_to(&who, topic, delta, &mut Sink))
+                .expect("the limit is not met");
         }
     }
 }
@@ -119,7 +120,7 @@ fn send_to_virtual(count: u64) {
     }
 }
 
-/// One more in a channel of a thousand, and out again.
+/// Subscribes one more socket to a channel of a thousand, and unsubscribes it.
 fn subscribe(count: u64) {
     let (core, _) = populated();
     let who = [Target::Socket(open(&core, 1000))];
@@ -129,7 +130,7 @@ fn subscribe(count: u64) {
     }
 }
 
-/// A connection's whole life in the core, in channels that others have too.
+/// Opens and closes a connection in channels that have other subscribers too.
 fn open_and_close(count: u64, channels: usize) {
     let (core, ids) = populated();
     let names: Vec<String> = (0..channels).map(|n| format!("room:{n}")).collect();

@@ -1,6 +1,6 @@
-//! What the hot paths cost in instructions: performs one of the cases below a given number of times, for
-//! `scripts/instructions.mjs`, which counts under callgrind. Two runs of different length tell what one
-//! operation costs, without the set-up. Counts nothing and compares nothing itself.
+//! Measures the hot paths in instructions: performs one of the cases below a given number of times under callgrind,
+//! which `scripts/instructions.mjs` runs. The difference between two runs of different length is the cost of the
+//! operations without the set-up. This program itself counts nothing and compares nothing.
 //!
 //! All cases are in one binary of the gateway, where codec and core meet: it is linked once, with the settings
 //! of the addon.
@@ -14,19 +14,19 @@ mod core;
 mod parts;
 mod server;
 #[path = "../../../core/benches/sink/mod.rs"]
-// the core's benches have the same inboxes behind them
+// shared with the core's benches
 mod sink;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-/// What is measured.
+/// A case to measure.
 struct Case {
     name: &'static str,
-    /// How often the shorter of the two runs performs it: enough that what differs from run to run, such as
-    /// the keys of the hashers, is far below 1 %.
+    /// How often the shorter of the two runs performs it. The number is large enough that what differs from run to run,
+    /// such as the keys of the hashers, is far below 1 %.
     operations: u64,
-    /// Performs it so often.
+    /// Performs it the given number of times.
     run: fn(u64),
 }
 

@@ -41,7 +41,7 @@ pub(crate) const CASES: &[Case] = &[
 const PAYLOAD: &[u8] = &[b'p'; 64];
 const CHANNEL: &[u8] = b"room:12345";
 
-/// The messages of one read, and the drain that takes them.
+/// Queues the messages of one read, then drains them.
 fn queue(count: u64, length: usize, messages: usize) {
     let (queue, payload) = (WorkerQueue::default(), vec![b'p'; length]);
     for _ in 0..count {
@@ -50,7 +50,7 @@ fn queue(count: u64, length: usize, messages: usize) {
     }
 }
 
-/// Messages to one socket, and the turn that takes them.
+/// Posts messages to one socket, then takes them in one turn.
 fn send(count: u64, messages: usize) {
     let (mut mailbox, ids) = populated();
     let mut dirty = ShardSet::default();
@@ -65,7 +65,7 @@ fn send(count: u64, messages: usize) {
     }
 }
 
-/// As the addon sends the texts of a drain: to sixteen sockets, with one look at the inbox.
+/// Posts texts to sixteen sockets with one look at the inbox, as the addon does at the end of a drain.
 fn send_together(count: u64) {
     let (mut mailbox, ids) = populated();
     let payloads = PAYLOAD.repeat(16);
@@ -103,7 +103,7 @@ fn message(count: u64) {
     }
 }
 
-/// One write of sixteen publications.
+/// Writes sixteen publications at once.
 fn frames(count: u64, length: usize) {
     let mut writer = Writer::default();
     let frame = writer.share(&vec![b'p'; length]);
@@ -115,7 +115,7 @@ fn frames(count: u64, length: usize) {
     }
 }
 
-/// The kernel takes nothing, sixteen publications follow, then it takes everything.
+/// The kernel takes nothing while sixteen publications arrive, then it takes everything.
 fn behind(count: u64) {
     let mut writer = Writer::default();
     let frame = writer.share(PAYLOAD);
@@ -129,7 +129,7 @@ fn behind(count: u64) {
     }
 }
 
-/// A channel that so many join on this shard, and all of them leave. Long lists have an index.
+/// This many sockets of the shard join a channel, and all leave it. Long lists have an index.
 fn join_and_leave(count: u64, sockets: usize) {
     let mut recipients = ChannelRecipients::default();
     let ids = ids();
@@ -143,7 +143,7 @@ fn join_and_leave(count: u64, sockets: usize) {
     }
 }
 
-/// A thousand connections that ask for a ping, each its own millisecond, and half a minute of turns.
+/// A thousand connections ask for a ping, each at its own millisecond, and half a minute of turns passes.
 fn arm_and_fire(count: u64) {
     let mut timers = Timers::default();
     let ids = ids();

@@ -1,6 +1,6 @@
-//! The whole server: everything that runs for a message from the first byte read to the last one written, with
-//! tokio and hyper and the client's own reads and writes, without the kernel. WebSockets here, what else carries
-//! messages in `carriers`. The client on the main thread only reads and writes.
+//! The whole server: everything that runs for a message from the first byte read to the last byte written, with tokio,
+//! hyper and the client's own reads and writes, but without the kernel. These cases use WebSockets; `carriers` has the
+//! other transports. The client on the main thread only reads and writes.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -51,7 +51,7 @@ fn echo(count: u64, length: usize, pipeline: usize) {
     assert!(reply == expected);
 }
 
-/// One of ten sends; it gets an answer, and all ten get a publication.
+/// One socket of ten sends; it gets an answer, and all ten get a publication.
 fn room(count: u64) {
     let address = start(answer_and_broadcast);
     let mut clients: Vec<_> = (0..10).map(|_| connected(address)).collect();
@@ -97,12 +97,12 @@ fn connect(count: u64) {
     assert!(answer == expected);
 }
 
-/// A server of WebSockets, for the rest of the process.
+/// A WebSocket server. It runs until the process ends.
 fn start(handle: Handle) -> SocketAddr {
     Server::start(handle).listen(ListenerConfig::default())
 }
 
-/// A client whose handshake is done.
+/// A client after its handshake.
 pub(crate) fn connected(address: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("the server listens");
     stream.set_nodelay(true).expect("TCP has it");

@@ -1,5 +1,5 @@
-//! The adapter registry. An adapter ties one protocol's codec to the gateway: it knows the wire
-//! and nothing of other adapters. A new transport is a folder here, its codec, and its lines below.
+//! The adapter registry. An adapter ties one protocol's codec to the gateway: it knows its wire format and no other
+//! adapter. A new transport is a folder here, its codec, and its lines below.
 
 mod files;
 mod requests;
@@ -25,7 +25,7 @@ use sse::EventStreams;
 use status::Status;
 use websocket::WebSockets;
 
-/// What a gateway's listeners can speak.
+/// The protocols that a gateway's listeners can speak.
 pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
     let events = encodings.add(sse::ENCODING);
     let spliced = encodings.add(splice::ENCODING);
@@ -49,7 +49,7 @@ pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
     ]
 }
 
-/// What answers the requests of a listener, in the order of their precedence.
+/// The endpoints that answer the requests of a listener, in the order of their precedence.
 fn endpoints(
     options: &Reader<'_>,
     limits: &EndpointLimits<'_>,
@@ -84,7 +84,7 @@ mod tests {
     };
     use crate::options::Options;
 
-    /// What a protocol says to limits of a listener.
+    /// The result of a protocol that reads these limits of a listener.
     fn said(protocol: &dyn Protocol, limits: &[(&str, u64)]) -> Result<(), ListenError> {
         let mut config = ListenerConfig::default();
         for (option, value) in limits {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn takes(protocol: &dyn Protocol, option: &str) -> bool {
-        // what else it says is not about this
+        // errors about something else do not count
         !matches!(
             said(protocol, &[(option, 1_000)]),
             Err(ListenError::Limit(LimitError::OfNoTable(_)))
@@ -110,7 +110,7 @@ mod tests {
         found.unwrap()
     }
 
-    /// What it says to one limit that it does not like.
+    /// The error about a limit that the protocol refuses.
     fn told(protocol: &str, option: &str, value: u64) -> String {
         let error = said(&*named(protocol), &[(option, value)]).unwrap_err();
         assert_eq!(error.code(), "ERR_MILLRACE_INVALID_OPTION", "{error}");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_option_names_and_cannot_be_used_is_told_with_the_option() {
+    fn an_unusable_value_is_reported_with_its_option() {
         let long = "x".repeat(FixedLimits::default().pattern_bytes + 1);
         let ann = Options::new().text("name", "ann").text("password", "a");
         let users = Options::new().list("users", [ann.list("channels", [long.as_str()])]);
@@ -162,7 +162,7 @@ mod tests {
                 assert_eq!(told(protocol, option, value), problem);
             }
         }
-        // of endpoints
+        // limits of endpoints
         for option in ["staticCheckMs", "answerTimeoutMs"] {
             let problem = format!("{option} must be from 0 to 86400000, not 86400001");
             assert_eq!(told("http", option, 86_400_001), problem);
@@ -170,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_another_protocol_or_of_none_is_named() {
+    fn unknown_limits_and_those_of_other_protocols_are_named() {
         for (protocol, option) in [
             ("http", "keysBytes"),
             ("resp", "bodyBytes"),
             ("resp", "staticCheckMs"),
             ("tcp", "bodyBytes"),
             ("tcp", "keysBytes"),
-            // of the gateway, of nobody, or misspelt
+            // a limit of the gateway, an unknown limit, and a misspelt one
             ("resp", "connections"),
             ("resp", "replyBytes"),
             ("http", "body_bytes"),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_protocol_takes_its_own_limits_beside_those_of_every_listener() {
+    fn a_protocol_has_its_own_limits_beside_those_of_every_listener() {
         let limits = [("keysBytes", 5), ("idleTimeoutMs", 0), ("messageBytes", 7)];
         said(&*named("resp"), &limits).unwrap();
         let limits = [
@@ -199,9 +199,10 @@ mod tests {
         said(&*named("http"), &limits).unwrap();
     }
 
-    /// Two programs make the options' names of those of the limits: this crate, and what generates the types.
+    /// Two programs derive the names of the options from those of the limits: this crate, and the generator of the
+    /// types.
     #[test]
-    fn each_limit_of_javascript_is_of_one_table() {
+    fn each_limit_of_javascript_belongs_to_one_table() {
         let generated = include_str!("../../../../js/src/options/limits.generated.ts");
         let of_javascript: Vec<&str> = generated
             .lines()
@@ -221,7 +222,7 @@ mod tests {
             let protocols = all();
             let takers = protocols.iter().filter(|one| takes(&***one, option));
             let names: Vec<_> = takers.map(|one| one.name()).collect();
-            // splice is carried by HTTP, and keeps the bounds of that
+            // splice runs over HTTP and has its limits too
             assert!(
                 names.len() == 1 || names == ["http", "splice"],
                 "{option} {names:?}"

@@ -28,7 +28,7 @@ use crate::http::{
 };
 use crate::permits::Permit;
 
-/// The streams of events of one listener.
+/// The event streams of one listener.
 #[derive(Debug)]
 pub(crate) struct EventStreams {
     path: String,
@@ -36,7 +36,7 @@ pub(crate) struct EventStreams {
 }
 
 impl EventStreams {
-    /// Reads the option `events`; `None`: there are none.
+    /// Reads the option `events`; `None` if it is not given.
     pub(crate) fn new(
         options: &Reader<'_>,
         encoding: Encoding,
@@ -60,7 +60,7 @@ impl Endpoint for EventStreams {
     }
 }
 
-/// 200, or the error that fits.
+/// Answers with 200 or an error.
 async fn answer(encoding: Encoding, exchange: &Exchange, request: &Asked) -> Option<Answer> {
     if request.method() != Method::GET {
         let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
@@ -96,7 +96,7 @@ fn begin(opened: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answer
     for (name, value) in [
         (CONTENT_TYPE, sse::CONTENT_TYPE),
         (CACHE_CONTROL, "no-store"),
-        // its permit goes with the socket: nothing else may come on this connection
+        // the permit moves to the socket, so no other request may follow on this connection
         (CONNECTION, "close"),
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ] {
@@ -113,7 +113,8 @@ fn begin(opened: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answer
     answer
 }
 
-/// RFC 9110, section 12.5.1, as far as it matters here; a client that does not say takes anything.
+/// Whether `Accept` allows an event stream (RFC 9110, section 12.5.1, as far as it matters here). Without the header it
+/// does.
 fn accepts_events(headers: &HeaderMap) -> bool {
     let mut values = headers.get_all(ACCEPT).iter().peekable();
     if values.peek().is_none() {
@@ -130,7 +131,7 @@ fn accepts_events(headers: &HeaderMap) -> bool {
         })
 }
 
-/// One event stream's side of the codec.
+/// The session of one event stream.
 #[derive(Debug)]
 struct Sse(Encoding);
 
@@ -150,7 +151,7 @@ impl Session for Sse {
         bytes: &mut [u8],
         _: &mut contract::Context<'_>,
     ) -> Result<Taken, CloseReason> {
-        // its peer cannot send
+        // the peer of an event stream cannot send
         Ok(Taken {
             bytes: bytes.len(),
             unfinished: false,
@@ -166,19 +167,19 @@ impl Session for Sse {
     }
 }
 
-/// Its encoding, for a session without its HTTP answer.
+/// The encoding of event streams, for a session without its HTTP answer.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn encoding_on_stage(encodings: &crate::contract::Encodings) -> Encoding {
     encodings.add(ENCODING)
 }
 
-/// … and that one.
+/// A session without its HTTP answer, with this encoding.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn session_on_stage(encoding: Encoding) -> Box<dyn Session> {
     Box::new(Sse(encoding))
 }
 
-/// A message as one event.
+/// The encoding of a message as one event.
 pub(super) const ENCODING: EncodingDef = EncodingDef {
     name: "sse",
     names_channel: false,
@@ -187,7 +188,7 @@ pub(super) const ENCODING: EncodingDef = EncodingDef {
     append: append_message,
 };
 
-/// Bytes around a text of one line.
+/// Bytes that an event adds to a text of one line.
 const AROUND: usize = 10;
 
 fn append_message(message: &Message<'_>, out: &mut Vec<u8>) {
@@ -197,10 +198,11 @@ fn append_message(message: &Message<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// The socket's end of the pipe. What is in the pipe has not reached the peer yet, nor what the connection holds of it.
+/// The socket's end of the pipe. What is in the pipe, and what the HTTP connection holds of it, has not reached the
+/// peer yet.
 struct PipeEnd {
     stream: DuplexStream,
-    /// Whose connection carries it.
+    /// The HTTP connection that carries it.
     carrier: Rc<Client>,
 }
 
@@ -215,7 +217,7 @@ impl Carried for PipeEnd {
         false
     }
 
-    /// The permit stays taken until the connection is gone too.
+    /// The permit stays taken until the HTTP connection is closed, too.
     fn give_back(&self, permit: Permit) {
         *self.carrier.permit.borrow_mut() = Some(permit);
     }
@@ -257,7 +259,8 @@ impl AsyncWrite for PipeEnd {
     }
 }
 
-/// The body: what the shard writes to the socket's stream. Ends with the socket, or when the client has left.
+/// The body of the answer: what the shard writes to the socket's stream. Ends with the socket, or when the client has
+/// left.
 struct Pipe {
     stream: DuplexStream,
     left: Pin<Box<dyn Future<Output = ()>>>,
@@ -285,7 +288,7 @@ impl HttpBody for Pipe {
         if pipe.left.as_mut().poll(cx).is_ready() {
             return Poll::Ready(None);
         }
-        // not zeroed: an event is short
+        // the buffer is not zeroed, because an event is short
         let mut piece = [MaybeUninit::uninit(); PIPE_BYTES];
         let mut buffer = ReadBuf::uninit(&mut piece);
         ready!(Pin::new(&mut pipe.stream).poll_read(cx, &mut buffer))?;
@@ -297,10 +300,10 @@ impl HttpBody for Pipe {
     }
 }
 
-/// Bytes between the shard and hyper; what does not fit waits in the outbox.
+/// Bytes between the shard and hyper; the rest waits in the outbox.
 const PIPE_BYTES: usize = 16 * 1024;
 
-/// Headers of the answer that are ours to write.
+/// Headers of the answer that the application cannot set.
 const RESERVED: [&str; 4] = [
     "connection",
     "content-length",

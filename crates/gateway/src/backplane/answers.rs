@@ -1,4 +1,5 @@
-//! Answers about all nodes that nobody has taken yet. Owns the bound: who asks and does not come back is forgotten.
+//! Answers to questions about all nodes, kept until they are taken. Limits their number: the oldest answer that was not
+//! taken is dropped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ struct State {
     waiting: BTreeMap<u32, Option<ClusterInfo>>,
 }
 
-/// A question under way. Whatever becomes of it, it is answered: by what this node knows, if nobody else answers.
+/// A question in progress. It is answered in any case: with what this node knows if no other node answers.
 pub(super) struct Pending {
     answers: Arc<Answers>,
     ticket: u32,
@@ -34,7 +35,7 @@ impl Pending {
         }
     }
 
-    /// Ends it; an answer without a node is none.
+    /// Answers the question; an answer without a node counts as none.
     pub(super) fn answer(mut self, info: ClusterInfo) {
         if !info.nodes.is_empty() {
             self.own = Some(info);
@@ -57,7 +58,7 @@ impl Answers {
         }
     }
 
-    /// A ticket for an answer to come.
+    /// Opens a ticket for an answer to come.
     pub(super) fn open(&self) -> u32 {
         let mut state = self.state.lock();
         state.last = state.last.wrapping_add(1);
@@ -75,7 +76,7 @@ impl Answers {
         }
     }
 
-    /// The answer, once it is there. For a ticket that was forgotten it is empty.
+    /// Takes the answer if it has arrived. The answer for a dropped ticket is empty.
     pub(super) fn take(&self, ticket: u32) -> Option<ClusterInfo> {
         let mut state = self.state.lock();
         match state.waiting.get(&ticket) {
@@ -86,7 +87,7 @@ impl Answers {
     }
 }
 
-/// Questions whose answer was not taken.
+/// The most questions whose answers were not taken.
 const MOST: usize = 4096;
 
 #[cfg(test)]
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_that_nobody_answers_is_answered_by_this_node() {
+    fn a_question_without_answers_is_answered_by_this_node() {
         let answers = Arc::new(Answers::new());
         let info = |count| ClusterInfo {
             nodes: vec![millrace_backplane::Member {
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_come_back_is_forgotten() {
+    fn answers_that_are_not_taken_are_dropped() {
         let answers = Answers::new();
         let first = answers.open();
         assert_eq!(answers.take(first), None);

@@ -1,4 +1,4 @@
-//! What the backplane needs of this hub.
+//! What the backplane needs from this hub.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use super::uplink::topic_of;
 use crate::hub::Hub;
 use crate::notice::Notice;
 
-/// See the module. On the backplane's thread.
+/// See the module. Used on the backplane's thread.
 pub(super) struct LocalNode {
     hub: Arc<Hub>,
-    /// I/O shards to wake when what came is delivered.
+    /// I/O shards to wake after incoming messages were posted.
     dirty: ShardSet,
 }
 

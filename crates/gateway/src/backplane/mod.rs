@@ -1,5 +1,5 @@
-//! This hub's place among other nodes: the backplane's task on a thread of its own, what the core tells it, and
-//! questions about all nodes. Owns when it runs; what goes over the link is the backplane's.
+//! The hub's link to other nodes: runs the backplane's task on a thread of its own, passes it what the core publishes,
+//! and answers questions about all nodes. Owns the task's lifetime; the backplane owns the wire format.
 
 mod answers;
 mod local;
@@ -24,7 +24,7 @@ use uplink::BackplaneUplink;
 
 /// What a hub holds of its backplane.
 pub(crate) struct BackplaneHandle {
-    /// Made by the first start with a backplane, and kept: numbers of messages go on.
+    /// Made by the first start with a backplane and then kept, so that message numbers continue.
     outlet: OnceLock<Arc<Outlet>>,
     running: Mutex<Option<Running>>,
     answers: Arc<Answers>,
@@ -32,7 +32,7 @@ pub(crate) struct BackplaneHandle {
 
 struct Running {
     backplane: Arc<Backplane>,
-    /// Until when messages may be sent that wait at the end.
+    /// The time until which messages that still wait at the end may be sent.
     drains_until: Option<Instant>,
 }
 
@@ -51,7 +51,7 @@ impl BackplaneHandle {
         }
     }
 
-    /// A task for this configuration, not running yet.
+    /// Prepares a task for this configuration, without running it.
     pub(crate) fn prepare(
         &self,
         mut config: Config,
@@ -67,7 +67,8 @@ impl BackplaneHandle {
         Backplane::new(config, outlet).map(|(backplane, task)| Prepared { backplane, task })
     }
 
-    /// Runs a task on a thread of its own, which calls `ended` last: with why, where it ended by a bug.
+    /// Runs a task on a thread of its own. The last thing it does is to call `ended`, with the reason if a bug ended
+    /// it.
     pub(crate) fn run(
         self: &Arc<Self>,
         hub: &Arc<Hub>,
@@ -105,14 +106,14 @@ impl BackplaneHandle {
         thread
     }
 
-    /// Messages that wait may be sent for so long when everything ends.
+    /// Allows messages that wait at the end to be sent until this time.
     pub(crate) fn may_drain(&self, until: Instant) {
         if let Some(running) = &mut *self.running.lock() {
             running.drains_until = running.drains_until.max(Some(until));
         }
     }
 
-    /// Ends the task when everything is sent.
+    /// Ends the task once everything is sent.
     pub(crate) fn end(&self) {
         if let Some(running) = &*self.running.lock() {
             let least = Instant::now() + LEAST_DRAIN;
@@ -121,7 +122,7 @@ impl BackplaneHandle {
         }
     }
 
-    /// How it is; `None`: there is none.
+    /// The state of the link; `None` if there is no backplane.
     pub(crate) fn stats(&self) -> Option<Stats> {
         let running = self.running.lock();
         running.as_ref().map(|running| running.backplane.stats())
@@ -155,7 +156,7 @@ impl BackplaneHandle {
         ticket
     }
 
-    /// The answer, once it is there.
+    /// Takes the answer if it has arrived.
     pub(crate) fn answer(&self, ticket: u32) -> Option<ClusterInfo> {
         self.answers.take(ticket)
     }
@@ -168,7 +169,7 @@ pub(crate) struct Prepared {
     task: Task,
 }
 
-/// For the backplane, and for whoever asks about all nodes.
+/// Questions that the backplane and the application ask about all nodes.
 impl Hub {
     fn census(&self) -> Census {
         let counts = self.core().counts();
@@ -186,7 +187,7 @@ impl Hub {
     }
 }
 
-/// Runs the task to its end, whatever that is.
+/// Runs the task until it ends for any reason.
 fn live(hub: &Arc<Hub>, task: Task) -> Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -195,7 +196,7 @@ fn live(hub: &Arc<Hub>, task: Task) -> Result<(), String> {
             .max_blocking_threads(RESOLVERS)
             .build()?;
         runtime.block_on(task.run(Box::new(LocalNode::new(Arc::clone(hub)))));
-        // a name server that does not answer must not hold up the end
+        // a name server that does not answer must not delay the end
         runtime.shutdown_background();
         Ok::<_, std::io::Error>(())
     }));
@@ -206,10 +207,10 @@ fn live(hub: &Arc<Hub>, task: Task) -> Result<(), String> {
     }
 }
 
-/// Threads that look up the names of servers.
+/// Threads that resolve the names of servers.
 const RESOLVERS: usize = 1;
 
-/// Time that messages which wait have at the end, also where clients have used up all of it.
+/// The least time for sending waiting messages at the end, even if clients have used up the time of the stop.
 const LEAST_DRAIN: Duration = Duration::from_millis(250);
 
 #[cfg(test)]

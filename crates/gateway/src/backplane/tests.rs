@@ -1,5 +1,5 @@
-//! That a backplane never ends in silence: by a bug it takes the gateway with it, and says so. And that workers wait for
-//! one that takes nothing, but not for ever.
+//! Tests that the backplane never ends silently: a bug in it ends the gateway, with a notice. And that workers wait for
+//! a backplane that accepts nothing, but only for a limited time.
 
 use std::sync::{Condvar, Mutex as StdMutex};
 
@@ -14,7 +14,7 @@ use crate::gateway::Gateway;
 use crate::limits::BackplaneFull;
 use crate::notice::Notice;
 
-/// It only bounds a hang: a busy machine may leave a thread alone for seconds.
+/// Only bounds a hang: on a busy machine a thread may not run for seconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
@@ -27,7 +27,7 @@ impl Bell {
             .1
             .wait_timeout_while(rung, TIMEOUT, |rung| !*rung)
             .unwrap();
-        assert!(!late.timed_out(), "the gateway to have something to tell");
+        assert!(!late.timed_out(), "the gateway posts no notice");
         *rung = false;
     }
 }
@@ -39,7 +39,7 @@ impl Doorbell for Bell {
     }
 }
 
-/// A gateway whose backplane looks for a server that is nowhere.
+/// A gateway whose backplane connects to an address without a server.
 fn started() -> (Arc<Gateway>, Arc<Bell>) {
     let (gateway, bell) = (Gateway::new(), Arc::new(Bell::default()));
     start(&gateway, &bell, BackplaneFull::Wait);
@@ -50,7 +50,7 @@ fn start(gateway: &Arc<Gateway>, bell: &Arc<Bell>, full: BackplaneFull) {
     let limits = GatewayLimits {
         backplane_queue: 100,
         backplane_full: full,
-        // who looks whether workers live rings them, too
+        // the liveness check rings the workers, too
         worker_timeout: Duration::ZERO,
         ..GatewayLimits::default()
     };
@@ -75,7 +75,7 @@ fn start(gateway: &Arc<Gateway>, bell: &Arc<Bell>, full: BackplaneFull) {
     gateway.start(config, door).unwrap();
 }
 
-/// What the gateway tells up to its end, but for the link that is not there.
+/// The gateway's notices up to its end, without those about the missing link.
 fn last_words(gateway: &Gateway, bell: &Bell) -> Vec<Notice> {
     let mut told = Vec::new();
     while !told.contains(&Notice::Stopped) {
@@ -87,13 +87,13 @@ fn last_words(gateway: &Gateway, bell: &Bell) -> Vec<Notice> {
 }
 
 #[test]
-fn a_bug_in_the_backplane_s_task_ends_the_gateway_and_is_told() {
+fn a_bug_in_the_backplane_s_task_ends_the_gateway_with_a_notice() {
     let (gateway, bell) = started();
     let backplane = {
         let running = gateway.backplane().running.lock();
         Arc::clone(&running.as_ref().unwrap().backplane)
     };
-    // whoever asks is answered on the task
+    // the callback runs on the task
     backplane.ask(Vec::new(), Box::new(|_| panic!("a bug, for a test")));
     let told = last_words(&gateway, &bell);
     let [Notice::Error { code, message }, Notice::Stopped] = &*told else {
@@ -111,7 +111,7 @@ fn a_bug_in_the_backplane_s_task_ends_the_gateway_and_is_told() {
 }
 
 #[test]
-fn a_task_that_ends_by_itself_ends_the_gateway_and_is_told() {
+fn a_task_that_ends_by_itself_ends_the_gateway_with_a_notice() {
     let (gateway, bell) = started();
     gateway.backplane().end();
     let told = last_words(&gateway, &bell);
@@ -145,7 +145,7 @@ fn send(gateway: &Gateway, count: usize) {
 }
 
 #[test]
-fn workers_wait_a_second_at_most_for_a_backplane_that_takes_nothing() {
+fn workers_wait_at_most_a_second_for_a_backplane_that_accepts_nothing() {
     let (gateway, _notices) = started();
     let bell = Arc::new(Bell::default());
     let door: Arc<dyn Doorbell> = Arc::<Bell>::clone(&bell);
@@ -163,7 +163,10 @@ fn workers_wait_a_second_at_most_for_a_backplane_that_takes_nothing() {
     worker.begin_drain();
     assert!(!gateway.is_congested());
     send(&gateway, 100);
-    assert!(!gateway.is_congested(), "it still takes nothing");
+    assert!(
+        !gateway.is_congested(),
+        "the backplane still accepts nothing"
+    );
     let stats = gateway.backplane().stats().unwrap();
     assert_eq!((stats.waits, stats.queued, stats.dropped), (1, 100, 26));
     gateway.shutdown();
@@ -185,7 +188,7 @@ fn workers_that_wait_go_on_when_the_backplane_ends() {
 }
 
 #[test]
-fn nobody_waits_where_the_application_does_not_want_it() {
+fn workers_do_not_wait_if_the_application_opts_out() {
     let (gateway, bell) = (Gateway::new(), Arc::new(Bell::default()));
     start(&gateway, &bell, BackplaneFull::Drop);
     send(&gateway, 200);

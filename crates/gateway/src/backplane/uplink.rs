@@ -1,4 +1,4 @@
-//! What the core tells other nodes, on its way to the backplane.
+//! Passes what the core publishes on to the backplane, for other nodes.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -84,7 +84,7 @@ impl Uplink for BackplaneUplink {
     }
 }
 
-/// The topic that a name is of.
+/// The topic for a name of the core.
 pub(super) fn topic_of(name: &Name) -> millrace_backplane::Topic {
     let bytes = name.as_bytes().into();
     match name.space() {
@@ -94,7 +94,7 @@ pub(super) fn topic_of(name: &Name) -> millrace_backplane::Topic {
     }
 }
 
-/// A payload that stays where it is.
+/// A payload that is not copied.
 struct Shared(Arc<Publication>);
 
 impl AsRef<[u8]> for Shared {
@@ -103,5 +103,6 @@ impl AsRef<[u8]> for Shared {
     }
 }
 
-/// Payloads up to this size are copied: what waits for the backplane is not to count as what waits for clients.
+/// Payloads up to this size are copied, so that messages that wait for the backplane are not counted with those that
+/// wait for clients.
 const COPIED_BYTES: usize = 16 * 1024;

@@ -1,4 +1,4 @@
-//! Opening and reading where there is no Unix: on Windows.
+//! Opening and reading on systems other than Unix: on Windows.
 
 use std::fs::File;
 use std::io;

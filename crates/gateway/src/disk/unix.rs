@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::Blocking;
 
-/// A pipe must not make us wait.
+/// Opening a pipe must not block.
 const FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK)
@@ -61,8 +61,8 @@ fn read_cached(_file: &File, _buffer: &mut [u8], _at: u64) -> io::Result<usize> 
     Err(io::ErrorKind::WouldBlock.into())
 }
 
-/// Whether `openat2` has not told what a path is: it led out of where it had to stay; a kernel or a container without this
-/// call; something was moved meanwhile.
+/// Whether `openat2` has not decided what a path is: it led out of its directory, the kernel or container lacks this
+/// call, or something was moved meanwhile.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_undecided(error: Errno) -> bool {
     matches!(
@@ -71,7 +71,7 @@ pub(crate) fn is_undecided(error: Errno) -> bool {
     )
 }
 
-/// An error of a call that did not want to wait. What it cannot tell, one that waits will.
+/// The error of a call that may not wait. If it is undecided, a call that may wait decides.
 #[cfg(target_os = "linux")]
 pub(crate) fn soon(error: Errno) -> io::Error {
     let unknown = matches!(error, Errno::INVAL | Errno::OPNOTSUPP);

@@ -1,9 +1,9 @@
-//! What `handleOpen` answers.
+//! The answers of `handleOpen`.
 
 use bytes::Bytes;
 use millrace_core::Token;
 
-/// The answer of `handleOpen`: come in.
+/// The answer of `handleOpen` that accepts the connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acceptance {
     /// The subprotocol to select.
@@ -15,13 +15,13 @@ pub struct Acceptance {
 }
 
 impl Acceptance {
-    /// Whether it says nothing that needs an HTTP answer.
+    /// Whether it contains nothing that needs an HTTP answer.
     pub(crate) fn is_plain(&self) -> bool {
         self.protocol.is_none() && self.headers.is_empty()
     }
 }
 
-/// The answer of `handleOpen`: stay out.
+/// The answer of `handleOpen` that rejects the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
     /// HTTP status, 400 to 599.

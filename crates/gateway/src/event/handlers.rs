@@ -1,4 +1,4 @@
-//! Which handlers a worker has: a set of bits. Which there are is in [`kinds`](super::kinds).
+//! Which handlers a worker has, as a set of bits. [`kinds`](super::kinds) lists the handlers.
 
 use std::ops::BitOr;
 
@@ -7,31 +7,31 @@ use std::ops::BitOr;
 pub struct Handlers(u32);
 
 impl Handlers {
-    /// None at all.
+    /// No handlers.
     pub const NONE: Self = Self(0);
 
     pub(super) const fn bit(bit: u32) -> Self {
         Self(bit)
     }
 
-    /// The handlers of these bits, as JavaScript has them.
+    /// The handlers for these bits, as JavaScript encodes them.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// Those of both.
+    /// The handlers of both sets.
     #[must_use]
     pub const fn with(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// Those that are not among `others`.
+    /// The handlers that are not in `others`.
     #[must_use]
     pub const fn without(self, others: Self) -> Self {
         Self(self.0 & !others.0)
     }
 
-    /// Whether all of `others` are there.
+    /// Whether it has all handlers of `others`.
     pub const fn contains(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_has_what_was_put_into_it() {
+    fn a_set_contains_what_was_added() {
         let set = Handlers::TEXT | Handlers::CLOSE;
         assert!(set.contains(Handlers::TEXT) && set.contains(Handlers::NONE));
         assert!(!set.contains(Handlers::OPEN));

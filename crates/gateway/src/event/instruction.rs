@@ -1,9 +1,9 @@
-//! What a worker tells the session of one of its sockets, as data: only the protocol knows what it means.
+//! An instruction of a worker to the session of one of its sockets, as data: only the protocol interprets it.
 
 use super::Operation;
 use crate::frame::SharedBytes;
 
-/// See the module. A view: of one that waits, [`Waiting`].
+/// See the module. A view; an instruction that waits is a [`Waiting`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Instruction<'a> {
     operation: u32,
@@ -12,11 +12,11 @@ pub(crate) struct Instruction<'a> {
     shared: Option<&'a SharedBytes>,
 }
 
-/// An instruction that waits.
+/// A copied instruction that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
     operation: u32,
-    /// The fields, and the payload behind them.
+    /// The fields, followed by the payload.
     bytes: Box<[u8]>,
     fields: usize,
     shared: Option<SharedBytes>,
@@ -32,7 +32,7 @@ impl<'a> Instruction<'a> {
         }
     }
 
-    /// With bytes that are not copied, instead of a payload.
+    /// An instruction with shared bytes, which are not copied, instead of a payload.
     pub(crate) fn sharing(operation: u32, fields: &'a [u8], shared: &'a SharedBytes) -> Self {
         Self {
             shared: Some(shared),
@@ -40,7 +40,7 @@ impl<'a> Instruction<'a> {
         }
     }
 
-    /// `None`: its number is no operation's.
+    /// The operation; `None` if the number is unknown.
     pub(crate) fn operation(&self) -> Option<Operation> {
         Operation::try_from(self.operation).ok()
     }
@@ -53,17 +53,17 @@ impl<'a> Instruction<'a> {
         self.payload
     }
 
-    /// `None`: it has a payload, or nothing.
+    /// The shared bytes; `None` if it has a payload or nothing.
     pub(crate) fn shared(&self) -> Option<&'a SharedBytes> {
         self.shared
     }
 
-    /// Bytes of it where it is in [one piece](Self::append).
+    /// The bytes that it takes in [one piece](Self::append).
     pub(crate) fn length(&self) -> usize {
         HEAD_BYTES + self.fields.len() + self.payload.len()
     }
 
-    /// Appends it without what it [shares](Self::shared), to be [read](Self::read) later.
+    /// Appends it without its [shared bytes](Self::shared), to be [read](Self::read) later.
     pub(crate) fn append(&self, out: &mut Vec<u8>) {
         let fields = u32::try_from(self.fields.len()).unwrap_or(u32::MAX);
         out.extend_from_slice(&self.operation.to_le_bytes());
@@ -72,7 +72,7 @@ impl<'a> Instruction<'a> {
         out.extend_from_slice(self.payload);
     }
 
-    /// Reads what [`append`](Self::append) wrote, and nothing else; `None`: something else did.
+    /// Reads what [`append`](Self::append) wrote; `None` for anything else.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (operation, rest) = bytes.split_first_chunk()?;
         let (fields, rest) = rest.split_first_chunk()?;
@@ -81,7 +81,7 @@ impl<'a> Instruction<'a> {
         Some(Self::new(u32::from_le_bytes(*operation), fields, payload))
     }
 
-    /// A copy, to wait.
+    /// Copies it so that it can wait.
     pub(crate) fn to_waiting(self) -> Waiting {
         Waiting {
             operation: self.operation,
@@ -104,13 +104,13 @@ impl Waiting {
         }
     }
 
-    /// Bytes of it while it waits, without those that it shares.
+    /// The bytes that it takes while it waits, without the shared ones.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.bytes.len()
     }
 }
 
-/// The operation and the bytes of the fields.
+/// The operation, and the length of the fields.
 const HEAD_BYTES: usize = 8;
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_read_as_it_was_written() {
+    fn an_instruction_is_read_as_it_was_written() {
         let instruction = Instruction::new(0xffff, b"fields", b"payload");
         let mut bytes = Vec::new();
         instruction.append(&mut bytes);

@@ -1,9 +1,9 @@
-//! Every number that passes between the gateway and JavaScript in events, with its name. The only list: `cargo xtask
+//! Every number in the events between the gateway and JavaScript, with its name. This is the only list: `cargo xtask
 //! generate` writes `js/src/worker/kinds.generated.ts` from it. Knows no layout.
 
 use super::Handlers;
 
-/// An enum whose variants have numbers; behind `=>` stands what JavaScript is shown in place of the number.
+/// An enum whose variants have numbers; the text after `=>` is what JavaScript is shown instead of the number.
 macro_rules! numbers {
     (
         $(#[doc = $about:literal])*
@@ -46,9 +46,9 @@ macro_rules! handlers {
     };
 }
 
-/// The events of single protocols. Behind `=>` stands the handler that one calls, as in [`handlers`]: with the socket's id,
-/// its token, each word of the fields as a number, and the payload if there is one. The others are for the protocol's own
-/// code in JavaScript.
+/// The events of single protocols. After `=>` comes the handler that an event calls, as in [`handlers`], with the
+/// socket's id, its token, each word of the fields as a number, and the payload if there is one. The other events are
+/// for JavaScript code of the protocol.
 macro_rules! events {
     (
         $(#[doc = $about:literal])*
@@ -80,7 +80,7 @@ macro_rules! events {
                 }
             }
 
-            /// The handler that it calls; none: it is for the protocol's own code in JavaScript.
+            /// The handler that it calls; `None`: it is for JavaScript code of the protocol.
             pub(crate) const fn handler(self) -> Option<Handlers> {
                 match self {
                     $($(#[cfg($when)])? Self::$variant => {
@@ -95,7 +95,7 @@ macro_rules! events {
     };
 }
 
-/// What a worker may tell the session of one of its sockets.
+/// The operations that a worker may ask of the session of one of its sockets.
 macro_rules! operations {
     (
         $(#[doc = $about:literal])*
@@ -113,7 +113,7 @@ macro_rules! operations {
         impl TryFrom<u32> for $name {
             type Error = u32;
 
-            /// By its number, as JavaScript has it.
+            /// Finds an operation by its number, as JavaScript passes it.
             fn try_from(number: u32) -> Result<Self, u32> {
                 $($(#[cfg($when)])? if number == $number {
                     return Ok(Self::$variant);
@@ -125,9 +125,9 @@ macro_rules! operations {
 }
 
 numbers! {
-    /// What a record tells: the low four bits of its first word.
+    /// The kind of a record: the low four bits of its first word.
     pub(crate) enum RecordKind {
-        /// A connection.
+        /// A connection opens.
         Open = 1;
         /// A text message.
         Text = 2;
@@ -137,13 +137,13 @@ numbers! {
         Close = 4;
         /// A socket's outbox was congested and no longer is.
         Drain = 5;
-        /// A request to be answered.
+        /// A request that needs an answer.
         Request = 6;
         /// A piece of a request's body.
         Piece = 7;
-        /// What became of a request or its answer.
+        /// A change in the state of a request or its answer.
         Turn = 8;
-        /// What a protocol tells beside messages.
+        /// An event of a protocol other than a message.
         Event = 9;
     }
 }
@@ -153,39 +153,39 @@ numbers! {
     pub(super) enum Flag {
         /// The text is ASCII.
         Ascii = 1 << 4;
-        /// The last piece of a body; bodies are no text.
+        /// The last piece of a body; bodies have no ASCII flag.
         Last = 1 << 4;
-        /// The payload travels beside the batch; here are its index and length.
+        /// The payload travels beside the batch; the record has its index and length.
         Sidecar = 1 << 5;
-        /// Not a piece of a request's body, but the trailers behind its last one: `name\0value\0…`.
+        /// The trailers behind the last piece of a request's body: `name\0value\0…`.
         Trailers = 1 << 6;
     }
 }
 
 numbers! {
-    /// What became of a request or its answer.
+    /// A change in the state of a request or its answer.
     pub(crate) enum Turn {
         /// The client left before the answer was complete.
         Aborted = 1;
         /// The answer did not begin in time.
         Late = 2;
-        /// Few bytes of the answer are left to be written.
+        /// Few bytes of the answer are left to write.
         Room = 3;
         /// The request's body is larger than allowed.
         TooLarge = 4;
         /// The request's body broke off.
         Broken = 5;
-        /// The client sends nothing more; it may still read.
+        /// The client sends nothing more, but may still read.
         Left = 6;
     }
 }
 
 numbers! {
-    /// How a socket's bytes travel.
+    /// How a socket's bytes are transported.
     pub(crate) enum Transport {
         /// As a WebSocket.
         WebSocket = 0 => "websocket";
-        /// One way, as Server-Sent Events.
+        /// Server-Sent Events, in one direction.
         EventStream = 1 => "sse";
         /// As raw TCP.
         Tcp = 2 => "tcp";
@@ -207,81 +207,82 @@ handlers! {
 }
 
 events! {
-    /// What a protocol tells beside messages.
+    /// An event of a protocol other than a message.
     pub(crate) enum Event {
         /// The peer has sent its last byte.
         End = 1 => END = 1 << 6 => "handleEnd";
-        /// The head of a message or a response of Sockety, with its data where there is nothing else and it came at once.
+        /// The head of a Sockety message or response, with its data if that is the only content and arrived at once.
         SocketyMessage = 2 => SOCKETY_MESSAGE = 1 << 7 => "handleSocketyMessage";
-        /// A file of a message of Sockety begins.
+        /// A file of a Sockety message begins.
         SocketyFile = 3;
-        /// The peer gives a message of Sockety up.
+        /// The peer aborts a Sockety message.
         SocketyAbort = 4;
-        /// A fast reply of Sockety.
+        /// A Sockety fast reply.
         SocketyFastReply = 5;
         /// The peer will disconnect soon.
         SocketyGoAway = 6;
-        /// What the worker told the session to send cannot be sent, or not to its end. A payload says that no channel is left.
+        /// Something that the worker asked to send cannot be sent, or not completely. A payload says that no channel is
+        /// left.
         SocketyRefused = 7;
-        /// A message whose contents are to come has begun: by these transfers.
+        /// A message whose contents follow has begun: these are its transfers.
         SocketyBegan = 8;
-        /// Everything that was sent before the last note is written.
+        /// Everything that was sent before the last note has been written.
         SocketyWritten = 9;
-        /// The peer sends nothing more, and whether that cut something off.
+        /// The peer sends nothing more; the field says whether that cut something off.
         SocketyEnd = 10;
-        /// A connection of Sockety is there: by whose terms, and who its peer is.
+        /// A Sockety connection has opened: the id of its listener or dial, and its peer.
         SocketyOpened = 11;
-        /// The header of its peer has come. The field: the bytes that may wait for it.
+        /// The peer's header has arrived. The field is the number of bytes that may wait for the peer.
         SocketyReady = 12;
-        /// Its peer was silent for too long; the end follows.
+        /// The peer was silent for too long; the connection is about to close.
         SocketyTimeout = 13;
-        /// So many signs of life came that say nothing else.
+        /// This many heartbeats arrived.
         SocketyHeartbeat = 14;
-        /// A file of the file system was sent, all of it, or could not be.
+        /// A file on disk was sent completely, or could not be sent.
         SocketyFileSent = 15;
-        /// More of a file was written to the file system, or could not be.
+        /// More of a file was written to disk, or could not be written.
         SocketyFileSaved = 16;
-        /// A client of splice wants a target: by this number, with this URL and these headers.
+        /// A splice client asks for a target: the number of the call, the URL and the headers.
         SpliceConnect = 17 => SPLICE_CONNECT = 1 << 8 => "handleSpliceConnect";
-        /// A connection of raw TCP is there, as a stream: by whose terms, and who its peer is.
+        /// A raw TCP connection has opened as a stream: the id of its listener or dial, and its peer.
         TcpOpened = 18;
-        /// All that was written to a stream of raw TCP before its last note has left.
+        /// Everything that was written to a raw TCP stream before its last note has been sent.
         TcpWritten = 19;
-        /// Of the protocol that tests have.
+        /// An event of the test protocol.
         #[cfg(test)]
         Probe = 0xffff;
     }
 }
 
 operations! {
-    /// What a worker tells a socket's protocol beside messages and closes.
+    /// What a worker asks of a socket's protocol apart from messages and closes.
     pub enum Operation {
-        /// A message or a response of Sockety with its data.
+        /// Send a Sockety message or response with its data.
         SocketySend = 1;
-        /// A fast reply of Sockety.
+        /// Send a Sockety fast reply.
         SocketyFastReply = 2;
-        /// To be told when everything that was sent before is written.
+        /// Report when everything that was sent before is written.
         SocketyNote = 3;
-        /// The head of a message or a response of Sockety, whose data, files and stream come as transfers.
+        /// Send the head of a Sockety message or response whose data, files and stream follow as transfers.
         SocketyBegin = 4;
-        /// Signs of life that say nothing else.
+        /// Send heartbeats.
         SocketyHeartbeat = 5;
-        /// To end the connection at once, whatever waits.
+        /// Close the connection at once, even if something waits to be sent.
         SocketyCut = 6;
-        /// A file of a message that has begun: what is in a file of the file system.
+        /// Use a file on disk as a file of a message that has begun.
         SocketyFile = 7;
-        /// To write the rest of a file that comes to a file of the file system.
+        /// Write the rest of an incoming file to disk.
         SocketySave = 8;
-        /// A message or a response of Sockety as it is sent at once, with data that is not copied.
+        /// Send a complete Sockety message or response whose data is shared and not copied.
         SocketySendShared = 9;
-        /// Whether a client of splice gets the target that it wants, or which one.
+        /// Answer whether a splice client gets the target that it asked for, or which one instead.
         SpliceAnswer = 10;
-        /// Bytes for a stream of raw TCP. Fields, whatever they are, are a note: to be told when these bytes, and all that was
-        /// written before, have left.
+        /// Write bytes to a raw TCP stream. Non-empty fields are a note: report when these bytes, and everything
+        /// written before, have been sent.
         TcpWrite = 11;
-        /// To end a stream of raw TCP when all that was written has left.
+        /// Close a raw TCP stream when everything written has been sent.
         TcpClose = 12;
-        /// Of the protocol that tests have.
+        /// An operation of the test protocol.
         #[cfg(test)]
         Probe = 0xffff;
     }
@@ -292,17 +293,17 @@ mod tests {
     use super::*;
 
     events! {
-        /// Some.
+        /// Example events.
         pub(crate) enum Example {
-            /// It calls one.
+            /// Calls a handler.
             Calling = 1 => ANY = 1 << 9 => "handleAny";
-            /// It calls none.
+            /// Calls no handler.
             Silent = 2;
         }
     }
 
     #[test]
-    fn an_event_has_a_number_a_name_and_perhaps_a_handler() {
+    fn an_event_has_a_number_a_name_and_optionally_a_handler() {
         let numbers = [Example::Calling, Example::Silent].map(Example::number);
         assert_eq!(numbers, [1, 2]);
         assert_eq!(Example::Calling.name(), "Calling");

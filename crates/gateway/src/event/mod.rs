@@ -1,6 +1,5 @@
-//! What passes between I/O shards and workers, as data: the numbers and records of events, which handlers there are, what
-//! they answer, and the steps of transfers.
-//! Owns no queue.
+//! What passes between I/O shards and workers, as data: the numbers and records of events, the set of handlers, the
+//! answers of handlers, and the steps of transfers. Owns no queue.
 
 mod admission;
 mod handlers;

@@ -1,10 +1,10 @@
-//! A connection that wants to open, as a worker is told of it.
+//! The description of a connection that opens, for a worker.
 
 use millrace_core::SocketId;
 
 use super::kinds::Transport;
 
-/// What an OPEN record carries.
+/// The contents of an OPEN record.
 #[derive(Debug)]
 pub(crate) struct Opening<'a> {
     pub(crate) socket: SocketId,
@@ -12,26 +12,26 @@ pub(crate) struct Opening<'a> {
     pub(crate) answer: bool,
     pub(crate) transport: Transport,
     pub(crate) address: &'a str,
-    /// 0 on a unix socket, and where a proxy names the client in its requests.
+    /// 0 on a unix socket, and for a client that a proxy names in its requests.
     pub(crate) port: u16,
-    /// Path and query as sent; empty where there is none.
+    /// Path and query as sent; empty for transports without a path.
     pub(crate) target: &'a str,
-    /// `name\0value\0…`, visible ASCII; empty where there are none.
+    /// `name\0value\0…`, visible ASCII; empty for transports without headers.
     pub(crate) headers: &'a [u8],
-    /// Of the client's TLS certificate, as the headers are written.
+    /// The subject of the client's TLS certificate, in the form of the headers.
     pub(crate) subject: &'a [u8],
-    /// The certificate in DER; empty where there is none.
+    /// The certificate in DER; empty without one.
     pub(crate) certificate: &'a [u8],
 }
 
 impl Opening<'_> {
-    /// The bytes of the record's payload.
+    /// The length of the record's payload.
     pub(crate) fn payload_bytes(&self) -> usize {
         8 * 4 + self.parts().iter().map(|part| part.len()).sum::<usize>()
     }
 
-    /// The record's word of flags: whether `handleOpen` decides in bit 0, the transport in bits 8 to 15, the port in
-    /// bits 16 to 31.
+    /// The flags of the record: bit 0 says whether `handleOpen` decides, bits 8 to 15 have the transport, bits 16 to 31
+    /// the port.
     pub(super) fn flags(&self) -> u32 {
         u32::from(self.answer) | self.transport.number() << 8 | u32::from(self.port) << 16
     }
@@ -46,7 +46,7 @@ impl Opening<'_> {
         ]
     }
 
-    /// Of a connection that no handler is asked about.
+    /// The description of a connection for which no handler is called.
     pub(crate) const fn unseen(socket: SocketId) -> Self {
         Self {
             socket,
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transport_and_port_lie_beside_the_answer() {
+    fn the_flags_of_an_open_contain_transport_and_port() {
         let socket = SocketId::new(1).unwrap();
         let mut opening = Opening::unseen(socket);
         assert_eq!(opening.flags(), 0);

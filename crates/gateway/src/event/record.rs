@@ -24,10 +24,10 @@ pub(crate) const HEADER_BYTES: usize = 8;
 /// The slot of a record whose connection belonged to another worker.
 pub(crate) const NO_SLOT: u32 = u32::MAX;
 
-/// Written as the token's length where there is none.
+/// Replaces the length of a token that does not exist.
 const NO_TOKEN: u32 = u32::MAX;
 
-/// Beside the token's length: it is a value that JavaScript has serialised.
+/// Set in the length of a token that is a value serialised by JavaScript.
 const TOKEN_IS_VALUE: u32 = 1 << 31;
 
 /// The longest token that a CLOSE record carries.
@@ -39,7 +39,7 @@ const SIDECAR: u32 = Flag::Sidecar.number();
 const TRAILERS: u32 = Flag::Trailers.number();
 const LENGTH_SHIFT: u32 = 8;
 
-/// What a CLOSE record carries.
+/// The contents of a CLOSE record.
 #[derive(Debug)]
 pub(crate) struct Closing<'a> {
     pub(crate) socket: SocketId,
@@ -48,12 +48,12 @@ pub(crate) struct Closing<'a> {
     pub(crate) reason: &'a str,
 }
 
-/// The bytes a record with this payload takes.
+/// The bytes of a record with this payload.
 pub(crate) const fn record_bytes(payload: usize) -> usize {
     HEADER_BYTES + payload.next_multiple_of(4)
 }
 
-/// Appends a text or binary record with its payload inside.
+/// Appends a text or binary record with its payload.
 pub(crate) fn append_message(
     out: &mut Vec<u8>,
     kind: RecordKind,
@@ -103,7 +103,7 @@ pub(crate) fn append_open(out: &mut Vec<u8>, slot: u32, opening: &Opening<'_>) {
 
 /// Appends a CLOSE record.
 pub(crate) fn append_close(out: &mut Vec<u8>, slot: u32, closing: &Closing<'_>) {
-    // a record's length has 24 bits; without its token it is still a close
+    // the length of a record has 24 bits; a record without its token is still a close
     let fits = |token: &&Token| token.bytes.len() <= TOKEN_BYTES;
     let known = closing.token.filter(fits);
     let token = known.map_or(&[][..], |token| &token.bytes);
@@ -130,7 +130,7 @@ fn token_word(token: &Token) -> u32 {
 
 fn append_header(out: &mut Vec<u8>, kind: RecordKind, flags: u32, slot: u32, length: usize) {
     let first = u64::from(kind.number() | flags) | u64::from(word(length)) << LENGTH_SHIFT;
-    // one eight-byte store for both words; the low word comes first on the little-endian machines we build for
+    // one eight-byte store for both words; the low word comes first on the little-endian machines that we build for
     out.extend_from_slice(&(first & u64::from(u32::MAX) | u64::from(slot) << 32).to_le_bytes());
 }
 
@@ -146,7 +146,7 @@ fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(4), 0);
 }
 
-/// Inline payloads are bounded by the request head, tokens and `SIDECAR_BYTES`, far below 2^24.
+/// Inline payloads are limited by the request head, tokens and `SIDECAR_BYTES`, all far below 2^24.
 fn word(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_close_without_token_says_so() {
+    fn a_close_without_a_token_has_a_mark_instead_of_its_length() {
         let mut out = Vec::new();
         let socket = SocketId::new(5).unwrap();
         append_close(
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_close_tells_a_value_from_bytes() {
+    fn a_close_distinguishes_a_value_from_bytes() {
         for (is_value, length) in [(false, 3), (true, 3 | 1 << 31)] {
             let mut out = Vec::new();
             let token = Token {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_close_stays_a_record_whatever_its_token() {
+    fn a_close_with_a_token_that_is_too_long_leaves_it_out() {
         for length in [TOKEN_BYTES, TOKEN_BYTES + 1, 1 << 24] {
             let mut out = Vec::new();
             let token = Token::from(Bytes::from(vec![7; length]));

@@ -1,4 +1,5 @@
-//! Transfers: large bodies that pass between an I/O shard and a worker in steps, as data. Knows nothing of what they carry.
+//! Transfers: large bodies that pass between an I/O shard and a worker in steps, as data. Knows nothing of their
+//! contents.
 
 use std::any::Any;
 use std::fmt;
@@ -6,13 +7,13 @@ use std::fmt;
 use bytes::Bytes;
 use millrace_core::ShardIndex;
 
-/// Names a transfer on its gateway: a count, and the shard that it lies on.
+/// Identifies a transfer in its gateway: a count, and the shard that owns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TransferId(u64);
 
-/// A step that the worker takes.
+/// A step of a transfer that the worker takes.
 pub enum Step {
-    /// A head with all of what belongs to it.
+    /// A head with its complete body.
     Whole(Box<Whole>),
     /// A head; pieces follow.
     Begin(Box<Head>),
@@ -20,17 +21,17 @@ pub enum Step {
     Piece(Box<Bytes>),
     /// The body is complete.
     End,
-    /// It will never be complete.
+    /// The body will never be complete.
     Abort,
-    /// Nor this one, which the worker does not know: the shard had no room for a piece of it.
+    /// The body will never be complete, and the worker does not know: the shard's inbox had no room for a piece.
     Lost,
-    /// The worker wants to be told when few bytes of it are left to be written.
+    /// The worker asks to be told when few bytes of the body are left to write.
     WantRoom,
-    /// The worker has room for so many more bytes of what comes the other way.
+    /// The worker has room for this many more bytes of the other direction.
     Pull(u32),
 }
 
-/// A head: only its protocol knows what it is.
+/// A head, which only its protocol interprets.
 pub type Head = dyn Any + Send;
 
 /// A head and its body, in one box.
@@ -40,22 +41,22 @@ pub struct Whole<H: ?Sized = Head> {
 }
 
 impl TransferId {
-    /// The one that a worker knows by this number.
+    /// The transfer with the number that a worker uses.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// As a worker knows it.
+    /// The number that a worker uses.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The one with this count on a shard.
+    /// The transfer with this count on a shard.
     pub(crate) fn on(shard: ShardIndex, count: u64) -> Self {
         Self(count * SHARDS + u64::try_from(shard.get()).unwrap_or_default())
     }
 
-    /// The shard that it lies on.
+    /// The shard that owns it.
     pub(crate) fn shard(self) -> Option<ShardIndex> {
         u8::try_from(self.0 % SHARDS).ok().and_then(ShardIndex::new)
     }
@@ -64,11 +65,11 @@ impl TransferId {
 /// An id is a count times this, plus its shard.
 const SHARDS: u64 = 64;
 
-/// Bytes of a body that a worker is sent without having asked for them.
+/// Bytes of a body that a worker is sent before it asks for more.
 pub(crate) const FIRST_CREDIT: usize = 64 * 1024;
 
 impl Step {
-    /// Bytes of it that wait in a shard's inbox; `None`: it has none, and there are few of its kind for each transfer.
+    /// Bytes that the step takes in a shard's inbox; `None`: it has no bytes, and each transfer has few such steps.
     pub(crate) fn bytes(&self) -> Option<usize> {
         match self {
             Self::Whole(whole) => Some(whole.body.len()),

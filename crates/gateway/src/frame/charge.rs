@@ -1,21 +1,21 @@
-//! Memory that is counted before it is claimed.
+//! Counts memory before it is allocated.
 
 use std::sync::Arc;
 
 use super::ledger::Ledger;
 
-/// Bytes that something is about to take: in the ledger from when they were found to fit until this is dropped, or turned
-/// into the frame that holds them.
+/// Bytes that are about to be allocated. They are in the ledger from the time they were found to fit until this is
+/// dropped, or becomes part of the frame that holds them.
 #[derive(Debug)]
 pub(crate) struct Charge {
     ledger: Arc<Ledger>,
-    /// What all together may hold.
+    /// The most bytes that the ledger may hold.
     limit: usize,
     bytes: usize,
 }
 
 impl Charge {
-    /// Of nothing yet.
+    /// A charge of no bytes.
     pub(crate) fn new(ledger: &Arc<Ledger>, limit: usize) -> Self {
         Self {
             ledger: Arc::clone(ledger),
@@ -24,7 +24,7 @@ impl Charge {
         }
     }
 
-    /// Counts so many bytes more. False: they do not fit beside what is held, and are not counted.
+    /// Counts this many more bytes. False: they exceed the limit and are not counted.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let fits = self.ledger.try_add(bytes, self.limit);
         if fits {
@@ -33,7 +33,7 @@ impl Charge {
         fits
     }
 
-    /// Hands what is counted to whoever holds `bytes` in its place.
+    /// Passes the count to the frame that holds `bytes` from now on.
     pub(super) fn become_held(mut self, bytes: usize) -> Arc<Ledger> {
         let counted = std::mem::take(&mut self.bytes);
         if bytes > counted {
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_not_counted() {
+    fn bytes_that_do_not_fit_are_not_counted() {
         let ledger = Arc::new(Ledger::new());
         ledger.add(50);
         let mut charge = Charge::new(&ledger, 100);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_takes_over_what_was_counted_for_it() {
+    fn a_frame_takes_over_the_bytes_counted_for_it() {
         for counted in [0, 60, 100] {
             let ledger = Arc::new(Ledger::new());
             let mut charge = Charge::new(&ledger, 100);

@@ -1,30 +1,32 @@
-//! What a protocol registers of the form in which its messages go onto the wire.
+//! What a protocol registers about an encoding of its messages.
 
 use std::fmt;
 
 use super::message::Message;
 
-/// What a protocol registers.
+/// An encoding that a protocol registers.
 #[derive(Clone, Copy)]
 pub(crate) struct EncodingDef {
-    /// As in logs.
+    /// The name for logs.
     pub(crate) name: &'static str,
-    /// Whether frames say by which channel, and which pattern, a message came: then there is one for each.
+    /// Whether frames name the channel and the pattern of a message, so that each subscription needs a frame of its
+    /// own.
     pub(crate) names_channel: bool,
-    /// The longest payload that it can carry, in bytes: what is longer is dropped for its recipients, and counted.
+    /// The longest payload that it can carry, in bytes. A longer one is dropped for recipients with this encoding, and
+    /// counted.
     pub(crate) most_payload: usize,
-    /// Bytes that it puts around a payload and names, nearly always at most.
+    /// Bytes that it adds to a payload and names, in nearly all cases.
     pub(crate) around: usize,
     /// Appends a message.
     pub(crate) append: fn(&Message<'_>, &mut Vec<u8>),
 }
 
-/// What a protocol registers of a form in which a word stands that a listener chooses.
+/// An encoding whose frames contain a word that a listener chooses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WordedDef {
-    /// How it appends is not used.
+    /// The definition; its `append` is not used.
     pub(crate) def: EncodingDef,
-    /// Appends a message with that word.
+    /// Appends a message with this word.
     pub(crate) append: fn(&str, &Message<'_>, &mut Vec<u8>),
 }
 

@@ -1,5 +1,5 @@
-//! The forms in which messages go onto wires. Protocols register theirs when a gateway is made, and those that a listener
-//! words when it is; connections of one encoding share frames.
+//! The encodings of messages on the wire. A protocol registers its encodings when a gateway is made, and those with a
+//! word of a listener when the listener is made. Connections with the same encoding share frames.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -10,21 +10,21 @@ use super::definition::{EncodingDef, WordedDef};
 use super::lead;
 use super::message::Message;
 
-/// A registered form, in a byte: whether its frames name the channel can be told without a look into the table.
+/// A registered encoding in one byte, which also says whether its frames name the channel, without a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Encoding(u8);
 
-/// The encodings of a gateway, by number. The first is the [lead](lead). None is ever taken back.
+/// The encodings of a gateway, by number. The first is the [lead](lead). None is ever removed.
 pub(crate) struct Encodings {
     entries: [OnceLock<Entry>; MOST],
-    /// How many there are.
+    /// The number of encodings.
     count: Mutex<usize>,
 }
 
 #[derive(Debug)]
 struct Entry {
     def: EncodingDef,
-    /// What a listener chose to be said, and how.
+    /// The word that a listener chose, and the definition for it.
     worded: Option<(Box<str>, WordedDef)>,
 }
 
@@ -53,7 +53,7 @@ impl Encoding {
         })
     }
 
-    /// Whether frames say which channel, and which pattern, a message came by.
+    /// Whether frames name the channel and the pattern of a message.
     #[inline]
     pub(crate) const fn names_channel(self) -> bool {
         self.0 & NAMES_CHANNEL != 0
@@ -65,10 +65,10 @@ impl Encoding {
 }
 
 impl Encodings {
-    /// The one whose frame is a header in front of the unchanged payload.
+    /// The encoding whose frame is a header in front of the unchanged payload.
     pub(crate) const LEAD: Encoding = Encoding(0);
 
-    /// Has the lead alone.
+    /// A table with only the lead.
     pub(crate) fn new() -> Self {
         let made = Self {
             entries: [const { OnceLock::new() }; MOST],
@@ -78,14 +78,14 @@ impl Encodings {
         made
     }
 
-    /// Registers a form. To be called by a protocol when it is made.
+    /// Registers an encoding. A protocol calls it when it is made.
     pub(crate) fn add(&self, def: EncodingDef) -> Encoding {
         let mut count = self.count.lock();
         self.push(&mut count, Entry { def, worded: None })
             .expect("protocols register a handful of encodings")
     }
 
-    /// The form of a definition with this word in it, registered if it is new. `None`: too many were registered.
+    /// The encoding of a definition with this word, registered if it is new. `None`: too many are registered.
     pub(crate) fn worded(&self, worded: WordedDef, word: &str) -> Option<Encoding> {
         let mut count = self.count.lock();
         let known = self.entries.iter().map_while(OnceLock::get).position(
@@ -110,23 +110,23 @@ impl Encodings {
         Some(Encoding::new(number, &entry.def))
     }
 
-    /// Appends a message in the lead's form.
+    /// Appends a message in the lead encoding.
     #[inline]
     pub(crate) fn append_lead(message: &Message<'_>, out: &mut Vec<u8>) {
         lead::append_message(message.kind, message.payload, out);
     }
 
-    /// Whether a payload of so many bytes can be said in this form.
+    /// Whether this encoding can carry a payload of this many bytes.
     pub(crate) fn carries(&self, encoding: Encoding, payload: usize) -> bool {
         payload <= self.entry(encoding).def.most_payload
     }
 
-    /// Appends a message in this form, which [carries](Self::carries) it.
+    /// Appends a message in an encoding that [carries](Self::carries) it.
     pub(crate) fn append(&self, encoding: Encoding, message: &Message<'_>, out: &mut Vec<u8>) {
         self.entry(encoding).append(message, out);
     }
 
-    /// A message in this form, in a buffer of just its size; `None`: it carries no payload of that length.
+    /// Encodes a message into a buffer of its exact size; `None`: the encoding cannot carry a payload of that length.
     pub(crate) fn encode(&self, encoding: Encoding, message: &Message<'_>) -> Option<Vec<u8>> {
         let entry = self.entry(encoding);
         let def = &entry.def;
@@ -150,10 +150,10 @@ impl Encodings {
     }
 }
 
-/// The bit of an encoding whose frames name the channel.
+/// The bit of encodings whose frames name the channel.
 const NAMES_CHANNEL: u8 = 1 << 7;
 
-/// Encodings of one gateway: as many as the other bits can number.
+/// The most encodings of one gateway: as many as the other bits can number.
 const MOST: usize = 1 << NAMES_CHANNEL.trailing_zeros();
 
 #[cfg(test)]
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_has_one_encoding_and_there_is_room_for_some() {
+    fn a_word_has_one_encoding_and_their_number_is_limited() {
         let worded = WordedDef {
             def: lead::DEF,
             append: |word, _message, out| out.extend_from_slice(word.as_bytes()),

@@ -1,13 +1,13 @@
-//! The frames of one message that is on its way to many recipients of a shard, by encoding: each is asked for once, however
-//! many take it.
+//! The frames of one message for many recipients of a shard, by encoding. Each frame is requested once, regardless of
+//! the number of recipients.
 
 use std::cell::OnceCell;
 
 use super::encoding::Encoding;
 use super::shared::Frame;
 
-/// See the module. A short list: a recipient's encoding is one of the few in use, so nothing is searched and, for the first of
-/// them, nothing allocated.
+/// See the module. A short list without a search: the encodings of the recipients are few, and the first one needs no
+/// allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Frames<T = Option<Frame>>(OnceCell<Entry<T>>);
 
@@ -23,7 +23,7 @@ impl<T> Frames<T> {
         Self(OnceCell::new())
     }
 
-    /// What belongs to this encoding, made where it is asked for first.
+    /// The value for this encoding, made when it is first requested.
     #[inline]
     pub(crate) fn get_or_make(&self, encoding: Encoding, make: impl FnOnce() -> T) -> &T {
         if let Some(first) = self.0.get() {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_encoding_is_asked_for_once() {
+    fn each_encoding_is_requested_once() {
         let encodings = Encodings::new();
         let def = EncodingDef {
             name: "any",

@@ -1,8 +1,8 @@
-//! A reply on its way through its own shard's inbox.
+//! A reply that passes through its own shard's inbox, so that it follows earlier commands.
 
 use super::shared::Frame;
 
-/// See the module. Small, because commands are.
+/// See the module. Small, because commands are small.
 #[derive(Debug)]
 pub(crate) enum LateReply {
     /// Not counted before it is in the outbox.

@@ -1,13 +1,13 @@
-//! The lead: the encoding whose frame is a header in front of the unchanged payload, so that the frame and the payload of
-//! a publication are one buffer. It is that of unmasked, uncompressed WebSocket frames (RFC 6455 §5.2), called
-//! here without a detour because every broadcast goes this way; other encodings are registered by their protocols.
+//! The lead: the encoding whose frame is a header in front of the unchanged payload, so that the frame and the payload
+//! of a publication are one buffer. It is the encoding of unmasked, uncompressed WebSocket frames (RFC 6455 §5.2). It
+//! is called directly because every broadcast uses it; other encodings are registered by their protocols.
 
 use millrace_core::Kind;
 use millrace_protocol::websocket::{self, Opcode};
 
 use super::definition::EncodingDef;
 
-/// Room for a header in front of a payload that becomes a frame where it is, in bytes.
+/// Bytes reserved in front of a payload, so that it can become a frame in place.
 pub const HEAD_ROOM: usize = 10;
 
 pub(super) const DEF: EncodingDef = EncodingDef {
@@ -24,8 +24,8 @@ pub(super) fn append_message(kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
     websocket::append_frame(out, opcode(kind), payload);
 }
 
-/// Writes the header of one frame in front of the payload, which begins at `payload_start` and takes the rest of `bytes`;
-/// returns where the frame begins.
+/// Writes the header of one frame in front of the payload, which begins at `payload_start` and takes the rest of
+/// `bytes`; returns the index at which the frame begins.
 pub(super) fn put_header(kind: Kind, bytes: &mut [u8], payload_start: usize) -> usize {
     let (before, payload) = bytes.split_at_mut(payload_start);
     let (head, size) = websocket::header(opcode(kind), payload.len(), false);

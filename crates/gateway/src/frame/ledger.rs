@@ -19,7 +19,7 @@ impl Ledger {
         self.held.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Counts bytes unless all together are more than `limit` then. False: they are not counted.
+    /// Counts bytes if the sum stays within `limit`. False: they are not counted.
     pub(super) fn try_add(&self, bytes: usize, limit: usize) -> bool {
         let sum = |held: usize| held.checked_add(bytes).filter(|sum| *sum <= limit);
         let update = (Ordering::Relaxed, Ordering::Relaxed);
@@ -30,7 +30,7 @@ impl Ledger {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes held now.
+    /// The bytes held now.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }

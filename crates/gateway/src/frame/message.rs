@@ -1,26 +1,26 @@
-//! A message as an adapter encodes it: what it is, and where it was sent. Owns no bytes.
+//! A message as an adapter encodes it: its contents and where it was sent. Owns no bytes.
 
 use millrace_core::{ChannelId, Kind, Name};
 
-/// One message on its way onto a wire.
+/// A message to be encoded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message<'a> {
     pub(crate) kind: Kind,
     pub(crate) payload: &'a [u8],
-    /// The subscription that it comes by; `None` where it was sent to the socket alone.
+    /// The subscription that it was published to; `None` if it was sent to the socket alone.
     pub(crate) via: Option<Via<'a>>,
 }
 
-/// Where a message was sent, for protocols that say so.
+/// The channel and pattern of a message, for protocols that transmit them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Via<'a> {
-    /// The channel, which its space tells from a sharded one.
+    /// The channel; its space distinguishes it from a sharded channel of the same name.
     pub(crate) channel: &'a Name,
-    /// The pattern by which the recipient is subscribed; `None` where it is to the channel itself.
+    /// The pattern that the recipient is subscribed to; `None` if it is subscribed to the channel itself.
     pub(crate) pattern: Option<&'a Name>,
 }
 
-/// Which recipient list a message goes to, and how it came there.
+/// The recipient list of a message, and the subscription behind it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin<'a> {
     /// The list of the channel or pattern.

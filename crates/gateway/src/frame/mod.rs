@@ -1,4 +1,4 @@
-//! Messages on their way out: what they are, the frames that recipients share, and the memory that these hold.
+//! Outgoing messages: their contents, the frames that recipients share, and the memory that these take.
 
 mod charge;
 mod definition;

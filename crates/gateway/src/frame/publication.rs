@@ -1,5 +1,5 @@
-//! A message for many sockets: encoded at most once per wire encoding, and where that says the channel once for each way
-//! it came by.
+//! A message for many sockets: encoded at most once per encoding, and once per subscription in encodings that name the
+//! channel.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,30 +13,31 @@ use super::message::{Message, Origin};
 use super::shared::Frame;
 use crate::sync::Mutex;
 
-/// A message for many sockets. Kept as its frame in the lead encoding, whose tail is the payload; others are made from
-/// that when somebody asks.
+/// A message for many sockets. It is stored as its frame in the lead encoding, whose tail is the payload; other frames
+/// are made from that on demand.
 #[derive(Debug)]
 pub(crate) struct Publication {
     kind: Kind,
     lead: Frame,
     payload_start: usize,
-    /// Mostly nobody asks for any.
+    /// Most publications need no other encoding.
     others: OnceLock<Box<Others>>,
 }
 
-/// The frames of a publication in other encodings: one for each, and for each way it came by where that is said.
+/// The frames of a publication in other encodings: one for each, and one per subscription if the frame names the
+/// channel.
 #[derive(Debug, Default)]
 struct Others(Mutex<Option<AHashMap<Way, OtherFrame>>>);
 
-/// An encoding, the recipient list and the address of the channel's name; `None` where it was sent to sockets alone, or
-/// that is not said.
+/// An encoding, with the recipient list and the address of the channel's name. `None` if the message was sent to
+/// sockets alone, or if frames do not name the channel.
 type Way = (Encoding, Option<(ChannelId, u64)>);
 
 #[derive(Debug)]
 struct OtherFrame {
     /// `None`: the encoding cannot carry it.
     frame: Option<Frame>,
-    /// Nobody else has its address while it is here.
+    /// Keeps the name alive, so that no other name gets its address.
     _channel: Option<Name>,
 }
 
@@ -52,7 +53,7 @@ impl Publication {
         }
     }
 
-    /// Of a payload behind [`HEAD_ROOM`] bytes of anything: it stays where it is.
+    /// Makes a publication of a payload behind [`HEAD_ROOM`] arbitrary bytes, without moving it.
     pub(crate) fn in_place(kind: Kind, mut bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Self {
         let head_room = HEAD_ROOM.min(bytes.len());
         let start = lead::put_header(kind, &mut bytes, head_room);
@@ -80,8 +81,8 @@ impl Publication {
         &self.lead
     }
 
-    /// The frame in another encoding, made at most once, and once for each `origin` where that is said. `None`: the
-    /// encoding cannot carry it.
+    /// The frame in another encoding, made at most once, or once for each `origin` if frames name the channel. `None`:
+    /// the encoding cannot carry it.
     pub(crate) fn other(
         &self,
         encodings: &Encodings,
@@ -105,7 +106,7 @@ impl Publication {
 }
 
 impl Others {
-    /// Others who ask at the same time wait for the frame instead of making it again.
+    /// Threads that request a frame at the same time wait for it instead of making it again.
     fn get_or_make(
         &self,
         encoding: Encoding,
@@ -134,7 +135,7 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn a_payload_becomes_a_frame_where_it_is() {
+    fn a_payload_becomes_a_frame_in_place() {
         let ledger = Arc::new(Ledger::new());
         for length in [0, 1, 125, 126, 65_535, 65_536] {
             let mut bytes = vec![0xee; HEAD_ROOM];
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_the_channel_is_encoded_once_per_list_and_channel() {
+    fn a_frame_that_names_the_channel_is_encoded_once_per_list_and_channel() {
         let ledger = Arc::new(Ledger::new());
         let others = Others::default();
         let encodings = Encodings::new();
@@ -212,7 +213,8 @@ mod tests {
         assert_eq!(made.get(), 8);
     }
 
-    /// A look through all frames made so far, for each, would be half a trillion comparisons: it would not come to its end.
+    /// Comparing each frame with all frames made before would take half a trillion comparisons, so this test would not
+    /// end.
     #[test]
     fn publishing_to_many_matching_patterns_is_linear() {
         let others = Others::default();
@@ -238,7 +240,7 @@ mod tests {
                     assert!(frame.is_none());
                 }
             }
-            assert_eq!(made.get(), 1_000_000, "each once");
+            assert_eq!(made.get(), 1_000_000, "each frame is made once");
         }
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Frame(Arc<Held>);
 #[derive(Debug)]
 struct Held {
     bytes: Vec<u8>,
-    /// Where the frame begins in `bytes`.
+    /// The index in `bytes` at which the frame begins.
     start: usize,
     ledger: Arc<Ledger>,
 }
@@ -31,7 +31,7 @@ impl Frame {
         }))
     }
 
-    /// Of bytes from `start` on that were counted before.
+    /// Makes a frame of the bytes from `start` on, which were counted before.
     pub(crate) fn charged(start: usize, bytes: Vec<u8>, charge: Charge) -> Self {
         let ledger = charge.become_held(bytes.capacity());
         Self(Arc::new(Held {
@@ -60,12 +60,12 @@ impl Drop for Held {
     }
 }
 
-/// Bytes that are sent again and again without a copy. Whoever made them holds them, so no limit counts them.
+/// Bytes that are sent repeatedly without a copy. The application that made them holds them, so no limit counts them.
 #[derive(Clone, Debug)]
 pub struct SharedBytes(Frame);
 
 impl SharedBytes {
-    /// A copy of these.
+    /// Copies these bytes.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
         Self(Frame::new(bytes.to_vec(), &Arc::new(Ledger::new())))

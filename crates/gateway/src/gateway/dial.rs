@@ -1,5 +1,5 @@
-//! Connections that the gateway makes. Each goes by the terms of a listener of its own that listens nowhere: with its id it is
-//! hung up.
+//! Outgoing connections. Each has the configuration of a listener of its own, which does not listen; stopping that
+//! listener by its id closes the connection.
 
 use std::sync::{Arc, Weak};
 
@@ -17,23 +17,23 @@ use crate::notice::Notices;
 use crate::options::Options;
 use crate::sync::Mutex;
 
-/// A connection to be made.
+/// An outgoing connection.
 #[derive(Clone, Debug)]
 pub struct DialConfig {
-    /// To whom.
+    /// The peer.
     pub target: DialTarget,
     /// Encryption; `None` is plain.
     pub tls: Option<ClientTls>,
-    /// What is spoken, by which options and bounds. The rest of it is for those that listen.
+    /// The protocol with its options and limits. The fields that concern listening are not used.
     pub terms: ListenerConfig,
 }
 
-/// The terms of those that are there, by their ids: for whoever hangs up.
+/// The listeners of outgoing connections by id, so that they can be closed.
 #[derive(Debug, Default)]
 pub(super) struct Dialled(Mutex<AHashMap<u32, Weak<ListenerState>>>);
 
 impl Dialled {
-    /// Those with these ids end, wherever they have got to.
+    /// Closes the connections with these ids, including those that are still being established.
     pub(super) fn stop(&self, ids: &[u32]) {
         let found: Vec<_> = {
             let dialled = self.0.lock();
@@ -41,19 +41,19 @@ impl Dialled {
                 .filter_map(|id| dialled.get(id)?.upgrade())
                 .collect()
         };
-        // not under the lock: the last one to let go of them takes it
+        // after the lock is released, because dropping the last reference takes it
         for state in found {
             state.stop();
         }
     }
 
-    /// The ids of those whose owner has these notices.
+    /// The ids of the connections whose owner has these notices.
     pub(super) fn of(&self, notices: &Arc<Notices>) -> Vec<u32> {
         let all: Vec<_> = {
             let dialled = self.0.lock();
             dialled.values().filter_map(Weak::upgrade).collect()
         };
-        // not under the lock, as above
+        // after the lock is released, as above
         let own = all.iter().filter(|state| state.is_of(notices));
         own.map(|state| state.id).collect()
     }
@@ -64,14 +64,14 @@ impl Dialled {
 }
 
 impl Gateway {
-    /// Connects to a peer; its socket is a worker's, as if it had been accepted. Returns the id of the terms at once, which
-    /// [`stop_listeners`](Self::stop_listeners) takes to hang up.
-    /// [`Notice::DialFailed`](crate::Notice::DialFailed) follows where the peer is not reached.
+    /// Connects to a peer. Its socket belongs to a worker, as if it had been accepted. Returns an id at once, which
+    /// [`stop_listeners`](Self::stop_listeners) takes to close the connection.
+    /// [`Notice::DialFailed`](crate::Notice::DialFailed) follows if the peer cannot be reached.
     pub fn dial(self: &Arc<Self>, config: DialConfig) -> Result<u32, ListenError> {
         self.dial_for(config, self.owner())
     }
 
-    /// As [`dial`](Self::dial), for this owner.
+    /// Like [`dial`](Self::dial), for this owner.
     pub(super) fn dial_for(
         self: &Arc<Self>,
         config: DialConfig,

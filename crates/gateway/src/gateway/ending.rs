@@ -1,4 +1,4 @@
-//! A gateway's end, wanted or not: it is told to its threads, and the last one of them says that it is there.
+//! A gateway's end, requested or caused by a failure: its threads are told to end, and the last one posts the notice.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use super::{Gateway, State};
 use crate::inbox::Command;
 use crate::notice::Notice;
 
-/// What a gateway does.
+/// The phase of a gateway's life.
 pub(super) enum Phase {
-    /// It is started.
+    /// It runs.
     Running,
-    /// Threads of its end still run.
+    /// It is ending: some of its threads still run.
     Ending,
-    /// Nothing.
+    /// It does not run.
     Over,
 }
 
 impl Gateway {
-    /// Ends everything: connections are cut, I/O shards end. [`Notice::Stopped`] follows; then it
-    /// may be started again.
+    /// Ends the gateway: connections are cut and I/O shards end. [`Notice::Stopped`] follows;
+    /// after that it may be started again.
     pub fn shutdown(&self) {
         let phase = self.end(&mut self.state.lock());
         match phase {
@@ -28,7 +28,8 @@ impl Gateway {
         }
     }
 
-    /// Nobody can use it any more. Returns what it did before: one that ran has to [end its threads](Self::end_threads).
+    /// Marks the gateway as ended. Returns the phase before: if it ran, the caller has to [end its
+    /// threads](Self::end_threads).
     pub(super) fn end(&self, state: &mut State) -> Phase {
         state.listeners.clear();
         self.hub.set_shards(0);
@@ -44,8 +45,9 @@ impl Gateway {
         self.hub.inboxes().post_all(|| Command::End);
     }
 
-    /// Waits until none of its threads is left, after [`shutdown`](Self::shutdown) and at most so long; whether none is.
-    /// For who is about to end and has nothing else to do. One that was started again meanwhile is left alone.
+    /// Waits after [`shutdown`](Self::shutdown) until all its threads have ended, for at most this time; returns
+    /// whether they have. For a caller that is about to end itself. Does nothing to a gateway that was started again
+    /// meanwhile.
     pub fn join(&self, most: Duration) -> bool {
         let threads = {
             let mut state = self.state.lock();
@@ -54,17 +56,17 @@ impl Gateway {
             }
             std::mem::take(&mut state.threads)
         };
-        // not under the lock, which threads that end take
+        // after the lock is released, because ending threads take it
         threads.join(most)
     }
 
-    /// Whether it was started and nobody has ended it.
+    /// Whether it was started and not ended.
     fn is_to_run(&self) -> bool {
         self.state.lock().config.is_some()
     }
 
-    /// Channels that lack one shard's connections are no gateway, nor is one of several that silently is alone: it ends
-    /// as a whole.
+    /// Ends the whole gateway because a part of it failed: without one shard, channels would lack that shard's
+    /// connections, and without its backplane the node would silently be alone.
     pub(super) fn part_failed(&self, message: String) {
         self.hub.audience().post(&Notice::Error {
             code: "ERR_MILLRACE_SHARD_FAILED",
@@ -84,7 +86,8 @@ impl Gateway {
         self.thread_ended();
     }
 
-    /// A shard's thread, or the backplane's, is over. The last one joins the others, and then says so.
+    /// Called when the thread of a shard or of the backplane ends. The last one joins the others and then posts the
+    /// notice.
     pub(super) fn thread_ended(&self) {
         let others = {
             let mut state = self.state.lock();
@@ -93,7 +96,7 @@ impl Gateway {
         };
         if let Some((others, last)) = others {
             for thread in others {
-                // whatever it panicked with was reported where it ran
+                // the panic was reported by the thread itself
                 let _panic = thread.join();
             }
             self.hub.sum_counters();

@@ -1,4 +1,4 @@
-//! A gateway's beginning: I/O shards, listeners, workers; and how listeners stop.
+//! Starting a gateway, its listeners and workers, and stopping its listeners.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,18 +24,18 @@ use crate::shard::protocol::{Needs, Protocol};
 use crate::stats::ShardStats;
 use crate::sync::{AtomicU64, Ordering};
 
-/// A listener that was opened.
+/// A listener after it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listening {
-    /// For [`Gateway::stop_listeners`].
+    /// The id for [`Gateway::stop_listeners`].
     pub id: u32,
-    /// What was bound: `ip:port` with the real port, or `unix:/path`.
+    /// The bound address: `ip:port` with the actual port, or `unix:/path`.
     pub address: String,
 }
 
 impl Gateway {
-    /// Starts the I/O shards. On a running gateway the configuration has to be the same. `notices`
-    /// is rung when there is something to [take](Self::take_notices).
+    /// Starts the I/O shards. On a running gateway the configuration has to be the same. `notices` rings when there are
+    /// notices to [take](Self::take_notices).
     pub fn start(
         self: &Arc<Self>,
         config: GatewayConfig,
@@ -49,7 +49,7 @@ impl Gateway {
         self.run(&mut state, config)
     }
 
-    /// Starts the I/O shards of one that does not run.
+    /// Starts the I/O shards of a gateway that does not run.
     pub(super) fn run(
         self: &Arc<Self>,
         state: &mut State,
@@ -135,12 +135,12 @@ impl Gateway {
         Ok(())
     }
 
-    /// Binds an address, at once, and accepts connections there from now on.
+    /// Binds an address and accepts connections on it from now on. Returns when it is bound.
     pub fn listen(self: &Arc<Self>, config: ListenerConfig) -> Result<Listening, ListenError> {
         self.listen_for(config, self.owner())
     }
 
-    /// As [`listen`](Self::listen), for this owner.
+    /// Like [`listen`](Self::listen), for this owner.
     pub(super) fn listen_for(
         self: &Arc<Self>,
         mut config: ListenerConfig,
@@ -152,13 +152,13 @@ impl Gateway {
         let protocol = self.protocol(&config.protocol);
         let protocol = protocol.ok_or_else(|| ListenError::Protocol(config.protocol.clone()))?;
         let needs = protocol.needs(&config);
-        // the keys and passwords themselves are not kept
+        // keys and passwords are not kept in the configuration
         let tls = config.tls.take();
         let tls = tls.map(|tls| Terms::new(&tls, needs.alpn)).transpose()?;
         let service = protocol.service(&config)?;
         config.options = Options::default();
         config.protocol_limits = LimitValues::default();
-        // not under the lock: looking for a unix socket's owner may take a moment
+        // outside the lock: checking whether a unix socket is in use may take a moment
         let (bound, address) = address::bind(&config.address, config.reuse_port, config.backlog)?;
         let mut state = self.state.lock();
         let shards = self.hub.shards();
@@ -186,7 +186,7 @@ impl Gateway {
         Ok(Listening { id, address })
     }
 
-    /// Whose those are that no thread has for itself.
+    /// The owner of listeners and connections that belong to no particular thread.
     pub(super) fn owner(&self) -> Owner {
         Owner {
             notices: self.hub.audience().starter(),
@@ -200,8 +200,8 @@ impl Gateway {
         found.map(|protocol| &**protocol)
     }
 
-    /// Gives listeners other certificates, keys and authorities, all of them or, where one does not
-    /// work, none. Connections that are up stay. A listener that is gone or plain is passed over.
+    /// Replaces certificates, keys and authorities of listeners: of all of them, or of none if one configuration is
+    /// invalid. Open connections are not affected. Listeners that are gone or not encrypted are skipped.
     pub fn reload_tls(&self, configs: &[(u32, TlsConfig)]) -> Result<(), TlsError> {
         let listeners = self.state.lock().listeners.clone();
         let mut made = Vec::with_capacity(configs.len());
@@ -212,7 +212,7 @@ impl Gateway {
             else {
                 continue;
             };
-            // what is spoken may be another thing than before, such as no HTTP/2
+            // the protocols may differ from before, such as without HTTP/2
             let like = ListenerConfig {
                 tls: Some(config.clone()),
                 ..listener.config.clone()
@@ -227,13 +227,14 @@ impl Gateway {
         Ok(())
     }
 
-    /// Stops listeners: no more connections, 1001 to the clients, and whoever has not left after
-    /// `drain` is cut. Returns a ticket at once; [`Notice::ListenersStopped`](crate::Notice::ListenersStopped) follows.
+    /// Stops listeners: they accept no more connections, their clients get 1001, and connections that are still open
+    /// after `drain` are cut. Returns a ticket at once; [`Notice::ListenersStopped`](crate::Notice::ListenersStopped)
+    /// follows.
     pub fn stop_listeners(self: &Arc<Self>, ids: &[u32], drain: Duration) -> u32 {
         self.stop_for(ids, drain, self.hub.audience().starter())
     }
 
-    /// As [`stop_listeners`](Self::stop_listeners); the notice goes there.
+    /// Like [`stop_listeners`](Self::stop_listeners), with the notice posted to `notices`.
     pub(super) fn stop_for(&self, ids: &[u32], drain: Duration, notices: Arc<Notices>) -> u32 {
         let ticket = {
             let mut state = self.state.lock();
@@ -244,7 +245,7 @@ impl Gateway {
         ticket
     }
 
-    /// Stops those with these ids; then the notice goes there.
+    /// Stops the listeners with these ids, and then posts the notice.
     pub(super) fn stop(
         &self,
         ids: &[u32],
@@ -266,7 +267,7 @@ impl Gateway {
         self.backplane.may_drain(deadline);
         let in_progress = self.hub.stops_in_progress();
         in_progress.fetch_add(1, Ordering::SeqCst);
-        // the notice comes when the last shard lets go of this; without shards that is now
+        // the notice is posted when the last shard drops this; without shards that is now
         let stopping = Arc::new(Stopping {
             notices,
             ticket,
@@ -280,7 +281,7 @@ impl Gateway {
             .post_all(|| Command::Stop(Arc::clone(&stopping)));
     }
 
-    /// Listeners accept no more connections; those that they have stay, until [`stop_listeners`](Self::stop_listeners).
+    /// Stops accepting connections. Open connections stay until [`stop_listeners`](Self::stop_listeners).
     pub fn stop_accepting(&self, ids: &[u32]) {
         let ids: Arc<[u32]> = ids.into();
         self.hub
@@ -288,18 +289,18 @@ impl Gateway {
             .post_all(|| Command::StopAccepting(Arc::clone(&ids)));
     }
 
-    /// Asks all nodes how many subscribers these channels have, of which at most
-    /// [`MOST_CHANNELS`](crate::MOST_CHANNELS); returns a ticket for [`cluster_answer`](Self::cluster_answer).
+    /// Asks all nodes how many subscribers these channels have, at most [`MOST_CHANNELS`](crate::MOST_CHANNELS) of
+    /// them; returns a ticket for [`cluster_answer`](Self::cluster_answer).
     pub fn ask_cluster(&self, channels: Vec<Box<[u8]>>) -> u32 {
         self.backplane.ask(&self.hub, channels)
     }
 
-    /// The answer of all nodes, within about a second.
+    /// Takes the answer of all nodes, which arrives within about a second.
     pub fn cluster_answer(&self, ticket: u32) -> Option<ClusterInfo> {
         self.backplane.answer(ticket)
     }
 
-    /// A worker that takes no connections until it is [activated](Worker::activate).
+    /// Adds a worker, which takes no connections until it is [activated](Worker::activate).
     pub fn add_worker(
         self: &Arc<Self>,
         handlers: Handlers,
@@ -309,7 +310,7 @@ impl Gateway {
         Arc::new(Worker::new(id, handlers, door, Arc::downgrade(&self.hub)))
     }
 
-    /// The id of a worker that is made now.
+    /// The id for a new worker.
     pub(super) fn next_worker(&self) -> u32 {
         let mut state = self.state.lock();
         state.next_worker += 1;
@@ -321,7 +322,7 @@ fn shard_index(index: usize) -> Option<ShardIndex> {
     u8::try_from(index).ok().and_then(ShardIndex::new)
 }
 
-/// A longer drain means this one: a year.
+/// The longest drain, a year; longer ones are cut to it.
 const LONGEST_DRAIN: Duration = Duration::from_secs(365 * 24 * 3600);
 
 fn same(running: &GatewayConfig, config: &GatewayConfig) -> Result<(), StartError> {

@@ -1,5 +1,5 @@
-//! Threads that share a gateway. Each has listeners, connections and a worker of its own there, which go with it; the first one
-//! that enters starts the gateway, and the last one that leaves ends it. Owns who is there.
+//! Threads that share a gateway. Each has its own listeners, connections and worker there, which end with it. The first
+//! thread that joins starts the gateway, and the last one that leaves ends it. Owns the list of members.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -16,20 +16,20 @@ use crate::net::address::ListenError;
 use crate::notice::{Notice, Notices};
 use crate::sync::{AtomicBool, Mutex, Ordering};
 
-/// A thread that shares a gateway; dropping it leaves.
+/// A thread that shares a gateway. Dropping it leaves the gateway.
 #[derive(Debug)]
 pub struct Member {
     gateway: Arc<Gateway>,
     notices: Arc<Notices>,
     worker: Mutex<Option<Arc<Worker>>>,
-    /// The notice that nothing of it is left was taken.
+    /// Whether the notice that nothing of it is left was taken.
     is_over: AtomicBool,
 }
 
 impl Gateway {
-    /// The calling thread shares this gateway from now on, which must be a [shared](Self::shared) one. It is started if it does
-    /// not run, by `config`, which those that come later need not have the same. `notices` is rung when there is something to
-    /// [take](Member::take_notices).
+    /// Makes the calling thread a member of this gateway, which must be a [shared](Self::shared) one. If the gateway
+    /// does not run, it is started with `config`; later members need not have the same configuration. `notices` rings
+    /// when there are notices to [take](Member::take_notices).
     pub fn share(
         self: &Arc<Self>,
         config: GatewayConfig,
@@ -52,23 +52,23 @@ impl Gateway {
 }
 
 impl Member {
-    /// As [`Gateway::listen`]; its connections are its own worker's, which has to be there.
+    /// Like [`Gateway::listen`]. The connections go to the member's own worker, which has to exist.
     pub fn listen(&self, config: ListenerConfig) -> Result<Listening, ListenError> {
         self.gateway.listen_for(config, self.owner()?)
     }
 
-    /// As [`Gateway::dial`]; what comes of it is its own worker's.
+    /// Like [`Gateway::dial`]. The connection goes to the member's own worker.
     pub fn dial(&self, config: DialConfig) -> Result<u32, ListenError> {
         self.gateway.dial_for(config, self.owner()?)
     }
 
-    /// As [`Gateway::stop_listeners`]; it is told itself.
+    /// Like [`Gateway::stop_listeners`]. The notice goes to this member.
     pub fn stop_listeners(&self, ids: &[u32], drain: Duration) -> u32 {
         self.gateway.stop_for(ids, drain, Arc::clone(&self.notices))
     }
 
-    /// As [`Gateway::add_worker`]: one that gets the connections of what it listens on and dials later, and no others. To be
-    /// called once.
+    /// Like [`Gateway::add_worker`]: the worker gets the connections of this member's later listeners and dials, and no
+    /// others. May be called once.
     pub fn add_worker(&self, handlers: Handlers, door: Arc<dyn Doorbell>) -> Arc<Worker> {
         let (id, hub) = (
             self.gateway.next_worker(),
@@ -79,7 +79,7 @@ impl Member {
         worker
     }
 
-    /// What happened to what is its own, or to the gateway as a whole, since the last call.
+    /// Takes the notices since the last call about what this member owns, and about the gateway as a whole.
     pub fn take_notices(&self) -> Vec<Notice> {
         let notices = self.notices.take();
         if notices.contains(&Notice::Stopped) {
@@ -88,8 +88,8 @@ impl Member {
         notices
     }
 
-    /// Its listeners stop, its connections end and its worker is retired; the last one to leave ends the gateway.
-    /// [`Notice::Stopped`] follows when nothing of that is left. Later calls do nothing.
+    /// Leaves the gateway: its listeners stop, its connections close, its worker is retired, and the last member to
+    /// leave ends the gateway. [`Notice::Stopped`] follows when nothing of this member is left. Later calls do nothing.
     pub fn leave(&self) {
         let gateway = &*self.gateway;
         let phase = {
@@ -118,8 +118,8 @@ impl Member {
         }
     }
 
-    /// Waits, after [`leave`](Self::leave) and at most so long, until nothing of it is left, nor any thread of the gateway if it
-    /// was the last: whether that is so. For who is about to end and has nothing else to do.
+    /// Waits after [`leave`](Self::leave), for at most this time, until nothing of this member is left, and no thread
+    /// of the gateway if it was the last member; returns whether that is so. For a caller that is about to end itself.
     pub fn join(&self, most: Duration) -> bool {
         let deadline = Instant::now() + most;
         let (rings, rung) = channel();
@@ -136,7 +136,7 @@ impl Member {
             .join(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// The ids of its listeners and of what it dialled.
+    /// The ids of its listeners and outgoing connections.
     fn terms(&self) -> Vec<u32> {
         let mut ids = self.gateway.dialled.of(&self.notices);
         let state = self.gateway.state.lock();
@@ -148,7 +148,7 @@ impl Member {
         ids
     }
 
-    /// It has left if it has none.
+    /// The owner for what it opens. An error without a worker: then it has left.
     fn owner(&self) -> Result<Owner, ListenError> {
         let worker = self.worker.lock();
         let worker = worker.as_ref().ok_or(ListenError::NotRunning)?;
@@ -170,7 +170,7 @@ struct Bell(Sender<()>);
 
 impl Doorbell for Bell {
     fn ring(&self) {
-        // it may have given up waiting
+        // the receiver may have stopped waiting
         let _late = self.0.send(());
     }
 }

@@ -6,28 +6,28 @@ use millrace_backplane::TlsError as BackplaneTlsError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// It runs with another value of something that the first start fixes.
+    /// The gateway already runs with a different value of an option that the first start fixes.
     #[error("the gateway runs already with a different value of {option}")]
     AlreadyStarted {
         /// The option's name as JavaScript knows it.
         option: &'static str,
     },
-    /// It is ending.
+    /// The gateway is shutting down.
     #[error("the gateway is shutting down")]
     ShuttingDown,
-    /// Not 1 to [`MAX_SHARDS`](crate::limits::MAX_SHARDS).
+    /// The number of I/O threads is not in 1 to [`MAX_SHARDS`](crate::limits::MAX_SHARDS).
     #[error("ioThreads must be 1 to 64, not {0}")]
     IoThreads(usize),
-    /// The link to other nodes cannot be encrypted.
+    /// The TLS configuration of the backplane is invalid.
     #[error("{0}")]
     Backplane(#[from] BackplaneTlsError),
-    /// The system has no thread for us.
+    /// The system refused to start a thread.
     #[error("an I/O thread could not be started: {0}")]
     Thread(std::io::Error),
 }
 
 impl StartError {
-    /// The stable code shown to JavaScript.
+    /// The stable code for JavaScript.
     pub fn code(&self) -> &'static str {
         match self {
             Self::AlreadyStarted { .. } => "ERR_MILLRACE_ALREADY_STARTED",

@@ -1,4 +1,4 @@
-//! The threads that a gateway has started: who they are, and when none of them runs any more. Starts and ends none.
+//! The threads of a gateway: their handles, and when all of them have ended. Starts and ends none.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -10,13 +10,13 @@ use std::time::Duration;
 /// See the module.
 pub(crate) struct Threads {
     handles: Vec<JoinHandle<()>>,
-    /// Nothing is ever sent: it is over when every thread has dropped its end.
+    /// Nothing is ever sent: the channel closes when every thread has dropped its sender.
     over: Receiver<Infallible>,
     alive: Sender<Infallible>,
 }
 
-/// Held by a thread until it has nothing more to do.
-#[expect(dead_code, reason = "that it exists is what it says")]
+/// Held by a thread until it has nothing left to do.
+#[expect(dead_code, reason = "its existence is the information")]
 pub(crate) struct Alive(Sender<Infallible>);
 
 impl Threads {
@@ -25,12 +25,12 @@ impl Threads {
         Alive(self.alive.clone())
     }
 
-    /// A thread that was started.
+    /// Adds a thread that was started.
     pub(crate) fn add(&mut self, thread: JoinHandle<()>) {
         self.handles.push(thread);
     }
 
-    /// Takes all but the calling thread.
+    /// Takes the handles of all threads but the calling one.
     pub(crate) fn others(&mut self) -> Vec<JoinHandle<()>> {
         let own = thread::current().id();
         let (own, others) = mem::take(&mut self.handles)
@@ -40,7 +40,7 @@ impl Threads {
         others
     }
 
-    /// Waits until none is left, at most so long; whether none is. Those that are left run on.
+    /// Waits until all threads have ended, for at most this time; returns whether they have. The others keep running.
     pub(crate) fn join(self, most: Duration) -> bool {
         let Self {
             handles,
@@ -52,7 +52,7 @@ impl Threads {
             return false;
         }
         for thread in handles {
-            // nothing is left to be done there, so that this takes no time; a panic was reported
+            // the thread has nothing left to do, so this does not block; a panic was already reported
             let _panic = thread.join();
         }
         true
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_learns_whether_all_have_ended() {
+    fn joining_returns_whether_all_threads_have_ended() {
         let start = |threads: &mut Threads| {
             let (go, wait) = channel::<()>();
             let alive = threads.alive();
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(others.len(), 1);
         assert!(threads.handles.is_empty());
         for thread in others {
-            thread.join().expect("it does nothing");
+            thread.join().expect("the thread does nothing");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What every answer gets before it is written: whether the connection stays, no body where there can be none,
+//! What all answers have in common: whether the connection stays open, no body for statuses and methods without one,
 //! and the answers to requests that no endpoint sees.
 
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use millrace_protocol::http::{METHODS, Refusal, lists};
 
 use super::{Answer, Body, Verbatim};
 
-/// An answer with a short text.
+/// Makes an answer with a short text.
 pub(crate) fn plain(status: StatusCode, text: &'static str) -> Answer {
     let mut answer = Response::new(Body::from(Bytes::from_static(text.as_bytes())));
     *answer.status_mut() = status;
@@ -28,10 +28,10 @@ const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const CLOSE: HeaderValue = HeaderValue::from_static("close");
 const KEEP_ALIVE: HeaderValue = HeaderValue::from_static("keep-alive");
 
-/// What a request says of the connection and of the answers it likes.
+/// What a request asks about the connection and the form of answers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wishes {
-    /// It may be followed by another one.
+    /// Whether another request may follow.
     pub(super) keep_alive: bool,
     pub(super) html: bool,
     pub(super) http_1_0: bool,
@@ -41,7 +41,7 @@ impl Wishes {
     pub(super) fn of(request: &Request<Incoming>) -> Self {
         let headers = request.headers();
         let http_1_0 = request.version() < Version::HTTP_11;
-        // a body is all that can still go wrong
+        // only a body can still be refused
         let html = !request.body().is_end_stream() && likes_html(headers);
         Self {
             keep_alive: keeps_alive(http_1_0, headers) && request.method() != Method::CONNECT,
@@ -50,10 +50,10 @@ impl Wishes {
         }
     }
 
-    /// Whether an answer need not end with the connection.
+    /// Whether the client can tell the end of an answer without the connection being closed.
     pub(super) fn can_see_the_end_of(self, answer: &Answer) -> bool {
         !self.http_1_0
-            // it knows, and says so
+            // the message has its own framing, which says so
             || Verbatim::is(answer)
             || answer.body().size_hint().exact().is_some()
             || answer.headers().contains_key(CONTENT_LENGTH)
@@ -68,32 +68,32 @@ fn keeps_alive(http_1_0: bool, headers: &HeaderMap) -> bool {
     !says(b"close") && (!http_1_0 || says(b"keep-alive"))
 }
 
-/// Whether a request is for HTML, by its `Accept`.
+/// Whether a request prefers HTML, by its `Accept`.
 pub(super) fn likes_html(headers: &HeaderMap) -> bool {
     let mut accepts = headers.get_all(ACCEPT).iter();
     accepts.any(|value| names_html(value.as_bytes()))
 }
 
-/// Whether an `Accept` names HTML; `*/*` is no sign of a person.
+/// Whether an `Accept` names HTML; `*/*` does not mean that a person reads the answer.
 fn names_html(accept: &[u8]) -> bool {
     accept
         .split(|byte| matches!(byte, b',' | b';'))
         .any(|item| item.trim_ascii().eq_ignore_ascii_case(b"text/html"))
 }
 
-/// The name of a status that has none: hyper would say `<none>`.
+/// The reason phrase of statuses without one: hyper would write `<none>`.
 const UNKNOWN: ReasonPhrase = ReasonPhrase::from_static(b"Unknown");
 
-/// Says whether the connection stays: `Some` is the `Keep-Alive` header.
+/// Sets the headers about the connection: with `Some` it stays open, and that is the `Keep-Alive` header.
 pub(super) fn finish(answer: &mut Answer, keep_alive: Option<&HeaderValue>) {
     let status = answer.status();
     let closes = closes(answer);
     if status == StatusCode::SWITCHING_PROTOCOLS {
-        // some clients take only `upgrade` there
+        // some clients accept only `upgrade` there
         return;
     }
     if status.canonical_reason().is_none() {
-        // the application may have named it
+        // the application may have set a reason phrase
         answer.extensions_mut().get_or_insert(UNKNOWN);
     }
     let headers = answer.headers_mut();
@@ -120,13 +120,13 @@ pub(super) fn closes(answer: &Answer) -> bool {
 
 const KEEP_ALIVE_NAME: HeaderName = HeaderName::from_static("keep-alive");
 
-/// The value of `Keep-Alive`.
+/// The value of the `Keep-Alive` header.
 pub(super) fn keep_alive_terms(timeout: Duration, requests: u32) -> HeaderValue {
     let terms = format!("timeout={}, max={requests}", timeout.as_secs());
     HeaderValue::try_from(terms).unwrap_or(KEEP_ALIVE)
 }
 
-/// A refusal as an answer to a request whose head an endpoint has seen.
+/// Makes the answer for a refusal, for a request whose head an endpoint has seen.
 pub(super) fn refusal(refusal: Refusal, html: bool) -> Answer {
     let status = status_of(refusal);
     let mut answer = Response::new(Body::from(Bytes::from(page(refusal, status, html))));
@@ -136,7 +136,7 @@ pub(super) fn refusal(refusal: Refusal, html: bool) -> Answer {
     answer
 }
 
-/// A refusal as bytes, to a request that begins with `head` and nobody has seen.
+/// Encodes a refusal of a request that begins with `head` and that no endpoint has seen.
 pub(super) fn refusal_bytes(refusal: Refusal, head: &[u8]) -> Vec<u8> {
     let status = status_of(refusal);
     let html = accepts_html(head);
@@ -161,7 +161,7 @@ fn status_of(refusal: Refusal) -> StatusCode {
     StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST)
 }
 
-/// Nothing of the request is in it, so there is nothing to escape.
+/// The text of a refusal. It contains nothing of the request, so nothing has to be escaped.
 fn page(refusal: Refusal, status: StatusCode, html: bool) -> String {
     let hint = match refusal {
         Refusal::MethodUnknown => format!("; the methods are {}", METHODS.join(", ")),
@@ -177,7 +177,7 @@ fn page(refusal: Refusal, status: StatusCode, html: bool) -> String {
     }
 }
 
-/// Looks for an `Accept` with HTML in a head that may be wrong or not whole.
+/// Looks for an `Accept` with HTML in a head that may be invalid or incomplete.
 fn accepts_html(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n');
     lines.any(|line| {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn html_is_for_those_who_name_it() {
+    fn html_is_sent_to_clients_that_name_it() {
         assert!(accepts_html(
             b"GET / HTTP/1.1\r\nACCEPT: text/html, */*;q=0.1\r\n"
         ));

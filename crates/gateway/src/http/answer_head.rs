@@ -1,4 +1,4 @@
-//! The head of what a worker answers to a request, checked.
+//! The checked head of a worker's answer to a request.
 
 use std::borrow::Cow;
 
@@ -10,35 +10,35 @@ use hyper::{Response, StatusCode, header};
 use super::{Answer, Body};
 use crate::event::{Head, Step, Whole};
 
-/// Status and headers, fit to be sent.
+/// Valid status and headers.
 #[derive(Clone, Debug)]
 pub struct AnswerHead {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// What the status line of HTTP/1 says instead of the status's name.
+    /// The reason phrase in the status line of HTTP/1, instead of the usual one.
     pub(crate) reason: Option<ReasonPhrase>,
 }
 
-/// The head of an answer whose body is the whole message; in the extensions of an [`Answer`], too.
+/// The head of an answer whose body is a complete HTTP message. Also marks such an [`Answer`] in its extensions.
 #[derive(Clone, Copy, Debug)]
 pub struct Verbatim;
 
-/// Why an answer cannot be sent.
+/// Why a head is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeadError {
-    /// Informational answers are not the application's to give.
+    /// The status is not final; only the server sends informational answers.
     #[error("status must be a whole number from 200 to 599, not {0}")]
     Status(u32),
-    /// Not a token.
+    /// The name of a header is not a token.
     #[error("header name {0:?} must be a token of RFC 9110")]
     Name(String),
-    /// A line break, another control character or a character beyond Latin-1.
+    /// A value contains a line break, another control character, or a character beyond Latin-1.
     #[error(
         "header '{0}' must be text without control characters or characters beyond Latin-1, not {1:?}"
     )]
     Value(String, String),
-    /// More than anybody would read.
+    /// There are more headers than the limit.
     #[error("there must be at most {MOST_HEADERS} headers")]
     TooMany,
     /// A name or value contains a zero character, or a value is missing.
@@ -47,9 +47,9 @@ pub enum HeadError {
 }
 
 impl AnswerHead {
-    /// Reads `name\0value\0name\0value`: so many `parts`, names and values in turn. The framing of an answer is
-    /// Millrace's to say, so headers about it are left out, but not a length where `keep_length` says so. The name `:reason`
-    /// stands in front of a reason phrase.
+    /// Reads `name\0value\0name\0value`: this many `parts`, names and values alternately. Millrace frames the answer,
+    /// so headers about framing are left out, except for a length if `keep_length` is set. The name `:reason` precedes
+    /// a reason phrase.
     pub fn parse(
         status: u32,
         text: &str,
@@ -83,7 +83,7 @@ impl AnswerHead {
                 return Err(HeadError::Pairs);
             }
         }
-        // two lengths say nothing
+        // with two lengths neither can be trusted
         if headers.get_all(CONTENT_LENGTH).iter().nth(1).is_some() {
             headers.remove(CONTENT_LENGTH);
         }
@@ -94,17 +94,17 @@ impl AnswerHead {
         })
     }
 
-    /// The answer with this head and all of its body.
+    /// Makes the step for an answer with this head and its complete body.
     pub fn whole(self, body: Bytes) -> Step {
         Step::Whole(Box::new(Whole { body, head: self }))
     }
 
-    /// The beginning of an answer whose body follows.
+    /// Makes the step for an answer whose body follows.
     pub fn begin(self) -> Step {
         Step::Begin(Box::new(self))
     }
 
-    /// What [`whole`](Self::whole) was made of; `None`: it is no answer to a request.
+    /// Takes the parts of [`whole`](Self::whole); `None` if it is not an answer to a request.
     pub(crate) fn open_whole(whole: &mut Whole) -> Option<(Self, Bytes)> {
         let head = whole.head.downcast_mut::<Self>()?;
         let taken = Self {
@@ -115,14 +115,14 @@ impl AnswerHead {
         Some((taken, std::mem::take(&mut whole.body)))
     }
 
-    /// … and [`begin`](Self::begin).
+    /// Takes the head of [`begin`](Self::begin); `None` if it is not an answer to a request.
     pub(crate) fn open(head: Box<Head>) -> Option<Self> {
         head.downcast().ok().map(|head| *head)
     }
 }
 
 impl Verbatim {
-    /// The step that gives all of a message.
+    /// Makes the step for a complete message.
     pub fn whole(message: Bytes) -> Step {
         Step::Whole(Box::new(Whole {
             body: message,
@@ -130,19 +130,19 @@ impl Verbatim {
         }))
     }
 
-    /// … and the one in front of its pieces.
+    /// Makes the step in front of the pieces of a message.
     pub fn begin() -> Step {
         Step::Begin(Box::new(Self))
     }
 
-    /// An answer whose body is a message.
+    /// Makes an answer whose body is a message.
     pub(crate) fn answer(body: Body) -> Answer {
         let mut answer = Response::new(body);
         answer.extensions_mut().insert(Self);
         answer
     }
 
-    /// Whether an answer is one of these.
+    /// Whether an answer is such a message.
     pub(super) fn is(answer: &Answer) -> bool {
         answer.extensions().get::<Self>().is_some()
     }
@@ -183,10 +183,10 @@ fn is_length(value: &str) -> bool {
     value.bytes().all(|byte| byte.is_ascii_digit()) && value.parse::<u64>().is_ok()
 }
 
-/// What names a reason phrase among the headers: no header can have this name.
+/// The name that marks a reason phrase among the headers. No header can have this name.
 const REASON: &str = ":reason";
 
-/// A map of headers panics at some number beyond this.
+/// The most headers; the map of headers panics at some number beyond this.
 const MOST_HEADERS: usize = 10_000;
 
 /// The bytes of a header's value, one for each character.
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_phrase_is_no_header() {
+    fn a_reason_phrase_is_not_sent_as_a_header() {
         let head = AnswerHead::parse(200, ":reason\0Très bien\0x\0y", 4, false).unwrap();
         assert_eq!(head.reason.unwrap().as_bytes(), b"Tr\xe8s bien");
         assert_eq!(head.headers.len(), 1);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_is_none_is_left_out() {
+    fn an_invalid_length_is_left_out() {
         for lengths in [
             &[""][..],
             &["99999999999999999999"],

@@ -1,4 +1,4 @@
-//! What an HTTP answer carries: bytes that are all there, or a stream.
+//! The body of an HTTP answer: complete bytes, or a stream.
 
 use std::fmt;
 use std::pin::Pin;
@@ -7,19 +7,19 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-/// Why a body that was begun could not be finished: the connection is cut, so that nobody takes it for whole.
+/// Why a body could not be completed. The connection is then cut, so that no client takes the body for complete.
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The body of an answer.
 pub(crate) enum Body {
-    /// Everything, in one piece; `None` once it was taken.
+    /// The complete body; `None` once it was taken.
     Full(Option<Bytes>),
-    /// Pieces that come when they come.
+    /// Pieces that arrive over time.
     Stream(Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError>>>),
 }
 
 impl Body {
-    /// Nothing.
+    /// An empty body.
     pub(crate) const fn empty() -> Self {
         Self::Full(None)
     }

@@ -1,5 +1,5 @@
-//! The times of one HTTP connection, or of one body, and the deadlines that follow from them. Pure: the time is an
-//! argument, in milliseconds. Says when to look at it again, so that no request sets a timer and no deadline is missed.
+//! The times of one HTTP connection or one body, and the deadlines that follow from them. Pure: the current time is an
+//! argument, in milliseconds. Says when to check again, so that no request sets a timer and no deadline is missed.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use millrace_protocol::http::Refusal;
 use super::HttpLimits;
 use crate::limits::{ListenerLimits, MESSAGE_RATE_FLOOR};
 
-/// How long the connections of a listener may take, in milliseconds.
+/// The timeouts of a listener's connections, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timeouts {
     head: u64,
@@ -20,24 +20,24 @@ pub(super) struct Timeouts {
 /// What the connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waits {
-    /// A request, of which nothing has come.
+    /// A request of which nothing has arrived.
     Request,
     /// The rest of a head.
     Head,
-    /// The rest of the body of this request.
+    /// The rest of the body of the request with this number.
     Body(u64),
 }
 
-/// What is to be done with the connection now.
+/// What is due on the connection now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// Nothing before this time.
     Later(u64),
-    /// It is ended without a word.
+    /// The connection is closed without an answer.
     End,
-    /// It is answered with this and ended.
+    /// The connection is closed after this answer.
     Refuse(Refusal),
-    /// It is dropped.
+    /// The connection is dropped.
     Cut,
 }
 
@@ -45,21 +45,21 @@ pub(super) enum Due {
 #[derive(Debug)]
 pub(super) struct Clock {
     accepted: u64,
-    /// The last bytes in or out.
+    /// When bytes were last read or written.
     active: u64,
-    /// What is waited for, and since when.
+    /// What the connection waits for, and since when.
     waits: Option<(Waits, u64)>,
-    /// When the head began that came last, or may still come.
+    /// When the last head began, or when the next one could begin.
     head: u64,
     body: BodyTimes,
-    /// Since when the peer takes nothing.
+    /// Since when the peer accepts no bytes.
     blocked: Option<u64>,
-    /// When the connection is dropped, whatever it does.
+    /// When the connection is dropped in any case.
     cut: u64,
-    /// No request was read yet.
+    /// Whether no request was read yet.
     first: bool,
-    /// What is waited for belongs to a first request of HTTP/1.0, whose clients do not stay by themselves: silence in it
-    /// is as that before it.
+    /// Whether the connection waits for the rest of a first request of HTTP/1.0. Such clients do not keep connections
+    /// open, so silence is limited as before a first request.
     hasty: bool,
 }
 
@@ -69,11 +69,11 @@ struct BodyTimes {
     course: Course,
 }
 
-/// How a body came so far.
+/// The progress of a body.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Course {
     received: u64,
-    /// Milliseconds that were spent waiting for the peer.
+    /// Milliseconds in which the connection waited for the peer.
     waited: u64,
 }
 
@@ -89,14 +89,14 @@ impl Timeouts {
 }
 
 impl Course {
-    /// Bytes came after the peer was waited for.
+    /// Records bytes that arrived after this wait for the peer.
     pub(super) fn go_on(&mut self, waited: u64, bytes: usize) {
         self.waited = self.waited.saturating_add(waited);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         self.received = self.received.saturating_add(bytes);
     }
 
-    /// When it is too slow, if nothing comes from `since` on. It may pause for `timeout`.
+    /// The time at which the body is too slow if nothing arrives after `since`. It may pause for `timeout`.
     pub(super) fn late_at(&self, since: u64, timeout: u64) -> u64 {
         let earned = self.received.saturating_mul(1000) / MESSAGE_RATE_FLOOR;
         let left = timeout.saturating_add(earned).saturating_sub(self.waited);
@@ -119,7 +119,7 @@ impl Clock {
         }
     }
 
-    /// The peer may speak now.
+    /// Records that the peer may send from now on.
     pub(super) fn open(&mut self, now: u64) {
         self.active = now;
     }
@@ -146,7 +146,7 @@ impl Clock {
         }
     }
 
-    /// What was written reached the system, or, over TLS, waits for the peer.
+    /// Records whether written bytes reached the system; over TLS they may have to wait for the peer.
     pub(super) fn flushed(&mut self, now: u64, done: bool) {
         if done {
             self.blocked = None;
@@ -155,7 +155,7 @@ impl Clock {
         }
     }
 
-    /// There is nothing to read. `hasty`: of a first request of HTTP/1.0.
+    /// Records that there is nothing to read. `hasty`: in a first request of HTTP/1.0.
     pub(super) fn wait(&mut self, now: u64, waits: Waits, hasty: bool) {
         self.hasty = hasty;
         match (self.waits, waits) {
@@ -171,19 +171,19 @@ impl Clock {
         self.waits = Some((waits, now));
     }
 
-    /// Something was read, or nothing is wanted.
+    /// Records that something was read, or that nothing is awaited.
     pub(super) fn stop(&mut self) {
         self.waits = None;
         self.first = false;
     }
 
-    /// The whole handshake has as long as `timeout`, counted from where its head began; returns until when.
+    /// Limits the whole handshake to `timeout`, counted from the beginning of its head; returns the deadline.
     pub(super) fn begin_handshake(&mut self, timeout: Duration) -> u64 {
         self.cut = self.cut.min(self.head.saturating_add(millis(timeout)));
         self.cut
     }
 
-    /// Whatever happens now takes no longer than `timeout`; returns until when.
+    /// Limits everything that still happens to `timeout`; returns the deadline.
     pub(super) fn begin_end(&mut self, now: u64, timeout: Duration) -> u64 {
         self.cut = now.saturating_add(millis(timeout));
         self.cut
@@ -198,11 +198,12 @@ impl Clock {
         if at <= now { outcome } else { Due::Later(at) }
     }
 
-    /// When to look again, where nothing is due before `at`: whatever happens until then, nothing else falls due sooner, but
-    /// for an [end](Self::begin_end) and a [handshake](Self::begin_handshake), and a body that has used its time up half a
-    /// second. One that waits for its next request is looked at once in all.
+    /// When to check again if nothing is due before `at`. No other deadline falls due before that time, whatever
+    /// happens until then, with three exceptions: an [end](Self::begin_end), a [handshake](Self::begin_handshake), and
+    /// a body that used up its time less than half a second ago. A connection that waits for its next request is
+    /// checked only once.
     pub(super) fn next_look(&self, now: u64, at: u64, timeouts: &Timeouts, write: Duration) -> u64 {
-        // each deadline lies one of these behind the moment that it counts from
+        // each deadline is one of these timeouts after the moment from which it is counted
         let shortest = (timeouts.head.min(timeouts.keep_alive))
             .min(timeouts.body)
             .min(millis(write));
@@ -213,12 +214,12 @@ impl Clock {
             shortest.min(timeouts.first_request)
         };
         let mut look = at.min(now.saturating_add(shortest));
-        // … but that of the first head, which counts from the beginning
+        // except that of the first head, which is counted from the beginning of the connection
         let first_head = self.accepted.saturating_add(timeouts.head);
         if self.first && first_head > now {
             look = look.min(first_head);
         }
-        // and those that another hides, or that count on from where they were
+        // and except those that are hidden by another one, or that continue from an earlier time
         let hidden = if self.waits.is_none() {
             self.body.course.late_at(now, timeouts.body)
         } else if self.blocked.is_some() {
@@ -239,7 +240,7 @@ impl Clock {
         self.waited_until(timeouts)
     }
 
-    /// How long the peer is waited for, and what happens then.
+    /// Until when the connection waits for the peer, and what is due then.
     fn waited_until(&self, timeouts: &Timeouts) -> (u64, Due) {
         match self.waits {
             None => (u64::MAX, Due::Cut),
@@ -270,14 +271,14 @@ impl Clock {
         }
     }
 
-    /// When a peer that has sent nothing `since` then has been silent for too long to be waited for.
+    /// When a peer that has sent nothing since `since` has been silent for too long.
     fn silent_at(&self, since: u64, timeouts: &Timeouts) -> Option<u64> {
         self.hasty
             .then(|| since.saturating_add(timeouts.first_request))
     }
 }
 
-/// Between two looks at one connection, where a deadline may come closer.
+/// The least time between two checks of a connection when a deadline may have come closer.
 const LEAST_PACE: u64 = 500;
 
 fn millis(duration: Duration) -> u64 {

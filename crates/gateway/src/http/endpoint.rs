@@ -1,4 +1,5 @@
-//! What answers requests: the endpoints of a listener, and the order in which they are asked. Knows none by name.
+//! The endpoints of a listener, and the order in which they are asked to answer a request. Names no particular
+//! endpoint.
 
 use std::fmt;
 use std::pin::Pin;
@@ -9,39 +10,39 @@ use super::{Answer, Asked, Exchange, plain};
 
 /// Answers some of the requests of one listener, and owns what it needs for that.
 pub(crate) trait Endpoint: Send + Sync + fmt::Debug {
-    /// Whether a request is for it.
+    /// Whether it claims a request.
     fn claim(&self, exchange: &Exchange, asked: &Asked) -> Claim;
 
-    /// Answers a request that it claims; what it takes of it, its body say, nobody has any more. `None`, where it may: it
-    /// does not, and has taken nothing.
+    /// Answers a request that it claims. What it takes out of the request, such as the body, is not given to other
+    /// endpoints. `None`, if it is allowed to pass: it does not answer and has taken nothing.
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e>;
 }
 
-/// Whether a request is for an endpoint.
+/// An endpoint's claim on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
     No,
     Yes,
-    /// It has to look, and passes where it finds nothing; not where it is the [last](Exchange::last).
+    /// It has to look the request up and may pass, unless it is the [last](Exchange::last).
     MayPass,
-    /// It says what is wrong with the request, if nobody else answers it.
+    /// It answers with what is wrong with the request, if no other endpoint answers.
     IfNobodyElse,
 }
 
-/// An answer on its way.
+/// An answer that is being made.
 pub(crate) type Answering<'e> = Pin<Box<dyn Future<Output = Option<Answer>> + 'e>>;
 
-/// Who is still to be asked for an answer.
+/// The endpoints that are still to be asked.
 pub(super) struct Claims<'e> {
     next: Option<Next<'e>>,
-    /// Then these, if nobody else answers.
+    /// Asked afterwards, if no other endpoint answers.
     rest: &'e [Box<dyn Endpoint>],
 }
 
-/// An endpoint's place, and its claim.
+/// An endpoint's index, and its claim.
 type Next<'e> = (usize, &'e dyn Endpoint, Claim);
 
-/// What is said where nobody answers.
+/// The answer if no endpoint answers.
 pub(super) fn nobody() -> Answer {
     plain(StatusCode::NOT_FOUND, "Not found")
 }
@@ -51,14 +52,14 @@ pub(super) fn nobody() -> Answer {
 pub(crate) struct Endpoints(Vec<Box<dyn Endpoint>>);
 
 impl Endpoints {
-    /// Behind those that are there already.
+    /// Adds an endpoint behind the others.
     pub(crate) fn add(&mut self, endpoint: Option<impl Endpoint + 'static>) {
         if let Some(endpoint) = endpoint {
             self.0.push(Box::new(endpoint));
         }
     }
 
-    /// Who claims a request first.
+    /// The claims on a request, from the first endpoint on.
     pub(super) fn claims(&self, exchange: &Exchange, asked: &Asked) -> Claims<'_> {
         Claims {
             next: self.next(0, exchange, asked),
@@ -66,8 +67,8 @@ impl Endpoints {
         }
     }
 
-    /// Asks the next one that claims the request; `None`: nobody answers it. Whoever asks waits for the answer itself: one
-    /// more future around it would cost every request.
+    /// Asks the next endpoint that claims the request; `None`: no endpoint answers it. The caller awaits the answer
+    /// itself, because another future around it would cost every request.
     pub(super) fn ask<'e, 's: 'e>(
         &'s self,
         claims: &mut Claims<'s>,
@@ -75,7 +76,7 @@ impl Endpoints {
         asked: &'e mut Asked,
     ) -> Option<Answering<'e>> {
         if let Some((place, endpoint, claim)) = claims.next {
-            // known before it is asked, so that nothing that changes meanwhile leaves a request to nobody
+            // determined before the endpoint is asked, so that no change meanwhile leaves the request without an answer
             claims.next = match claim {
                 Claim::MayPass => self.next(place + 1, exchange, asked),
                 _ => None,
@@ -92,7 +93,7 @@ impl Endpoints {
         None
     }
 
-    /// The next one from a place on that claims the request.
+    /// The next endpoint from this index on that claims the request.
     fn next(&self, from: usize, exchange: &Exchange, asked: &Asked) -> Option<Next<'_>> {
         let mut rest = self.0.iter().enumerate().skip(from);
         rest.find_map(|(place, endpoint)| match endpoint.claim(exchange, asked) {

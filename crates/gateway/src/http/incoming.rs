@@ -1,5 +1,5 @@
-//! A request's body as endpoints get it. What an endpoint leaves of it goes back to the connection, which may
-//! have to read it before the next request.
+//! A request's body for endpoints. The part that an endpoint does not read goes back to the connection, which may have
+//! to read it before the next request.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,18 +12,18 @@ use hyper::body::{Body, Frame, Incoming as Read, SizeHint};
 use super::connection::HttpConnection;
 use super::h2::Inflow;
 
-/// See the module. The default is what is left once it was taken.
+/// See the module. The default value is what remains after the body was taken.
 #[derive(Default)]
 pub(crate) struct Incoming {
     body: Option<Read>,
     connection: Option<Rc<HttpConnection>>,
-    /// Of a request that is a stream of its own, whose bytes nobody inspects.
+    /// For a request with a stream of its own, whose bytes are not inspected.
     inflow: Option<Rc<Inflow>>,
 }
 
 impl Incoming {
     pub(super) fn new(body: Read, connection: &Rc<HttpConnection>) -> Self {
-        // most requests have none
+        // most requests have no body
         let connection = (!body.is_end_stream()).then(|| Rc::clone(connection));
         Self {
             body: Some(body),
@@ -32,7 +32,7 @@ impl Incoming {
         }
     }
 
-    /// Of a request that is a stream of its own.
+    /// The body of a request with a stream of its own.
     pub(super) fn of_stream(body: Read, inflow: Option<Rc<Inflow>>) -> Self {
         Self {
             body: Some(body),
@@ -41,7 +41,7 @@ impl Incoming {
         }
     }
 
-    /// Nobody waits for the peer now, though the last look found nothing: the time is not the peer's.
+    /// Records that no one waits for the peer now, so that the time does not count against the peer.
     pub(crate) fn pause(&self) {
         if let Some(inflow) = &self.inflow {
             inflow.pause();

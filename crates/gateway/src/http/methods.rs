@@ -1,16 +1,16 @@
-//! The methods that no endpoint gets unless its listener says so: CONNECT asks for a tunnel and TRACE for an echo of
-//! the request with its cookies, and what was written for ordinary requests gives either by mistake.
+//! Methods that no endpoint gets unless its listener allows it: CONNECT asks for a tunnel, and TRACE for an echo of the
+//! request with its cookies. Code that was written for ordinary requests would do either by mistake.
 
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::{Method, StatusCode};
 
 use super::{Answer, Exchange, plain};
 
-/// The answer to a request that is not passed on because of its method. A CONNECT for a WebSocket over HTTP/2 is a GET
-/// by now, and any other one was refused.
+/// The answer to a request that is refused because of its method. A CONNECT for a WebSocket over HTTP/2 has become a
+/// GET by now, and any other one was refused before.
 pub(super) fn refuse_method(exchange: &Exchange, method: &Method) -> Option<Answer> {
     let status = status(method)?;
-    // TRACE is an ordinary method to listeners of Node, and nobody else gets it
+    // Node listeners treat TRACE as an ordinary method; other endpoints never get it
     let is_known = *method == Method::TRACE && exchange.shard.hub().workers().takes_node_requests();
     if exchange.client.service.raw_methods || is_known {
         return None;
@@ -31,6 +31,6 @@ fn status(method: &Method) -> Option<StatusCode> {
     }
 }
 
-/// What may be asked instead; whether it is there for this path only its endpoint knows.
+/// The methods that may be used instead. Only the endpoint knows which ones this path supports.
 const ALLOWED: HeaderValue =
     HeaderValue::from_static("GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH");

@@ -1,11 +1,12 @@
-//! HTTP in front of everything: what comes in is inspected strictly, hyper parses it, an endpoint of its
-//! listener answers it. Knows no protocol but HTTP.
+//! HTTP as a carrier: input is inspected strictly, hyper parses it, and an endpoint of the listener answers it. Knows
+//! no other protocol.
 //!
-//! [`clock`] keeps the times, [`connection`] is what a connection, hyper and its shard share, with its bytes, [`service`]
-//! what those of a listener share, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2, [`answer`] what
-//! is common to answers, [`answer_head`] what a worker says of one, [`verbatim`] those that a worker wrote as messages, [`endpoint`] who answers, [`methods`] are those that no
-//! endpoint gets, [`upgrade`] how one becomes a WebSocket, [`incoming`] and [`body`] are what requests and answers carry,
-//! [`limits`] the bounds of all that.
+//! [`clock`] keeps the times, [`connection`] has the state that a connection, hyper and its shard share, [`service`]
+//! what the connections of a listener share, [`serve`] the task of a connection, [`h2`] the task of an HTTP/2
+//! connection, [`answer`] what all answers have in common, [`answer_head`] the head of a worker's answer, [`verbatim`]
+//! answers that a worker wrote as messages, [`endpoint`] the endpoints, [`methods`] the methods that no endpoint gets,
+//! [`upgrade`] how a request becomes a WebSocket, [`incoming`] and [`body`] the bodies of requests and answers, and
+//! [`limits`] the limits of all that.
 
 mod answer;
 mod answer_head;
@@ -54,29 +55,29 @@ use serve::adopt;
 pub(crate) use service::HttpService;
 pub(crate) use signal::Signal;
 
-/// What a peer is told whose address has too many connections.
+/// The answer to a peer whose address has too many connections.
 pub(crate) const OVER_LIMIT: &str = "Too many connections from this address";
 
-/// What an endpoint answers with.
+/// An answer of an endpoint.
 pub(crate) type Answer = Response<Body>;
 
-/// The request as endpoints get it.
+/// A request for an endpoint.
 pub(crate) type Asked = Request<Incoming>;
 
-/// In the extensions of a request: its head as it was sent, where a listener of Node is to see it so.
+/// In the extensions of a request: its head as it was sent, if Node listeners want it.
 #[derive(Clone, Debug)]
 pub(crate) struct SentHead(pub(crate) Bytes);
 
-/// One request's surroundings.
+/// The context of one request.
 pub(crate) struct Exchange {
     pub(crate) shard: Rc<Shard>,
     pub(crate) client: Rc<Client>,
-    /// Nobody else answers if the endpoint that is asked does not.
+    /// Whether no other endpoint is left to answer the request.
     pub(crate) last: bool,
 }
 
 impl Exchange {
-    /// Who asks: the peer, or the client that a trusted proxy names.
+    /// The client's address: the peer's, or the one that a trusted proxy names.
     pub(crate) fn client_address(&self, headers: &HeaderMap) -> Option<IpAddr> {
         let client = &self.client;
         client
@@ -86,13 +87,13 @@ impl Exchange {
             .client(client.address, headers)
     }
 
-    /// Whether a trusted proxy sent it, whose headers about its client are true.
+    /// Whether a trusted proxy sent it, whose headers about its client are reliable.
     pub(crate) fn is_forwarded(&self) -> bool {
         let client = &self.client;
         client.listener.config.trusted.has(client.address)
     }
 
-    /// The port of who asks; 0 on a unix socket, and where a proxy names the client in its requests.
+    /// The client's port; 0 on a unix socket, and for a client that a proxy names in its requests.
     pub(crate) fn client_port(&self, headers: &HeaderMap) -> u16 {
         let client = &self.client;
         if self.client_address(headers) == client.address {
@@ -104,8 +105,8 @@ impl Exchange {
 }
 
 impl Client {
-    /// The permit of the socket that this request becomes: that of its connection, which is nobody else's, or one more on
-    /// a connection of many. `Err`: the answer where there is none.
+    /// Takes the permit for the socket that this request becomes: that of its connection, which no other request can
+    /// use, or an additional one on an HTTP/2 connection. `Err`: the answer if there is none.
     pub(crate) fn take_permit(&self) -> Result<Permit, (StatusCode, &'static str)> {
         match (&self.place, self.permit.borrow_mut().take()) {
             (_, Some(permit)) => Ok(permit),
@@ -116,7 +117,7 @@ impl Client {
 }
 
 impl Client {
-    /// A request was refused before an endpoint saw all of it.
+    /// Logs a request that was refused before an endpoint saw all of it.
     fn log_refusal(&self, refusal: Refusal) {
         let address = self.address.map(tracing::field::display);
         tracing::debug!(target: "millrace::http", address, status = refusal.status(), reason = %refusal, "refused");
@@ -127,24 +128,23 @@ impl Client {
 pub(crate) struct Client {
     pub(crate) address: Option<IpAddr>,
     pub(crate) port: u16,
-    /// This side's address, where listeners of Node may ask for it; `None` on a unix socket.
+    /// The local address, if Node listeners may ask for it; `None` on a unix socket.
     pub(crate) local: Option<SocketAddr>,
     pub(crate) listener: Arc<ListenerState>,
     pub(crate) service: Arc<HttpService>,
-    /// Its address has too many connections already.
+    /// Whether its address already has too many connections.
     pub(crate) over_limit: bool,
-    /// Its TLS certificate in DER, checked.
+    /// Its verified TLS certificate in DER.
     pub(crate) certificate: Option<Arc<[u8]>>,
-    /// Moves on when the connection is upgraded.
+    /// Moves to the socket when the connection is upgraded.
     pub(crate) permit: RefCell<Option<Permit>>,
-    /// On an HTTP/2 connection, the stream's place in it.
+    /// The stream's place in an HTTP/2 connection.
     pub(crate) place: Option<Place>,
-    /// Who takes the connection over once the 101 is written.
+    /// Takes the connection over once the 101 is written.
     pub(crate) upgrade: RefCell<Option<Upgrade>>,
-    /// It will send nothing more. It may still read, and does if it only closed its half.
+    /// Set when the client sends nothing more. It still reads if it only closed its sending half.
     pub(crate) half_closed: Signal,
 }
 
-/// Takes the stream and the bytes that came right behind the request. Dropped uncalled when the connection ends
-/// before.
+/// Takes the stream, and the bytes that followed the request. Dropped without a call if the connection ends first.
 pub(crate) type Upgrade = Box<dyn FnOnce(Stream, Bytes)>;

@@ -1,5 +1,5 @@
-//! How a request becomes a socket, whatever that will speak: judged by the listener's rules, shown to `handleOpen` by its
-//! shard, answered with a status.
+//! How a request becomes a socket of any protocol: the listener's rules are checked, the shard asks `handleOpen`, and a
+//! refusal is answered with a status.
 
 mod head;
 
@@ -14,8 +14,8 @@ use crate::permits::Permit;
 use crate::shard::open::{Candidate, Opened, Refusal, Shown};
 use crate::socket::Session;
 
-/// Has the worker decide where there is one that decides anything; otherwise nobody is asked and nobody told.
-/// `Err`: the answer to a peer that may not come in.
+/// Lets a worker decide if some worker has `handleOpen`; otherwise no worker is asked or told. `Err`: the answer to a
+/// client that is refused.
 pub(crate) async fn admit_where_asked(
     exchange: &Exchange,
     request: &Asked,
@@ -39,7 +39,7 @@ pub(crate) async fn admit_where_asked(
     Ok((opened, Box::default()))
 }
 
-/// Has the worker decide. `Err`: the answer to a peer that may not come in.
+/// Lets a worker decide. `Err`: the answer to a client that is refused.
 pub(crate) async fn admit(
     exchange: &Exchange,
     request: &Asked,
@@ -77,7 +77,7 @@ pub(crate) async fn admit(
         .map_err(refused)
 }
 
-/// Judges a client by its listener; `None`: it may come in.
+/// Checks the listener's rules for a client; `None`: it is allowed.
 fn may_not_come_in(client: &Client, request: &Asked) -> Option<Answer> {
     let (status, text) = if !head::origin_allowed(&client.service.origins, request.headers()) {
         (StatusCode::FORBIDDEN, "Origin not allowed")
@@ -91,7 +91,7 @@ fn may_not_come_in(client: &Client, request: &Asked) -> Option<Answer> {
     Some(unwelcome(client, status, text))
 }
 
-/// The permit counts for the client that a trusted proxy names.
+/// Counts the permit for the client that a trusted proxy names.
 fn counted(exchange: &Exchange, request: &Asked, mut permit: Permit) -> Result<Permit, Refusal> {
     let client = &exchange.client;
     let address = exchange.client_address(request.headers());
@@ -103,13 +103,13 @@ fn counted(exchange: &Exchange, request: &Asked, mut permit: Permit) -> Result<P
     Ok(permit)
 }
 
-/// `handleOpen` accepted with something that cannot be said.
+/// Reports that `handleOpen` accepted with a value that cannot be sent.
 pub(crate) fn invalid(opened: Opened, problem: &str) -> Answer {
     opened.report_invalid(problem);
     plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error")
 }
 
-/// Adds the headers that `handleOpen` gave, except that `reserved` ones are ours to write.
+/// Adds the headers that `handleOpen` returned. `reserved` ones are set by Millrace only.
 pub(crate) fn add_headers(
     acceptance: &Acceptance,
     response: &mut Answer,
@@ -147,7 +147,7 @@ fn rejected(rejection: Rejection) -> Answer {
     let mut answer = Response::new(Body::from(rejection.body));
     *answer.status_mut() = StatusCode::from_u16(rejection.status).unwrap_or(StatusCode::FORBIDDEN);
     for (name, value) in rejection.headers {
-        // the length and the end of the answer are ours to say
+        // length and framing of the answer are set by Millrace only
         if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
             continue;
         }
@@ -158,5 +158,5 @@ fn rejected(rejection: Rejection) -> Answer {
     answer
 }
 
-/// Headers of a refusal that are ours to write.
+/// Headers of a refusal that the application cannot set.
 const OURS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];

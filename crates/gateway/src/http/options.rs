@@ -1,4 +1,4 @@
-//! The options of a listener that are HTTP's own; those of its endpoints are read by these.
+//! The options of a listener that belong to HTTP itself; endpoints read their own.
 
 use crate::net::address::ListenError;
 use crate::options::{Reader, Value};
@@ -6,17 +6,18 @@ use crate::options::{Reader, Value};
 /// Which browser origins may open a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Origins {
-    /// Any, and requests without an `Origin`.
+    /// Any origin, and requests without `Origin`.
     #[default]
     Any,
-    /// The origin's host and port must equal the request's `Host`; requests without `Origin` are no browser's and pass.
+    /// The origin's host and port must equal the request's `Host`; requests without `Origin` come from no browser and
+    /// are allowed.
     SameHost,
-    /// One of these (`scheme://host[:port]`, compared without case); requests without `Origin` pass.
+    /// One of these (`scheme://host[:port]`, compared without case); requests without `Origin` are allowed.
     List(Vec<String>),
 }
 
 impl Origins {
-    /// The option `origins`.
+    /// Reads the option `origins`.
     pub(super) fn read(options: &Reader<'_>) -> Result<Self, ListenError> {
         match options.value("origins") {
             None => Ok(Self::Any),

@@ -1,5 +1,5 @@
-//! HTTP as a protocol of listeners: what it asks of TLS, what one listener's connections have in common, and how accepted
-//! streams begin. Its endpoints are given to it by the registry.
+//! HTTP as a protocol of listeners: its TLS options, what the connections of one listener share, and how accepted
+//! streams begin. The registry supplies its endpoints.
 
 use std::fmt;
 use std::rc::Rc;
@@ -17,12 +17,12 @@ use crate::shard::protocol::{Needs, Protocol, Service};
 
 /// See the module.
 pub(crate) struct HttpProtocol {
-    /// As in the option `protocol`: what else its endpoints speak.
+    /// The name in the option `protocol`, which also selects the endpoints.
     name: &'static str,
     endpoints: Box<MakeEndpoints>,
 }
 
-/// Makes the endpoints of a listener of its options and limits.
+/// Makes the endpoints of a listener from its options and limits.
 type MakeEndpoints =
     dyn Fn(&Reader<'_>, &EndpointLimits<'_>) -> Result<Endpoints, ListenError> + Send + Sync;
 

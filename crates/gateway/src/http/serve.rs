@@ -1,4 +1,4 @@
-//! The task of one HTTP connection: the first head, then hyper until it is done, then the last words.
+//! The task of one HTTP connection: waits for the first head, lets hyper serve it, and closes it.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -26,8 +26,8 @@ use crate::shard::{Shard, local_address};
 /// Serves a connection on this shard, until it ends or is upgraded.
 pub(super) fn adopt(shard: &Rc<Shard>, stream: Stream, mut peer: Peer, service: Arc<HttpService>) {
     let listener = &peer.listener;
-    // a stop drops those that are at their preamble when it begins, and so it does with later ones; a peer without one
-    // may have sent its request, which is answered
+    // a stop drops connections during their preamble, so a later one is dropped as well; a peer without a preamble may
+    // have sent its request already, which is answered
     if listener.is_stopping() && (listener.tls.is_some() || listener.config.proxy_protocol) {
         return;
     }
@@ -41,7 +41,7 @@ pub(super) fn adopt(shard: &Rc<Shard>, stream: Stream, mut peer: Peer, service: 
     place.set_task(task.abort_handle());
 }
 
-/// What it is given lies in what it returns, once: an `async fn` has its arguments twice.
+/// The arguments are captured once in the returned future; an `async fn` would store them twice.
 fn serve(
     connection: Rc<HttpConnection>,
     stream: Stream,
@@ -81,7 +81,7 @@ fn serve(
                 .poll_first(cx, &connection.around)
         });
         if asked.await {
-            // boxed: those whose first head has not come pay nothing for it
+            // boxed, so that connections without a first head pay nothing for it
             if !Box::pin(converse(&connection, &client)).await {
                 return;
             }
@@ -103,7 +103,7 @@ async fn converse(connection: &Rc<HttpConnection>, client: &Rc<Client>) -> bool 
     let limits = &connection.around.service.limits;
     let mut builder = http1::Builder::new();
     builder
-        // it is seen here when a peer leaves, and one that only stops sending gets its answer
+        // a peer that leaves is noticed here; a peer that only stops sending still gets its answer
         .half_close(true)
         .auto_date_header(true)
         .header_read_timeout(None)
@@ -136,7 +136,7 @@ async fn converse(connection: &Rc<HttpConnection>, client: &Rc<Client>) -> bool 
         if wire.half_closed {
             client.half_closed.set();
         }
-        // a client that is gone, or that ends its side before its upgrade is answered, gets no socket
+        // a client that has left, or has ended its side before its upgrade is answered, gets no socket
         if broken || wire.half_closed && wire.inspector().is_at_upgrade() {
             return Poll::Ready(false);
         }
@@ -145,7 +145,7 @@ async fn converse(connection: &Rc<HttpConnection>, client: &Rc<Client>) -> bool 
     .await
 }
 
-/// The request lies in what this returns: an argument of an `async fn` would be moved, and have its place twice.
+/// The request is captured in the returned future; an `async fn` would move the argument and store it twice.
 fn respond(
     connection: Rc<HttpConnection>,
     client: Rc<Client>,
@@ -189,7 +189,7 @@ async fn answer_to(
     let mut keeps = wishes.keep_alive
         && !upgrades
         && !over_limit
-        // what became a socket, or nearly did, took the connection's permit along
+        // a request that became a socket, or nearly did, took the permit of the connection
         && client.permit.borrow().is_some()
         && serial < u64::from(client.service.limits.keep_alive_requests)
         && !connection.around.listener.is_stopping()
@@ -200,7 +200,7 @@ async fn answer_to(
         let inspector = wire.inspector();
         inspector.requests() > serial || !inspector.is_in_body()
     };
-    // what is left of the body would have to be read before the next request
+    // the rest of the body would have to be read before the next request
     keeps &= match rest {
         Some(rest) if keeps && is_whole => read_out(rest).await,
         Some(_) => false,
@@ -229,7 +229,7 @@ async fn answer_to(
     Ok(answer)
 }
 
-/// Whether this request asks for another protocol, which then has its time for that.
+/// Whether this request asks for another protocol. The handshake then has its own deadline.
 fn begin_upgrade(connection: &HttpConnection, serial: u64) -> bool {
     let wire = &mut *connection.wire.borrow_mut();
     let inspector = wire.inspector();
@@ -242,7 +242,7 @@ fn begin_upgrade(connection: &HttpConnection, serial: u64) -> bool {
     upgrades
 }
 
-/// Reads what is there already of a body that nobody wants. False: it is broken.
+/// Reads what has already arrived of a body that no endpoint wants. False: the body is broken.
 async fn read_out(mut body: Incoming) -> bool {
     loop {
         match poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
@@ -253,7 +253,7 @@ async fn read_out(mut body: Incoming) -> bool {
     }
 }
 
-/// The last words, if there are any, and the end.
+/// Sends the last answer if there is one, and closes the connection.
 async fn part(connection: &HttpConnection, client: &Client) {
     let around = &connection.around;
     connection.begin_end(LINGER);
@@ -284,13 +284,13 @@ async fn part(connection: &HttpConnection, client: &Client) {
     .await;
 }
 
-/// Bytes that hyper reads and writes at once, at most.
+/// The most bytes that hyper reads or writes at once.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Headers for which hyper has room without being told.
+/// The number of headers that hyper has room for by default.
 const HYPER_HEADERS: usize = 100;
 
-/// Time for a peer whose address has too many connections to send the request that is refused.
+/// Time for a peer whose address has too many connections to send the request, which is then refused.
 const OVER_LIMIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time for the peer to read the last answer.

@@ -1,4 +1,4 @@
-//! What the connections of one listener that speaks HTTP have in common.
+//! What the connections of one HTTP listener share.
 
 use hyper::header::HeaderValue;
 use millrace_protocol::http::InspectorConfig;
@@ -12,17 +12,17 @@ use crate::limits::ListenerLimits;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct HttpService {
-    /// Which origins may connect.
+    /// The origins that may connect.
     pub(super) origins: Origins,
     /// Whether CONNECT and TRACE of HTTP/1.1, and TRACE of HTTP/2, reach endpoints instead of being refused.
     pub(super) raw_methods: bool,
-    /// The bounds of HTTP.
+    /// The limits of HTTP.
     pub(super) limits: HttpLimits,
-    /// How long its connections may take.
+    /// The timeouts of its connections.
     pub(super) timeouts: Timeouts,
-    /// The bounds of requests as their inspector wants them.
+    /// The limits of requests for the inspector.
     pub(super) inspector: InspectorConfig,
-    /// … and where requests go to listeners of Node.
+    /// The same for requests to Node listeners.
     pub(super) node_inspector: InspectorConfig,
     /// The value of `Keep-Alive` in its answers.
     pub(super) keep_alive: HeaderValue,
@@ -30,7 +30,7 @@ pub(crate) struct HttpService {
 }
 
 impl HttpService {
-    /// Whoever comes may connect.
+    /// A service that allows every origin.
     pub(crate) fn new(listener: &ListenerLimits, limits: HttpLimits, endpoints: Endpoints) -> Self {
         let inspector = InspectorConfig {
             head_bytes: limits.request_head_bytes,
@@ -57,7 +57,7 @@ impl HttpService {
         }
     }
 
-    /// The rules that requests are judged by now.
+    /// The rules for requests at this time.
     pub(super) fn rules(&self, hub: &Hub) -> &InspectorConfig {
         if hub.workers().takes_node_requests() {
             &self.node_inspector
@@ -66,7 +66,7 @@ impl HttpService {
         }
     }
 
-    /// As the options of its listener say.
+    /// Applies these options of its listener.
     pub(super) fn with(self, origins: Origins, raw_methods: bool) -> Self {
         Self {
             origins,

@@ -1,4 +1,4 @@
-//! Something that happens once, and that tasks of the shard may wait for.
+//! An event that happens once, and that tasks of the shard may wait for.
 
 use std::cell::Cell;
 
@@ -18,7 +18,7 @@ impl Signal {
         }
     }
 
-    /// Waits until it is set; at once when it is.
+    /// Waits until it is set, or not at all if it already is.
     pub(crate) async fn wait(&self) {
         let changed = self.changed.notified();
         if !self.set.get() {

@@ -1,5 +1,5 @@
-//! The opening handshake of WebSockets: which requests ask for one, what they offer, and the answer. Whoever speaks on the
-//! connection is the endpoint's.
+//! The opening handshake of WebSockets: which requests ask for one, what they offer, and the answer. The endpoint
+//! decides which session handles the connection.
 
 use bytes::Bytes;
 use hyper::body::Body as _;
@@ -14,7 +14,7 @@ use super::{Answer, Asked, Body, Client, open, plain};
 use crate::event::Acceptance;
 use crate::shard::open::Opened;
 
-/// Whether a request asks for a WebSocket, well or badly.
+/// Whether a request asks for a WebSocket, even if incorrectly.
 pub(crate) fn is_meant(request: &Asked) -> bool {
     let asked = request.headers().get_all(UPGRADE);
     let lists = |text: &str| {
@@ -24,18 +24,18 @@ pub(crate) fn is_meant(request: &Asked) -> bool {
     asked.iter().any(|value| value.to_str().is_ok_and(lists))
 }
 
-/// What a good request offered.
+/// What a valid request offered.
 pub(crate) struct Offered {
-    /// The proof that its key was understood.
+    /// The value of `Sec-WebSocket-Accept`.
     accept: String,
     protocols: Vec<String>,
 }
 
-/// Judges a request. `Err`: the answer that fits.
+/// Checks a request. `Err`: the answer to an invalid one.
 pub(crate) fn offered(request: &Asked) -> Result<Offered, Box<Answer>> {
     let offered = judge(request).map_err(|refusal| Box::new(refuse(refusal)))?;
     if !request.body().is_end_stream() {
-        // what followed the 101 would be a body for some and frames for others
+        // some clients would read the bytes behind the 101 as a body, others as frames
         let answer = plain(StatusCode::BAD_REQUEST, "A body is not allowed");
         return Err(Box::new(answer));
     }
@@ -81,7 +81,7 @@ fn refuse(refusal: Refusal) -> Answer {
     answer
 }
 
-/// Turns `handleOpen`'s acceptance into the 101, behind which the connection is the session's.
+/// Makes the 101 from the acceptance of `handleOpen`. The connection then belongs to the session.
 pub(crate) fn begin(
     opened: Opened,
     acceptance: &Acceptance,
@@ -126,7 +126,7 @@ fn apply(
     open::add_headers(acceptance, response, &RESERVED)
 }
 
-/// Headers of the 101 that are ours to write.
+/// Headers of the 101 that the application cannot set.
 const RESERVED: [&str; 6] = [
     "connection",
     "upgrade",

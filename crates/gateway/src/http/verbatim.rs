@@ -1,6 +1,6 @@
-//! Answers that a worker wrote as messages of HTTP/1.1, head and all, as Node's own `ServerResponse` does. To HTTP/1 they go
-//! as they are, but for what they say of the connection; for HTTP/2 they are taken apart. Where a message ends is followed
-//! here, so that nobody's mistake becomes the next answer.
+//! Answers that a worker wrote as complete HTTP/1.1 messages with head and framing, as Node's own `ServerResponse`
+//! does. HTTP/1 clients get them unchanged except for the headers about the connection; for HTTP/2 they are parsed. The
+//! end of a message is tracked here, so that excess bytes are never taken for the next answer.
 
 use std::future::poll_fn;
 use std::io::IoSlice;
@@ -18,13 +18,13 @@ use millrace_protocol::http::head_lines::HeadLines;
 use super::connection::HttpConnection;
 use super::{Answer, Body, BodyError, plain};
 
-/// The connection is to be cut: the answer that was begun cannot be finished, or the application closed without an answer.
+/// The connection has to be cut: an answer that was begun cannot be completed, or there is nothing to send.
 #[derive(Debug, thiserror::Error)]
-#[error("the answer was given up")]
+#[error("the answer was aborted")]
 pub(super) struct Cut;
 
-/// Writes a message to a connection of HTTP/1; `keeps`: the connection may stay. Returns whether it does, and an answer for hyper,
-/// which has to write one to go on: nobody will see it.
+/// Writes a message to an HTTP/1 connection; with `keeps` the connection may stay open. Returns whether it does, and an
+/// answer for hyper, which has to write one to continue; that answer is left out.
 pub(super) async fn send(
     connection: &Rc<HttpConnection>,
     mut body: Body,
@@ -55,7 +55,7 @@ struct Writer<'c> {
 }
 
 impl Writer<'_> {
-    /// What hyper has written before goes first.
+    /// Waits until hyper has written its earlier output.
     async fn wait_for_hyper(&self) {
         poll_fn(|cx| {
             let output = &mut self.connection.wire.borrow_mut().hyper_output;
@@ -80,7 +80,7 @@ impl Writer<'_> {
                     from = to + count;
                 }
                 AnswerPart::Excess => {
-                    // of no use to anybody, and a sign that something is wrong, but to HEAD and the like
+                    // excess bytes are dropped and show an error of the application, except for methods like HEAD
                     self.keeps &= self.reader.takes_no_body();
                     break;
                 }
@@ -95,7 +95,7 @@ impl Writer<'_> {
         self.send(&head, body).await
     }
 
-    /// A head without what it says of the connection, and what there is to say of it.
+    /// Appends a head, with Millrace's headers about the connection in place of the message's.
     fn append_head(&self, lines: &AnswerLines<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(lines.first);
         for (line, name) in lines.whole_lines() {
@@ -146,7 +146,7 @@ impl Writer<'_> {
     }
 }
 
-/// Takes a message apart, for whoever frames bodies otherwise. Informational answers are left out.
+/// Parses a message for a protocol with other framing. Informational answers are left out.
 pub(super) async fn unpack(answer: Answer, heads: bool) -> Answer {
     let mut message = Message {
         reader: AnswerReader::new(heads),
@@ -168,7 +168,7 @@ pub(super) async fn unpack(answer: Answer, heads: bool) -> Answer {
     answer
 }
 
-/// The body of a message, and what is still to be read of it.
+/// The body of a message, and the bytes of it that are not parsed yet.
 struct Message {
     reader: AnswerReader,
     body: Body,
@@ -176,7 +176,7 @@ struct Message {
 }
 
 impl Message {
-    /// `None`: there will be no head.
+    /// `None`: the message has no head.
     fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Option<(StatusCode, HeaderMap)>> {
         loop {
             if self.rest.is_empty() && !ready!(self.poll_more(cx)).unwrap_or(false) {
@@ -196,7 +196,7 @@ impl Message {
         }
     }
 
-    /// The next piece. False: there is none; `None`: the rest will not come.
+    /// Reads the next piece. False: the body has ended; `None`: the rest will not arrive.
     fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Option<bool>> {
         Poll::Ready(match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
             None => Some(false),
@@ -266,7 +266,7 @@ fn fields(lines: HeadLines<'_>) -> HeaderMap {
     for (name, value) in lines {
         let name = HeaderName::from_bytes(name);
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
-            // a map that is full takes no more
+            // a full map accepts no more
             let _full = headers.try_append(name, value);
         }
     }

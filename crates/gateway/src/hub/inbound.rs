@@ -1,5 +1,5 @@
-//! How much all messages of a gateway hold that are being received, and which I/O shard has the largest of them. Any
-//! thread may ask; what is done about it is each shard's affair.
+//! The bytes of all messages of a gateway that are being received, and which I/O shard has the largest message. Any
+//! thread may ask; each shard decides itself what to do.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 /// See the module.
 pub(crate) struct Inbound {
     bytes: AtomicUsize,
-    /// The largest of each shard, roughly.
+    /// The approximate size of the largest message of each shard.
     largest: Box<[AtomicUsize]>,
     /// One bit per shard that holds a connection back until there is room.
     holding: AtomicU64,
-    /// One bit per shard that is told to look, and has not yet.
+    /// One bit per shard that was told to check and has not done so yet.
     told: AtomicU64,
 }
 
@@ -37,25 +37,25 @@ impl Inbound {
         }
     }
 
-    /// A shard begins, which may have ended before.
+    /// Resets the state of a shard that starts, which may have run before.
     pub(crate) fn begin(&self, shard: ShardIndex) {
         self.set_largest(shard, 0);
         self.let_go(shard);
         self.looks(shard);
     }
 
-    /// Bytes held now.
+    /// The bytes held now.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// A message grew; returns what all of them hold.
+    /// Records that a message grew; returns the bytes of all messages.
     pub(crate) fn grow(&self, by: usize) -> usize {
         self.bytes.fetch_add(by, Ordering::AcqRel) + by
     }
 
-    /// One is complete, or gone. Returns the bits of shards that hold something back and may have room now: they are to
-    /// look.
+    /// Records that a message is complete or gone. Returns the bits of shards that hold something back, if there may be
+    /// room now: the caller has to tell them to check.
     pub(crate) fn shrink(&self, by: usize, limit: usize) -> u64 {
         let left = self.bytes.fetch_sub(by, Ordering::AcqRel) - by;
         if left > limit {
@@ -64,31 +64,31 @@ impl Inbound {
         self.holding.load(Ordering::Relaxed)
     }
 
-    /// This shard holds a connection back from now on. Returns the bytes: there may be room already, and whoever makes
-    /// some later knows of it.
+    /// Records that this shard holds a connection back. Returns the bytes, because there may be room already; threads
+    /// that make room later see the shard's bit.
     pub(crate) fn hold_back(&self, shard: ShardIndex) -> usize {
         self.holding.fetch_or(1 << shard.get(), Ordering::Relaxed);
-        // a change, so that it is ordered with those of others
+        // a read-modify-write, so that it is ordered with those of other threads
         self.bytes.fetch_add(0, Ordering::AcqRel)
     }
 
-    /// … and no longer.
+    /// Records that this shard no longer holds a connection back.
     pub(crate) fn let_go(&self, shard: ShardIndex) {
         let others = !(1 << shard.get());
         self.holding.fetch_and(others, Ordering::Relaxed);
     }
 
-    /// This shard looks now.
+    /// Records that this shard checks now.
     pub(crate) fn looks(&self, shard: ShardIndex) {
         self.told.fetch_and(!(1 << shard.get()), Ordering::AcqRel);
     }
 
-    /// The largest message of this shard is about this large now.
+    /// Records the approximate size of this shard's largest message.
     pub(crate) fn set_largest(&self, shard: ShardIndex, size: usize) {
         self.largest[shard.get()].store(size, Ordering::Relaxed);
     }
 
-    /// The index of the shard with the largest message: this one's own if no other has a larger one.
+    /// The index of the shard with the largest message: the caller's own, unless another shard has a larger one.
     pub(crate) fn owner_of_largest(&self, own: ShardIndex) -> usize {
         let size = |index: usize| self.largest[index].load(Ordering::Relaxed);
         let largest = (0..self.largest.len()).max_by_key(|index| size(*index));
@@ -104,7 +104,8 @@ impl Inbound {
 }
 
 impl Hub {
-    /// Has the shards of these bits look at what they receive, each once until it has.
+    /// Tells the shards of these bits to check what they receive. A shard that was told is not told again before it has
+    /// checked.
     pub(crate) fn look_at_inbound(&self, bits: u64) {
         if bits == 0 {
             return;
@@ -118,7 +119,8 @@ impl Hub {
     }
 }
 
-/// Run with `RUSTFLAGS="--cfg millrace_loom"`: whoever holds back while another makes room sees it, or is woken.
+/// Run with `RUSTFLAGS="--cfg millrace_loom"`: a shard that holds back while another makes room sees the room or is
+/// woken.
 #[cfg(all(test, millrace_loom))]
 mod loom_tests {
     use loom::sync::Arc;
@@ -135,7 +137,7 @@ mod loom_tests {
             let completed = loom::thread::spawn(move || other.shrink(2, 1));
             let is_over = inbound.hold_back(shard) > 1;
             let woken = completed.join().unwrap();
-            assert!(!is_over || woken == 1, "it waits for ever");
+            assert!(!is_over || woken == 1, "the connection waits forever");
         });
     }
 }

@@ -1,5 +1,5 @@
-//! Watches whether workers answer their doorbells, those that leave too. Counts its own ticks, not
-//! the clock, so that a process that was stopped for a while condemns nobody.
+//! Checks whether workers answer their doorbells, including those that are leaving. Counts its own ticks instead of
+//! reading the clock, so that no worker is retired because the process was suspended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use super::Hub;
 use crate::fault::Fault;
 use crate::notice::Notice;
 
-/// Rings every worker at each tick and retires those that leave a ring unanswered for `timeout`.
-/// Ends with the shard that runs it.
+/// Rings every worker at each tick, and retires those that leave a ring unanswered for `timeout`. Ends with the shard
+/// that runs it.
 pub(crate) async fn watch(hub: Arc<Hub>, timeout: Duration) {
     if timeout.is_zero() {
         return;
@@ -34,6 +34,7 @@ pub(crate) async fn watch(hub: Arc<Hub>, timeout: Duration) {
             } else if ticks >= limit {
                 let waited = tick.as_millis().saturating_mul(ticks);
                 worker.retire();
+                worker.give_up();
                 hub.audience().post(&Notice::WorkerUnresponsive {
                     worker: worker.id(),
                     ms: u64::try_from(waited).unwrap_or(u64::MAX),
@@ -43,16 +44,17 @@ pub(crate) async fn watch(hub: Arc<Hub>, timeout: Duration) {
     }
 }
 
-/// How long a worker has not answered.
+/// For how long a worker has not answered.
 #[derive(Debug, Default)]
 struct Silence {
     ticks: u128,
-    /// Rings answered at the last tick.
+    /// The number of rings answered at the last tick.
     answers: u64,
 }
 
 impl Silence {
-    /// Returns the ticks at which one and the same ring was unanswered. A busy worker is rung anew as soon as it has answered.
+    /// Returns the number of ticks for which the same ring is unanswered. A busy worker is rung again as soon as it has
+    /// answered.
     fn tick(&mut self, is_ringing: bool, answers: u64) -> u128 {
         let has_answered = answers != self.answers;
         self.answers = answers;
@@ -65,7 +67,7 @@ impl Silence {
     }
 }
 
-/// Looks per timeout: a worker is condemned at most one eighth late.
+/// Checks per timeout: an unresponsive worker is retired at most one eighth late.
 const TICKS: u32 = 8;
 
 const SHORTEST_TICK: Duration = Duration::from_millis(20);
@@ -75,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ring_that_nobody_answers_is_counted() {
+    fn ticks_of_an_unanswered_ring_are_counted() {
         let mut silence = Silence::default();
         let ticks: Vec<u128> = (0..4).map(|_| silence.tick(true, 0)).collect();
         assert_eq!(ticks, [1, 2, 3, 4]);
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn who_answers_and_is_rung_again_at_once_is_not_silent() {
+    fn a_worker_that_answers_and_is_rung_again_is_not_silent() {
         let mut silence = Silence::default();
         for answers in 1..100 {
             assert_eq!(silence.tick(true, answers), 1);

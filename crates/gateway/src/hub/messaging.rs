@@ -1,6 +1,5 @@
-//! What applications do with a started gateway, or before: messages, subscriptions, tokens, keys
-//! and counters. `dirty` collects the I/O shards to [wake](Hub::wake), so that many calls
-//! share one wake-up.
+//! What applications do with a gateway, started or not: messages, subscriptions, tokens, keys and counters. `dirty`
+//! collects the I/O shards to [wake](Hub::wake), so that many calls share one wake-up.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,12 +18,12 @@ use crate::stats::{Stats, WorkerStats};
 use crate::sync::Ordering;
 use crate::worker::AsciiText;
 
-/// A text that a worker was handed, as everybody it is sent on to shares it.
+/// A text that a worker received, in the form that all its recipients share.
 #[derive(Debug)]
 pub struct Forwardable(Arc<Publication>);
 
 impl Hub {
-    /// Sends to sockets and channels; returns the deliveries posted. Never blocks.
+    /// Sends to sockets and channels; returns the number of posted deliveries. Never blocks.
     pub fn send(
         &self,
         targets: &[Target<'_>],
@@ -41,8 +40,8 @@ impl Hub {
         self.send_message(targets, &Outgoing::new(kind, payload), except, dirty)
     }
 
-    /// As [`send`](Self::send), of a large payload behind [`HEAD_ROOM`](crate::HEAD_ROOM) bytes of anything, which is not
-    /// copied.
+    /// Like [`send`](Self::send), with a large payload behind [`HEAD_ROOM`](crate::HEAD_ROOM) arbitrary bytes, which is
+    /// not copied.
     pub fn send_in_place(
         &self,
         targets: &[Target<'_>],
@@ -55,7 +54,7 @@ impl Hub {
         self.send_message(targets, &Outgoing::shared(&publication), except, dirty)
     }
 
-    /// Makes an ASCII text that a worker was handed ready to be sent on, without copying it.
+    /// Prepares an ASCII text that a worker received for sending, without a copy.
     pub fn forwardable(&self, text: AsciiText) -> Forwardable {
         let bytes = text.into_roomy();
         Forwardable(Arc::new(Publication::in_place(
@@ -65,7 +64,7 @@ impl Hub {
         )))
     }
 
-    /// As [`send`](Self::send), of a text that a worker was handed.
+    /// Like [`send`](Self::send), with a text that a worker received.
     pub fn forward(
         &self,
         targets: &[Target<'_>],
@@ -76,7 +75,7 @@ impl Hub {
         self.send_message(targets, &Outgoing::shared(&text.0), except, dirty)
     }
 
-    /// Apart, so that messages for one socket are posted out of registers.
+    /// A function of its own, so that messages for one socket are posted from registers.
     #[inline(never)]
     fn send_message(
         &self,
@@ -101,7 +100,7 @@ impl Hub {
         count
     }
 
-    /// A small message for one socket, as most are: for a real one, without anything that other recipients need.
+    /// Sends a small message to one real socket, as most messages are, without the data that other recipients need.
     #[inline(never)]
     fn send_small(
         &self,
@@ -151,7 +150,7 @@ impl Hub {
         }
     }
 
-    /// What is large, or for a virtual socket with an annotation.
+    /// Posts a message that is large, or that goes to a virtual socket with user data.
     #[inline(never)]
     fn post_slowly(
         &self,
@@ -177,9 +176,9 @@ impl Hub {
         (count, poster.lost())
     }
 
-    /// Sends small texts that lie one behind the other in `payloads`, each to one real socket, given
-    /// with its length in bytes. As many [`send`](Self::send)s, at a part of their cost; sockets that
-    /// are gone are passed over. Never blocks.
+    /// Sends small texts that lie one after the other in `payloads`, each to a real socket, given with the text's
+    /// length in bytes. Has the same effect as that many calls of [`send`](Self::send), at a fraction of their cost;
+    /// closed sockets are skipped. Never blocks.
     pub fn send_texts(
         &self,
         payloads: &[u8],
@@ -216,7 +215,7 @@ impl Hub {
         }
     }
 
-    /// Sends to a sharded channel; returns the deliveries posted.
+    /// Sends to a sharded channel; returns the number of posted deliveries.
     pub fn send_sharded(
         &self,
         channel: &[u8],
@@ -233,7 +232,7 @@ impl Hub {
         count
     }
 
-    /// Delivers what came from another node, on this node only; returns the deliveries posted.
+    /// Delivers a message from another node, on this node only; returns the number of posted deliveries.
     pub fn deliver(
         &self,
         reach: Reach<'_>,
@@ -248,8 +247,8 @@ impl Hub {
         count
     }
 
-    /// Whether a message in the channel would reach anybody on this node, or whether anybody is subscribed to
-    /// this very pattern.
+    /// Whether a message in the channel would reach a socket of this node, or whether a socket is subscribed to exactly
+    /// this pattern.
     pub fn has_subscriptions(&self, topic: Topic<'_>) -> bool {
         match topic {
             Topic::Channel(name) => self.core.has_subscriptions(name),
@@ -273,7 +272,7 @@ impl Hub {
             .delete_virtual(id, expected, &mut self.poster(dirty))
     }
 
-    /// Attaches a token to a real, open socket; its handlers get it from their next call on.
+    /// Attaches a token to a real, open socket; handlers get it from their next call on.
     pub fn set_token(&self, id: SocketId, token: impl Into<Token>) -> Result<(), TokenError> {
         self.core.set_token(id, token)?;
         if let Some(worker) = self.worker_of(id) {
@@ -287,7 +286,7 @@ impl Hub {
         self.core.token(id)
     }
 
-    /// Closes a socket, following virtual ones; the first call counts. False: there is none.
+    /// Closes a socket, or the real socket of a virtual one; the first call counts. False: there is no such socket.
     pub fn close(&self, id: SocketId, code: u16, reason: &str, dirty: &mut ShardSet) -> bool {
         self.core.begin_close(id, |route| {
             let command = Command::Close {
@@ -306,12 +305,12 @@ impl Hub {
         self.core.key(key, unix_ms)
     }
 
-    /// Sets or, without a value, deletes a key; returns what it was.
+    /// Sets a key, or deletes it without a value; returns the value before.
     pub fn set_key(&self, key: &[u8], value: Option<Bytes>) -> Option<Bytes> {
         self.core.set_key(key, value, unix_ms)
     }
 
-    /// Compare and set; see [`Core::set_key_if`](millrace_core::Core::set_key_if).
+    /// Sets a key if its value is as expected; see [`Core::set_key_if`](millrace_core::Core::set_key_if).
     pub fn set_key_if(&self, key: &[u8], new: Option<Bytes>, check: Option<&[u8]>) -> bool {
         self.core.set_key_if(key, new, check, unix_ms)
     }
@@ -340,7 +339,7 @@ impl Hub {
         self.core.scan_keys(cursor, count, unix_ms(), visit)
     }
 
-    /// Counters and sizes of this moment.
+    /// The counters and sizes at this moment.
     pub fn stats(&self) -> Stats {
         let counts = self.core.counts();
         let posted = self.inboxes.posted();
@@ -391,7 +390,7 @@ impl Hub {
     }
 }
 
-/// The clock by which keys expire: milliseconds of Unix time.
+/// The clock for the expiry of keys: milliseconds of Unix time.
 pub fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {

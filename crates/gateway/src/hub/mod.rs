@@ -1,5 +1,5 @@
-//! What all threads share, and every call that may come from any of them: none waits for the network. The hub is here, with
-//! the core, the inboxes, the workers and the counters of a gateway; its calls are in the files beside this.
+//! What all threads of a gateway share, and every call that any of them may make; no call waits for the network. The
+//! hub is in this file, with the core, the inboxes, the workers and the counters; its calls are in the submodules.
 
 mod inbound;
 mod liveness;
@@ -48,13 +48,13 @@ pub struct Hub {
     ledger: Arc<Ledger>,
     inbound: Inbound,
     encodings: Arc<Encodings>,
-    /// Set at most once; whoever it is may be idle.
+    /// Set at most once. The uplink may be idle.
     uplink: OnceLock<Arc<dyn Uplink>>,
     workers: Workers,
     audience: Audience,
     permits: Arc<Permits>,
     epoch: Instant,
-    /// I/O shards running; 0 while not started.
+    /// The number of running I/O shards; 0 while the gateway is not started.
     shards: AtomicUsize,
     next_shard: AtomicUsize,
     liveness_suspended: AtomicBool,
@@ -64,19 +64,19 @@ pub struct Hub {
     faults: Faults,
 }
 
-/// What is counted beside the shards.
+/// Counters apart from those of the shards.
 #[derive(Debug, Default)]
 struct Counted {
     traffic: Mutex<Counters>,
     unannotated: AtomicU64,
-    /// Collected texts whose socket was gone when they were posted: deliveries, dropped by the close.
+    /// Collected texts whose socket was closed before they were posted: deliveries that the close dropped.
     texts_too_late: AtomicU64,
     unhandled_closes: AtomicU64,
     handler_times: Histogram,
     errors: AtomicU64,
 }
 
-/// The counters of the I/O shards, those that ended in one sum.
+/// The counters of the I/O shards; those of ended shards are one sum.
 #[derive(Debug, Default)]
 struct Counters {
     running: Vec<Arc<ShardStats>>,
@@ -96,7 +96,7 @@ impl Hub {
         Self::telling(Audience::Starter(Arc::default()), encodings)
     }
 
-    /// That of a gateway that threads share.
+    /// The hub of a gateway that threads share.
     pub(crate) fn shared(encodings: Arc<Encodings>) -> Self {
         Self::telling(Audience::Members(Mutex::default()), encodings)
     }
@@ -123,7 +123,7 @@ impl Hub {
         }
     }
 
-    /// Whether it is started.
+    /// Whether the gateway is started.
     pub fn is_running(&self) -> bool {
         self.shards.load(Ordering::SeqCst) > 0
     }
@@ -133,23 +133,23 @@ impl Hub {
         self.workers.active()
     }
 
-    /// While suspended, workers that do not answer are left alone: a debugger may hold them.
+    /// While suspended, workers that do not answer are not retired, because a debugger may have stopped them.
     pub fn suspend_liveness(&self, suspended: bool) {
         self.liveness_suspended.store(suspended, Ordering::Relaxed);
     }
 
-    /// What happened since the last call; nothing of a gateway that [threads share](crate::Gateway::shared), which tells its
-    /// members.
+    /// Takes the notices since the last call. A gateway that [threads share](crate::Gateway::shared) has none here: its
+    /// members get them.
     pub fn take_notices(&self) -> Vec<Notice> {
         self.audience.starter().take()
     }
 
-    /// The servers that sessions are relayed to.
+    /// The counters of the servers that sessions are relayed to.
     pub(crate) fn targets(&self) -> &TargetStats {
         &self.targets
     }
 
-    /// The registry, for a look at its state.
+    /// The registry, for reading its state.
     pub fn core(&self) -> &Core {
         &self.core
     }
@@ -159,15 +159,15 @@ impl Hub {
         self.inboxes.wake(dirty);
     }
 
-    /// An error was reported to the application, by whomever.
+    /// Counts an error that was reported to the application.
     pub fn count_error(&self) {
         self.counted.errors.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// For the rest of the crate.
+/// Calls for the rest of the crate.
 impl Hub {
-    /// For tests.
+    /// The faults that tests cause.
     pub(crate) fn faults(&self) -> &Faults {
         &self.faults
     }
@@ -176,12 +176,12 @@ impl Hub {
         &self.inboxes
     }
 
-    /// Whether so much waits, for the I/O shards or for other nodes, that whoever can wait should.
+    /// Whether so much waits for the I/O shards or for other nodes that callers that can wait should do so.
     pub(crate) fn is_congested(&self) -> bool {
         self.inboxes.congested() || self.uplink.get().is_some_and(|uplink| uplink.is_awaited())
     }
 
-    /// Messages that are being received.
+    /// The bytes of messages that are being received.
     pub(crate) fn inbound(&self) -> &Inbound {
         &self.inbound
     }
@@ -190,18 +190,18 @@ impl Hub {
         &self.ledger
     }
 
-    /// The forms in which messages go onto wires.
+    /// The encodings of messages.
     #[inline]
     pub(crate) fn encodings(&self) -> &Encodings {
         &self.encodings
     }
 
-    /// Tells the uplink that `make` makes from now on what other nodes have to know; there is one for life.
+    /// Makes the uplink, at the first call only: from then on it is told what other nodes have to know.
     pub(crate) fn set_uplink(&self, make: impl FnOnce() -> Arc<dyn Uplink>) {
         self.uplink.get_or_init(make);
     }
 
-    /// For a change of the core made on this node.
+    /// The poster for a change of the core by this node.
     pub(crate) fn poster<'p, 'm>(&'p self, dirty: &'p mut ShardSet) -> Poster<'p, 'm> {
         Poster::new(&self.inboxes, &self.ledger, dirty, Some(&self.uplink))
     }
@@ -230,12 +230,12 @@ impl Hub {
         self.liveness_suspended.load(Ordering::Relaxed)
     }
 
-    /// Stops of listeners that are not over.
+    /// The number of stops of listeners in progress.
     pub(crate) fn stops_in_progress(&self) -> Arc<AtomicUsize> {
         Arc::clone(&self.stops_in_progress)
     }
 
-    /// Why it should get no clients now; `None`: it may.
+    /// Why the gateway should get no clients now; `None`: it may get some.
     pub(crate) fn obstacle(&self) -> Option<&'static str> {
         if self.stops_in_progress.load(Ordering::SeqCst) > 0 || !self.is_running() {
             return Some("stopping");
@@ -248,17 +248,17 @@ impl Hub {
         is_alone.then_some("no backplane")
     }
 
-    /// So many I/O shards run; 0: it ends, or has not begun.
+    /// Sets the number of running I/O shards; 0: the gateway is ending or has not started.
     pub(crate) fn set_shards(&self, shards: usize) {
         self.shards.store(shards, Ordering::SeqCst);
     }
 
-    /// I/O shards running.
+    /// The number of running I/O shards.
     pub(crate) fn shards(&self) -> usize {
         self.shards.load(Ordering::SeqCst)
     }
 
-    /// The shard whose turn it is to take a connection.
+    /// The next shard in turn for a connection.
     pub(crate) fn next_shard(&self) -> ShardIndex {
         let shards = self.shards.load(Ordering::Relaxed).max(1);
         let turn = self.next_shard.fetch_add(1, Ordering::Relaxed) % shards;
@@ -268,12 +268,12 @@ impl Hub {
             .unwrap_or_else(|| ShardIndex::new(0).expect("there is a shard 0"))
     }
 
-    /// A shard that starts counts here.
+    /// Adds the counters of a shard that starts.
     pub(crate) fn add_counters(&self, counters: Arc<ShardStats>) {
         self.counted.traffic.lock().running.push(counters);
     }
 
-    /// Every shard has ended: what they counted becomes one sum.
+    /// Every shard has ended: adds up their counters.
     pub(crate) fn sum_counters(&self) {
         let mut traffic = self.counted.traffic.lock();
         let mut sum = traffic.ended;
@@ -283,7 +283,7 @@ impl Hub {
         traffic.ended = sum;
     }
 
-    /// No I/O shard, or not the backplane, has too much to do any more: whoever waited for that looks again.
+    /// The I/O shards, or the backplane, have caught up: rings the workers that waited for that.
     pub(crate) fn shards_caught_up(&self) {
         for worker in self.workers.all() {
             worker.ring_if_starved();
@@ -291,8 +291,8 @@ impl Hub {
         self.inboxes.wake_awaiting();
     }
 
-    /// Gives closes that no handler has begun to another worker. Without one they wait, but not
-    /// beyond the gateway's end: then they are counted.
+    /// Passes closes that no handler has begun to another worker. Without a worker they wait until the gateway ends,
+    /// and are then counted.
     pub(crate) fn inherit(&self, closes: Vec<PendingClose>) {
         self.workers.inherit(closes);
         if !self.is_running() {
@@ -300,7 +300,7 @@ impl Hub {
         }
     }
 
-    /// So many closes are handled by nobody.
+    /// Counts closes that no worker handles.
     pub(crate) fn count_unhandled_closes(&self, lost: usize) {
         let lost = u64::try_from(lost).unwrap_or(u64::MAX);
         self.counted
@@ -312,11 +312,11 @@ impl Hub {
         self.counted.unannotated.fetch_add(count, Ordering::Relaxed);
         self.report(
             "ERR_MILLRACE_NOT_AN_OBJECT",
-            "a text message to a virtual socket with user data is no JSON object; it was sent unchanged",
+            "a text message to a virtual socket with user data is not a JSON object; it was sent unchanged",
         );
     }
 
-    /// Tells the application of something, each kind at most once a second.
+    /// Reports an error to the application, each kind at most once a second.
     pub(crate) fn report(&self, code: &'static str, message: &str) {
         self.audience.report(code, message);
     }

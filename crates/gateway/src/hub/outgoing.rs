@@ -1,5 +1,5 @@
-//! A message on its way out, as the caller gave it: each form that recipients need of it is made at most once, ahead of the
-//! lock under which it is posted where making it takes long.
+//! A message to be sent: each form that its recipients need is made at most once, and before the lock for posting is
+//! taken if that takes long.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use millrace_core::{Annotation, Kind, Route, ShardSet};
 use crate::frame::{Ledger, Publication};
 use crate::inbox::{COMMAND_CHARGE, Command, Inboxes};
 
-/// A message as the caller gave it; shared form made at most once.
+/// A message as the caller passed it; its shared form is made at most once.
 pub(crate) struct Outgoing<'a> {
     pub(super) kind: Kind,
     pub(super) payload: &'a [u8],
     pub(super) shared: OnceCell<Arc<Publication>>,
-    /// The shards whose inboxes hold the shared form: it is there once, and charged once.
+    /// The shards whose inboxes were charged for the shared form, which happens once for each.
     pub(super) charged: Cell<ShardSet>,
-    /// Made ahead of the lock under which it is posted.
+    /// Made before the lock for posting is taken.
     pub(super) marked: Cell<Option<Box<Marked>>>,
 }
 
-/// Posts a message to a real socket, if it is small; `None` if it is not. Without a poster, whose address others are
-/// given: all of this stays in registers.
+/// Posts a small message to a real socket; `None` if it is not small. It has no poster, so that everything stays in
+/// registers: the address of a poster is passed on to other functions.
 #[inline]
 pub(super) fn post_small(
     (kind, payload): (Kind, &[u8]),
@@ -46,7 +46,7 @@ pub(super) fn post_small(
     )
 }
 
-/// A message as a virtual socket with this annotation gets it.
+/// The message for a virtual socket with this annotation.
 pub(super) struct Marked {
     pub(super) annotation: Arc<Annotation>,
     pub(super) form: Form,
@@ -55,7 +55,7 @@ pub(super) struct Marked {
 pub(super) enum Form {
     Small(Vec<u8>),
     Large(Arc<Publication>),
-    /// It cannot take the mark.
+    /// The message cannot be annotated.
     AsItIs,
 }
 
@@ -70,7 +70,7 @@ impl Outgoing<'_> {
         }
     }
 
-    /// A message that is in its shared form already.
+    /// A message whose shared form exists.
     pub(crate) fn shared(publication: &Arc<Publication>) -> Outgoing<'_> {
         Outgoing {
             kind: publication.kind(),
@@ -81,7 +81,7 @@ impl Outgoing<'_> {
         }
     }
 
-    /// Whether it is copied into the inbox, or shared already.
+    /// Whether posting is cheap: the message is copied into the inbox, or already shared.
     pub(super) fn is_light(&self) -> bool {
         self.payload.len() <= SMALL_BYTES || self.shared.get().is_some()
     }
@@ -94,7 +94,7 @@ impl Outgoing<'_> {
         is_marked
     }
 
-    /// What was made ahead for this annotation, or is made now.
+    /// The form for this annotation, which may have been made before.
     pub(super) fn take_mark(&self, annotation: &Arc<Annotation>, ledger: &Arc<Ledger>) -> Form {
         let made = if self.is_marked_for(annotation) {
             self.marked.take()

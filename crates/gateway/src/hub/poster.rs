@@ -1,5 +1,5 @@
-//! How the core reaches the inboxes: its [`Post`] for this gateway. A message is copied into the
-//! inbox when it is small and for one socket, and shared by reference otherwise.
+//! Posts what the core decides to the inboxes: the [`Post`] of this gateway. A small message for one socket is copied
+//! into the inbox; other messages are shared by reference.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -16,31 +16,31 @@ use super::uplink::Uplink;
 use crate::frame::Ledger;
 use crate::inbox::{AliasOf, COMMAND_CHARGE, Command, Inboxes, Mail, Matched, Text};
 
-/// A message on its way into the inboxes: the core's [`Post`] for this gateway.
+/// The core's [`Post`] for this gateway.
 pub(crate) struct Poster<'p, 'm> {
     inboxes: &'p Inboxes,
     ledger: &'p Arc<Ledger>,
     dirty: &'p mut ShardSet,
-    /// Who tells other nodes, where there are any; `None` also for what came from one.
+    /// The uplink that tells other nodes, if there are any; `None` also for messages that came from another node.
     uplink: Option<&'p OnceLock<Arc<dyn Uplink>>>,
     noted: bool,
     lost: Lost,
     message: PhantomData<&'m [u8]>,
 }
 
-/// What was not posted as it was given.
+/// What could not be posted as it was given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lost {
-    /// Text payloads that were no JSON object and so could not take a virtual socket's user data.
+    /// Text payloads that are not JSON objects and so cannot carry a virtual socket's user data.
     pub(crate) unannotated: u32,
-    /// Texts to sockets that are gone, after their sender had been told that they were posted.
+    /// Texts to closed sockets, after their sender was told that they were posted.
     pub(crate) gone: u32,
-    /// An inbox was full, so that deliveries were refused.
+    /// Whether deliveries were refused because an inbox was full.
     pub(crate) refused: bool,
 }
 
 impl Lost {
-    /// Nothing but a delivery, if that.
+    /// Only records whether deliveries were refused.
     pub(super) fn refused(refused: bool) -> Self {
         Self {
             refused,
@@ -74,8 +74,8 @@ impl<'p> Poster<'p, '_> {
         }
     }
 
-    /// Posts texts that lie one behind the other in `payloads`, each given by its socket and length in
-    /// bytes: those for one shard in a row lock its inbox once. Those to sockets that are gone are counted.
+    /// Posts texts that lie one after the other in `payloads`, each given by its socket and its length in bytes.
+    /// Consecutive texts for one shard lock its inbox once. Texts to closed sockets are counted.
     pub(crate) fn texts(
         &mut self,
         core: &Core,
@@ -87,7 +87,7 @@ impl<'p> Poster<'p, '_> {
         for (socket, length) in texts {
             let start = end;
             end += length;
-            // before an inbox is locked: the core locks them while it holds its tables
+            // outside of any inbox's lock: the core takes these locks while it holds its own
             if let Some(route) = core.route(socket) {
                 run.push(Text {
                     route,
@@ -109,7 +109,7 @@ impl<'p> Poster<'p, '_> {
         self.lost
     }
 
-    /// Apart, so that a node without others does not carry it along in every publication.
+    /// A function of its own, so that publications on a node without others do not pay for it.
     #[cold]
     fn tell(&mut self, uplink: &'p Arc<dyn Uplink>, channel: Topic<'_>, message: &Outgoing<'_>) {
         uplink.publish(channel, &message.share(self.ledger));
@@ -137,8 +137,8 @@ impl<'p> Poster<'p, '_> {
         accepted
     }
 
-    /// As [`deliver`](Self::deliver), of a message in its shared form, whose bytes are charged to shards that were not
-    /// `charged` before, and so many bytes beside it.
+    /// Like [`deliver`](Self::deliver), for a message in its shared form. Its bytes are charged to shards that were not
+    /// `charged` before; `beside` bytes are charged each time.
     #[inline]
     fn deliver_shared(
         &mut self,
@@ -315,8 +315,8 @@ impl<'m> Post for Poster<'_, 'm> {
         self.send_one(route, annotation, message)
     }
 
-    /// Copying a little takes no longer than another look would; large payloads do, and finding the place for
-    /// a mark in JSON.
+    /// Copying a small payload takes no longer than a check would; large payloads take longer, and so does finding the
+    /// place for user data in JSON.
     #[inline]
     fn is_ready(&self, message: &Outgoing<'m>, annotation: Option<&Arc<Annotation>>) -> bool {
         match annotation {
@@ -352,7 +352,7 @@ impl Drop for Poster<'_, '_> {
     }
 }
 
-/// Payloads up to this size are charged each time: the command beside them costs as much.
+/// Payloads up to this size are charged each time, because the command beside them costs as much.
 const NOT_WORTH_COUNTING: usize = 128;
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! Who is subscribed to what: changes, which the I/O shards are told of. New subscriptions are refused where the
-//! inbox of a shard has no room; what ends something never is.
+//! Changes of subscriptions, of which the I/O shards are told. New subscriptions are refused if the inbox of a shard
+//! has no room; ending one is never refused.
 
 use millrace_core::{EnterError, PatternError, ShardSet, SocketId, Tally, Target, Topic};
 
 use super::Hub;
 
-/// Why subscriptions are refused; then nothing has changed.
+/// Why subscriptions are refused. Nothing has changed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubscribeError {
     /// The inbox of an I/O shard is full.
-    #[error("an I/O thread has too much to do; nobody was subscribed")]
+    #[error("an I/O thread has too much to do; no socket was subscribed")]
     Overloaded,
     /// The pattern is refused.
     #[error(transparent)]
@@ -29,7 +29,8 @@ impl Hub {
         self.subscribe_to(who, Topic::Channel(channel), delta, dirty)
     }
 
-    /// Changes subscriptions to a channel or pattern; see [`Core::subscribe_to`](millrace_core::Core::subscribe_to). Ending them is never refused.
+    /// Changes subscriptions to a channel or pattern; see [`Core::subscribe_to`](millrace_core::Core::subscribe_to).
+    /// Ending subscriptions is never refused.
     pub fn subscribe_to(
         &self,
         who: &[Target<'_>],
@@ -46,7 +47,7 @@ impl Hub {
         Ok(changed)
     }
 
-    /// Whether the I/O shards of those meant by `who` have room for a subscription of each.
+    /// Whether the I/O shards of the sockets in `who` have room for one subscription of each.
     fn admits(&self, who: &[Target<'_>]) -> bool {
         let meant = who.iter().map(|target| match target {
             Target::Socket(_) => 1,
@@ -63,7 +64,7 @@ impl Hub {
         })
     }
 
-    /// Whether a client may [`enter`](Self::enter) so many channels and patterns now.
+    /// Whether a client may [`enter`](Self::enter) this many channels and patterns now.
     pub fn admits_entering(&self, id: SocketId, count: usize) -> bool {
         self.inboxes.have_room(count)
             || self
@@ -72,7 +73,7 @@ impl Hub {
                 .is_none_or(|route| self.inboxes.has_room(route.shard, count))
     }
 
-    /// A client subscribes by its protocol; see [`Core::enter`](millrace_core::Core::enter).
+    /// Subscribes a client on behalf of its protocol; see [`Core::enter`](millrace_core::Core::enter).
     pub fn enter(
         &self,
         id: SocketId,
@@ -83,7 +84,7 @@ impl Hub {
         self.core.enter(id, topic, most, &mut self.poster(dirty))
     }
 
-    /// … and no longer; see [`Core::exit`](millrace_core::Core::exit).
+    /// Unsubscribes a client on behalf of its protocol; see [`Core::exit`](millrace_core::Core::exit).
     pub fn exit(&self, id: SocketId, topic: Topic<'_>, dirty: &mut ShardSet) -> Tally {
         self.core.exit(id, topic, &mut self.poster(dirty))
     }

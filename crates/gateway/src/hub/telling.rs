@@ -1,4 +1,4 @@
-//! How a worker tells a socket's session something that is neither a message nor a close.
+//! How a worker sends an instruction to the session of a socket.
 
 use millrace_core::{ShardSet, SocketId};
 
@@ -8,9 +8,9 @@ use crate::frame::SharedBytes;
 use crate::inbox::{COMMAND_CHARGE, Command};
 
 impl Hub {
-    /// Tells the session of a socket, or of the one behind a virtual socket, one of its protocol's operations, by number:
-    /// behind what was sent to it before. False: its I/O thread has too much to do, which is reported. A socket that is gone
-    /// hears nothing, and its worker of its end.
+    /// Sends an instruction to the session of a socket, or of the socket behind a virtual one: an operation of its
+    /// protocol, by number. It follows what was sent to the socket before. False: the I/O thread has too much to do,
+    /// which is reported. A closed socket gets nothing, because its worker is told of the close.
     pub fn tell(
         &self,
         id: SocketId,
@@ -22,7 +22,7 @@ impl Hub {
         self.tell_instruction(id, Instruction::new(operation, fields, payload), dirty)
     }
 
-    /// As [`tell`](Self::tell), with bytes that are not copied instead of a payload.
+    /// Like [`tell`](Self::tell), with shared bytes that are not copied instead of a payload.
     pub fn tell_shared(
         &self,
         id: SocketId,
@@ -75,5 +75,5 @@ impl Hub {
     }
 }
 
-/// Bytes of one that lies among other small things in an inbox.
+/// The most bytes of an instruction that is copied into an inbox's arena.
 const SMALL: usize = 4096;

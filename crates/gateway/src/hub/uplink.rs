@@ -1,4 +1,4 @@
-//! The way from this node's core to the others. Owns the contract; never a link.
+//! The interface through which this node's core tells the others. Defines the contract, not a link.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,24 +8,24 @@ use millrace_core::{Name, Topic};
 
 use crate::frame::Publication;
 
-/// Who is told what other nodes have to know. Each call but [`wake`](Self::wake) comes under a lock of the
-/// core: it notes what it is told in a place of its own, never blocks, and never calls the core.
+/// Is told what other nodes have to know. Each call except [`wake`](Self::wake) happens under a lock of the core: it
+/// only records what it is told, never blocks, and never calls the core.
 pub(crate) trait Uplink: Send + Sync + fmt::Debug {
-    /// A channel or pattern got its first subscriber on this node, or lost its last. Under the lock that
-    /// orders this, so the last call for a name tells how it is.
+    /// A channel or pattern got its first subscriber on this node, or lost its last one. Calls for a name are ordered
+    /// by a lock, so the last one is the current state.
     fn wanted(&self, name: &Name, wanted: bool);
 
-    /// A message was published on this node, in the order of its channel, whoever is subscribed here. Never
-    /// one that came from another node.
+    /// A message was published on this node, in the order of its channel, even if no socket here is subscribed. Never
+    /// called for a message that came from another node.
     fn publish(&self, channel: Topic<'_>, publication: &Arc<Publication>);
 
-    /// The locks are released, and something was noted.
+    /// The locks are released, and something was recorded.
     fn wake(&self);
 
-    /// Whether so much waits for the link that whoever can wait should.
+    /// Whether so much waits for the link that callers that can wait should do so.
     fn is_awaited(&self) -> bool;
 
-    /// How the link is; `None`: there is none now.
+    /// The state of the link; `None`: there is none now.
     fn stats(&self) -> Option<BackplaneStats>;
 }
 
@@ -36,7 +36,7 @@ mod tests {
     use crate::sync::Mutex;
     use millrace_core::{Kind, Reach, ShardIndex, ShardSet, SocketInfo, Target};
 
-    /// Notes what it is told.
+    /// Records its calls.
     #[derive(Debug, Default)]
     struct Notes(Mutex<Vec<String>>);
 
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn other_nodes_are_told_what_happens_here_and_nothing_of_their_own() {
+    fn other_nodes_are_told_of_this_node_s_changes_and_not_of_their_own() {
         let gateway = Gateway::new();
         let notes = Arc::new(Notes::default());
         let uplink: Arc<dyn Uplink> = Arc::<Notes>::clone(&notes);
@@ -94,7 +94,10 @@ mod tests {
         gateway
             .subscribe(&[Target::Socket(id)], b"a", 1, &mut dirty)
             .unwrap();
-        assert!(notes.take().is_empty(), "another reference");
+        assert!(
+            notes.take().is_empty(),
+            "only a further reference to the subscription"
+        );
         gateway.enter(id, all, 9, &mut dirty).unwrap();
         assert_eq!(notes.take(), [named(all) + " true", "wake".to_owned()]);
         let targets = [Target::Socket(id), Target::Channel(b"nobody's")];
@@ -105,7 +108,10 @@ mod tests {
         let sharded = named(Topic::Sharded(b"s")) + " Binary \\x00";
         assert_eq!(notes.take(), [sharded, "wake".to_owned()]);
         gateway.deliver(Reach::Subscribers(b"a"), Kind::Text, b"m", &mut dirty);
-        assert!(notes.take().is_empty(), "it came from there");
+        assert!(
+            notes.take().is_empty(),
+            "the message came from another node"
+        );
         gateway.exit(id, a, &mut dirty);
         assert_eq!(notes.take(), [named(a) + " false", "wake".to_owned()]);
     }

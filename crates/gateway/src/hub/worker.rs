@@ -1,5 +1,5 @@
-//! Workers: the JavaScript threads that handle events, seen from Rust. A worker is a queue, a
-//! doorbell and a few answers; it never calls JavaScript itself.
+//! Workers: the JavaScript threads that handle events, as Rust sees them. A worker is a queue, a doorbell and some
+//! state; it never calls JavaScript itself.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
@@ -15,17 +15,20 @@ use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crate::worker::LoopDelays;
 use crate::worker::queue::{Batch, PendingClose, Queue};
 
-/// The door of nobody.
+/// The doorbell of [`Worker::none`], which rings nothing.
 struct Silence;
 
 impl Doorbell for Silence {
     fn ring(&self) {}
 }
 
-/// Tells JavaScript that the token in this place changed; see [`Worker::set_token_words`].
+/// Tells JavaScript that the token at this index changed; see [`Worker::set_token_words`].
 pub type TokenWords = Box<dyn Fn(usize) + Send + Sync>;
 
-/// How many token words a worker has; a socket's is its id modulo this.
+/// Cleans up after a thread that does not answer; see [`Worker::when_given_up`].
+type GivenUp = Box<dyn Fn() + Send + Sync>;
+
+/// The number of token words of a worker; a socket's word is its id modulo this.
 pub const TOKEN_WORDS: u64 = 1024;
 
 /// One JavaScript environment that runs handlers.
@@ -34,15 +37,16 @@ pub struct Worker {
     handlers: Handlers,
     door: Arc<dyn Doorbell>,
     pub(super) hub: Weak<Hub>,
-    /// Whether it takes connections of its own thread only.
+    /// Whether it takes only the connections of its own thread.
     is_own: bool,
     queue: Queue,
-    /// Set when events stay in the queue because an inbox or the backplane is above its high water.
+    /// Set when events stay in the queue because an inbox or the backplane is above its high-water mark.
     starved: AtomicBool,
     retired: AtomicBool,
     /// Requests that wait for the rest of their answer.
     requests: AtomicUsize,
     token_words: OnceLock<TokenWords>,
+    given_up: OnceLock<GivenUp>,
     handler_times: Histogram,
     loop_delays: LoopDelays,
 }
@@ -74,12 +78,13 @@ impl Worker {
             retired: AtomicBool::new(false),
             requests: AtomicUsize::new(0),
             token_words: OnceLock::new(),
+            given_up: OnceLock::new(),
             handler_times: Histogram::default(),
             loop_delays: LoopDelays::new(),
         }
     }
 
-    /// The same, which takes connections of its own thread only, inherits no closes and leaves none.
+    /// Makes it take only the connections of its own thread, and neither inherit nor leave closes.
     pub(crate) fn for_own_thread(self) -> Self {
         Self {
             is_own: true,
@@ -87,19 +92,19 @@ impl Worker {
         }
     }
 
-    /// Stands for no worker: takes nothing, handles nothing, is never rung.
+    /// Stands for the absence of a worker: takes nothing, handles nothing, is never rung.
     pub(crate) fn none() -> Self {
         let none = Self::new(0, Handlers::NONE, Arc::new(Silence), Weak::new());
         drop(none.queue.retire());
         none
     }
 
-    /// Positive, unique in its gateway, never reused.
+    /// A positive number, unique in its gateway and never reused.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// What its module exports.
+    /// The handlers that its module exports.
     pub fn handlers(&self) -> Handlers {
         self.handlers
     }
@@ -108,21 +113,21 @@ impl Worker {
         self.is_own
     }
 
-    /// `handleStart` is done: connections may be pinned to it from now on.
+    /// `handleStart` has finished: connections may be pinned to it from now on.
     pub fn activate(self: &Arc<Self>) {
         if let Some(hub) = self.hub.upgrade() {
             hub.workers().activate(self);
         }
     }
 
-    /// To be called first whenever the doorbell has woken the thread: clears the ringing flag,
-    /// which is also the sign of life.
+    /// Has to be called first whenever the doorbell has woken the thread: clears the ringing flag, which shows that the
+    /// worker is alive.
     pub fn begin_drain(&self) {
         self.loop_delays.answered();
         self.queue.stop_ringing();
     }
 
-    /// The next batch. `None`: nothing now, or the shards or the backplane have too much to send; the
+    /// Takes the next batch. `None`: there is nothing now, or the shards or the backplane have too much to send; the
     /// doorbell rings when that changes.
     pub fn take(&self) -> Option<Batch> {
         let hub = self.hub.upgrade()?;
@@ -139,7 +144,7 @@ impl Worker {
         Some(batch)
     }
 
-    /// Every record of the batch is handled or held. True: more is pending, ring again.
+    /// Call when every record of the batch is handled or held. True: more is pending, so the bell has to ring again.
     pub fn finish(&self, batch: Batch) -> bool {
         let (more, paused) = self.queue.finish(batch);
         if paused != 0
@@ -158,7 +163,7 @@ impl Worker {
         }
     }
 
-    /// Records of `socket` wait in JavaScript behind a pending promise; to be called inside the drain.
+    /// Records of `socket` wait in JavaScript behind a pending promise. Has to be called inside the drain.
     pub fn hold(&self, socket: SocketId, events: u32, bytes: u32, dirty: &mut ShardSet) {
         self.post(socket, dirty, |slot| Command::Hold {
             slot,
@@ -168,7 +173,7 @@ impl Worker {
         });
     }
 
-    /// Records held earlier are handled now.
+    /// Records that were held earlier are handled now.
     pub fn release(&self, socket: SocketId, events: u32, bytes: u32, dirty: &mut ShardSet) {
         self.post(socket, dirty, |slot| Command::Release {
             slot,
@@ -178,19 +183,19 @@ impl Worker {
         });
     }
 
-    /// Whether the caller may run `handleClose` for `socket`: true once; false when another worker
-    /// does it, because this one was retired.
+    /// Whether the caller may run `handleClose` for `socket`: true once; false if this worker was retired and another
+    /// one runs it.
     pub fn claim_close(&self, socket: SocketId) -> bool {
         self.queue.claim_close(socket)
     }
 
-    /// `handleOpen` accepted. Its token counts from this call on.
+    /// `handleOpen` accepted. Its token is valid from this call on.
     pub fn accept_open(&self, socket: SocketId, mut acceptance: Acceptance, dirty: &mut ShardSet) {
         let Some(hub) = self.hub.upgrade() else {
             return;
         };
         if let Some(token) = acceptance.token.take() {
-            // a socket that is gone by now needs no token
+            // a socket that has closed meanwhile needs no token
             let _gone = hub.set_token(socket, token);
         }
         let acceptance = Box::new(acceptance);
@@ -201,7 +206,7 @@ impl Worker {
         });
     }
 
-    /// `handleOpen` refused.
+    /// `handleOpen` rejected the connection.
     pub fn refuse_open(&self, socket: SocketId, rejection: Rejection, dirty: &mut ShardSet) {
         let rejection = Box::new(rejection);
         self.post(socket, dirty, |slot| Command::Admit {
@@ -211,14 +216,31 @@ impl Worker {
         });
     }
 
-    /// How to tell this worker's environment that a token changed. The function must do nothing
-    /// once the environment is gone.
+    /// Sets the function that tells this worker's environment that a token changed. The function must do nothing once
+    /// the environment is gone.
     pub fn set_token_words(&self, words: TokenWords) {
-        // one environment registers once; a second call has nothing to add
+        // an environment registers its function once; a second call changes nothing
         let _already_set = self.token_words.set(words);
     }
 
-    /// A handler took so long, in µs; a sample is enough.
+    /// Sets what cleans up if the thread does not answer its doorbell, because it cannot clean up itself then. It may block on
+    /// the disk.
+    pub fn when_given_up(&self, clean_up: GivenUp) {
+        // set once, as the token words are
+        let _already_set = self.given_up.set(clean_up);
+    }
+
+    /// Cleans up after a thread that does not answer and was retired, outside the event loop that calls this.
+    pub(super) fn give_up(self: &Arc<Self>) {
+        let worker = Arc::clone(self);
+        let _cleaning_up = tokio::task::spawn_blocking(move || {
+            if let Some(clean_up) = worker.given_up.get() {
+                clean_up();
+            }
+        });
+    }
+
+    /// Records the duration of a handler in µs; a sample is enough.
     pub fn observe(&self, micros: u64) {
         self.handler_times.observe(micros);
         if let Some(hub) = self.hub.upgrade() {
@@ -234,12 +256,12 @@ impl Worker {
         self.loop_delays.times()
     }
 
-    /// Requests that wait for the rest of their answer.
+    /// The number of requests that wait for the rest of their answer.
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// One more, or less.
+    /// Counts one more request, or one less.
     pub(crate) fn count_request(&self, more: bool) {
         if more {
             self.requests.fetch_add(1, Ordering::Relaxed);
@@ -248,13 +270,13 @@ impl Worker {
         }
     }
 
-    /// Whether nothing waits in the queue and no close is unclaimed.
+    /// Whether the queue is empty and no close is unclaimed.
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// The environment is gone or does not answer: its connections are closed with 1011 at once,
-    /// closes that no handler has begun go to another worker. May be called more than once.
+    /// The environment is gone or does not answer: its connections are closed with 1011 at once, and closes that no
+    /// handler has begun go to another worker. May be called more than once.
     pub fn retire(self: &Arc<Self>) {
         if self.retired.swap(true, Ordering::SeqCst) {
             return;
@@ -269,8 +291,8 @@ impl Worker {
             .post_all(|| Command::WorkerGone { worker: self.id });
     }
 
-    /// It is replaced: it takes no more connections, and those it has are closed with 1012. What waits, their
-    /// closes included, is still its own, and it still has to answer its doorbell.
+    /// The worker is being replaced: it takes no more connections, and its connections are closed with 1012. It still
+    /// handles what waits, including their closes, and still has to answer its doorbell.
     pub fn leave(&self) {
         let Some(hub) = self.hub.upgrade() else {
             return;
@@ -280,7 +302,7 @@ impl Worker {
         hub.inboxes().post_all(|| Command::WorkerLeaves { worker });
     }
 
-    /// Connections pinned to it.
+    /// The number of connections pinned to it.
     pub fn connections(&self) -> u64 {
         self.queue.connections()
     }
@@ -294,14 +316,14 @@ impl Worker {
         &self.queue
     }
 
-    /// Appends a close; a retired worker's goes to another one. True: the worker has to be rung.
+    /// Appends a close; the close of a retired worker goes to another one. True: the worker has to be rung.
     pub(crate) fn deliver_close(&self, slot: u32, close: PendingClose) -> bool {
         let handled = self.handlers.contains(Handlers::CLOSE);
         match self.queue.close(slot, close, handled) {
-            // handlers of Sockety may wait for what does not come any more
+            // Sockety handlers may wait for something that does not arrive any more
             Ok(many) => handled || many || self.handlers.contains(Handlers::SOCKETY_MESSAGE),
             Err(close) => {
-                // a worker without `handleClose` leaves nothing to be handled
+                // without `handleClose` there is nothing to handle
                 if handled && let Some(hub) = self.hub.upgrade() {
                     self.bequeath(&hub, vec![close]);
                 }
@@ -310,7 +332,7 @@ impl Worker {
         }
     }
 
-    /// Closes that no handler of this one will see.
+    /// Passes on closes that no handler of this worker will see.
     fn bequeath(&self, hub: &Hub, closes: Vec<PendingClose>) {
         if self.is_own {
             hub.count_unhandled_closes(closes.len());
@@ -325,7 +347,7 @@ impl Worker {
         }
     }
 
-    /// Rings if events were left in the queue because of a full inbox.
+    /// Rings if events stayed in the queue because an inbox was full.
     pub(crate) fn ring_if_starved(&self) {
         if self.starved.swap(false, Ordering::SeqCst) {
             self.ring();

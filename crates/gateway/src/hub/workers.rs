@@ -1,5 +1,5 @@
-//! The workers of a gateway: who takes the next connection, who leaves, and closes that wait for a
-//! worker.
+//! The workers of a gateway: which one takes the next connection, which ones are leaving, and the closes that wait for
+//! a worker.
 
 use std::sync::Arc;
 
@@ -13,29 +13,31 @@ use crate::worker::queue::PendingClose;
 #[derive(Debug)]
 pub(crate) struct Workers {
     lists: Mutex<Lists>,
-    /// Each kind is dealt by itself: whoever comes with a request and a socket would get every socket to one of two workers.
+    /// Sockets and requests have separate turns: with one counter, clients that alternate between a request and a
+    /// socket would open all sockets on one of two workers.
     sockets: Turns,
     requests: Turns,
     closes: Turns,
-    /// Some worker took requests, now or before.
+    /// Whether some worker takes requests, now or earlier.
     takes_requests: AtomicBool,
-    /// … and as a listener of Node has them.
+    /// Whether some worker takes requests as a Node listener.
     takes_node_requests: AtomicBool,
-    /// There was one that decides who may come in, or to whom: if it is gone, nobody comes in without another.
+    /// Whether some worker decides which connections are accepted or where they go. Once it is gone, no connection is
+    /// accepted without another such worker.
     judges: AtomicBool,
-    /// Closes of dead workers' connections, until somebody can handle them.
+    /// Closes of dead workers' connections, until a worker can handle them.
     orphans: Mutex<Vec<PendingClose>>,
-    /// In the place of a worker where a connection is nothing that one is told of.
+    /// Takes the place of a worker for connections that no worker is told of.
     none: Arc<Worker>,
 }
 
 #[derive(Debug, Default)]
 struct Lists {
-    /// Take connections, in the order of their registration.
+    /// Workers that take connections, in the order of their registration.
     active: Vec<Arc<Worker>>,
-    /// Take none any more, but still have to answer.
+    /// Workers that take no more connections, but still have to answer.
     leaving: Vec<Arc<Worker>>,
-    /// Take those of their own thread only, and inherit nothing.
+    /// Workers that take only connections of their own thread, and inherit nothing.
     own: Vec<Arc<Worker>>,
 }
 
@@ -54,12 +56,12 @@ impl Workers {
         }
     }
 
-    /// Is told nothing.
+    /// The worker that is told nothing.
     pub(crate) fn none(&self) -> &Arc<Worker> {
         &self.none
     }
 
-    /// Registers a worker for connections and hands it the closes that found nobody.
+    /// Registers a worker for connections, and passes it the closes that had no worker.
     pub(crate) fn activate(&self, worker: &Arc<Worker>) {
         {
             let mut workers = self.lists.lock();
@@ -88,7 +90,7 @@ impl Workers {
         }
     }
 
-    /// It takes no more connections and inherits nothing.
+    /// Makes a worker take no more connections and inherit nothing.
     pub(crate) fn leave(&self, id: u32) {
         let mut workers = self.lists.lock();
         let place = workers.active.iter().position(|worker| worker.id() == id);
@@ -105,7 +107,7 @@ impl Workers {
         workers.own.retain(|worker| worker.id() != id);
     }
 
-    /// The next worker in turn whose queue has room for a connection within these bounds.
+    /// The next worker in turn whose queue has room for a connection within these limits.
     pub(crate) fn pick(&self, events: usize, bytes: usize) -> Option<Arc<Worker>> {
         let workers = self.lists.lock();
         workers
@@ -114,7 +116,7 @@ impl Workers {
             .cloned()
     }
 
-    /// The worker of its own thread with this id, if its queue has room for a connection within these bounds.
+    /// The own-thread worker with this id, if its queue has room for a connection within these limits.
     pub(crate) fn pick_own(&self, id: u32, events: usize, bytes: usize) -> Option<Arc<Worker>> {
         let workers = self.lists.lock();
         let own = workers.own.iter().find(|worker| worker.id() == id)?;
@@ -133,35 +135,35 @@ impl Workers {
             .cloned()
     }
 
-    /// Whether workers decide who may come in, or where a session goes.
+    /// Whether workers decide which connections are accepted, or where a session goes.
     pub(crate) fn judge(&self) -> bool {
         self.judges.load(Ordering::Relaxed)
     }
 
-    /// Whether there are requests for workers at all.
+    /// Whether workers take requests.
     pub(crate) fn takes_requests(&self) -> bool {
         self.takes_requests.load(Ordering::Relaxed)
     }
 
-    /// Whether requests go to a listener of Node, which sees them as they were sent.
+    /// Whether requests go to a Node listener, which gets them as they were sent.
     pub(crate) fn takes_node_requests(&self) -> bool {
         self.takes_node_requests.load(Ordering::Relaxed)
     }
 
-    /// Gives closes to a worker that handles them; without one they wait.
+    /// Passes closes to a worker that handles them; without one they wait.
     pub(crate) fn inherit(&self, closes: Vec<PendingClose>) {
         for mut close in closes {
             loop {
                 match self.bequeath(close) {
                     None => break,
-                    // it was retired this moment, and has left the list before that
+                    // the worker was just retired, and left the list before that
                     Some(back) => close = back,
                 }
             }
         }
     }
 
-    /// Gives a close to a worker, or keeps it; gives it back if that worker takes nothing any more.
+    /// Passes a close to a worker, or keeps it; returns it if that worker accepts nothing any more.
     fn bequeath(&self, close: PendingClose) -> Option<PendingClose> {
         let workers = self.lists.lock();
         let able = || {
@@ -171,7 +173,7 @@ impl Workers {
         let turn = self.closes.next(able().count());
         let heir = turn.and_then(|index| able().nth(index).map(Arc::clone));
         let Some(heir) = heir else {
-            // with the list still locked: a worker that is activated now will find it
+            // while the list is locked, so that a worker that is activated next finds it
             self.orphans.lock().push(close);
             return None;
         };
@@ -185,23 +187,23 @@ impl Workers {
         }
     }
 
-    /// Forgets the closes that found nobody and counts them.
+    /// Drops the closes that had no worker, and returns their number.
     pub(crate) fn drop_orphans(&self) -> usize {
         std::mem::take(&mut *self.orphans.lock()).len()
     }
 
-    /// Those that take connections, in the order of their registration.
+    /// The workers that take connections, in the order of their registration.
     pub(crate) fn active(&self) -> Vec<Arc<Worker>> {
         let workers = self.lists.lock();
         workers.active.iter().chain(&workers.own).cloned().collect()
     }
 
-    /// Whether anybody takes connections.
+    /// Whether some worker takes connections.
     pub(crate) fn has_active(&self) -> bool {
         !self.lists.lock().active.is_empty()
     }
 
-    /// Everyone who has to answer the doorbell, those that leave too.
+    /// The workers that have to answer the doorbell, including those that are leaving.
     pub(crate) fn all(&self) -> Vec<Arc<Worker>> {
         self.lists.lock().all().cloned().collect()
     }
@@ -212,12 +214,12 @@ impl Workers {
     }
 }
 
-/// Whose turn it is, round and round.
+/// Takes turns in a circle.
 #[derive(Debug)]
 struct Turns(AtomicUsize);
 
 impl Turns {
-    /// One of `count`, if there are any.
+    /// The next index below `count`, if `count` is not zero.
     fn next(&self, count: usize) -> Option<usize> {
         self.0.fetch_add(1, Ordering::Relaxed).checked_rem(count)
     }
@@ -234,7 +236,7 @@ impl Lists {
         self.active.iter().chain(&self.leaving).chain(&self.own)
     }
 
-    /// Those that take connections, from the one whose turn it is on.
+    /// The workers that take connections, starting with the one whose turn it is.
     fn in_turn(&self, turns: &Turns) -> impl Iterator<Item = &Arc<Worker>> {
         let first = turns.next(self.active.len()).unwrap_or_default();
         let (before, after) = self.active.split_at(first);
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_dealt_evenly_however_many_requests_come_between() {
+    fn sockets_are_dealt_evenly_with_any_number_of_requests_between() {
         for requests in 0..4 {
             let workers = workers(2);
             let mut sockets = [0; 2];
@@ -276,7 +278,7 @@ mod tests {
                 for _ in 0..requests {
                     assert!(workers.pick_for_request(1).is_some());
                 }
-                let worker = workers.pick(1, 1).expect("there are two");
+                let worker = workers.pick(1, 1).expect("two workers take connections");
                 sockets[usize::from(worker.id() == 2)] += 1;
             }
             assert_eq!(sockets, [5, 5], "{requests} requests of each client");
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_of_its_own_thread_has_no_turn_and_inherits_nothing() {
+    fn an_own_thread_worker_has_no_turn_and_inherits_nothing() {
         let workers = Workers::new();
         let own = Worker::new(7, Handlers::CLOSE, Arc::new(Silent), Weak::new());
         let own = Arc::new(own.for_own_thread());
@@ -305,18 +307,20 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_dealt_evenly_however_many_sockets_come_between() {
+    fn requests_are_dealt_evenly_with_any_number_of_sockets_between() {
         let workers = workers(2);
         let mut requests = [0; 2];
         for _client in 0..10 {
             assert!(workers.pick(1, 1).is_some());
-            let worker = workers.pick_for_request(1).expect("there are two");
+            let worker = workers
+                .pick_for_request(1)
+                .expect("two workers take requests");
             requests[usize::from(worker.id() == 2)] += 1;
         }
         assert_eq!(requests, [5, 5]);
     }
 }
 
-/// Run with `RUSTFLAGS="--cfg millrace_loom"`: every interleaving of the protocols above.
+/// Run with `RUSTFLAGS="--cfg millrace_loom"`: checks every interleaving of the calls above.
 #[cfg(all(test, millrace_loom))]
 mod loom_tests;

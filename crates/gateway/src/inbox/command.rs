@@ -1,4 +1,4 @@
-//! What an I/O shard is told. Owns no behaviour; kept small, because inboxes are long.
+//! The commands of an I/O shard. Contains no behaviour; commands are small, because inboxes are long.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::event::{Acceptance, Rejection, Step, TransferId, Waiting};
 use crate::frame::{LateReply, Publication};
 use crate::listener::{Dialling, Incoming, Listening, Stopping};
 
-/// What an I/O shard is told.
+/// A command for an I/O shard.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// A recipient for the list of a channel or pattern.
+    /// Adds a recipient to the list of a channel or pattern.
     Join {
         channel: ChannelId,
         name: Name,
@@ -19,18 +19,18 @@ pub(crate) enum Command {
         slot: u32,
         alias: Option<Box<AliasOf>>,
     },
-    /// … and off it again.
+    /// Removes a recipient from that list.
     Leave {
         channel: ChannelId,
         subscriber: SocketId,
     },
-    /// A message for a channel's recipients here.
+    /// A message for the recipients of a channel on this shard.
     Publish {
         channel: ChannelId,
         publication: Arc<Publication>,
         except: Option<Arc<[SocketId]>>,
     },
-    /// A message for a pattern's recipients here.
+    /// A message for the recipients of a pattern on this shard.
     Match(Box<Matched>),
     /// A small message for one socket; its payload lies in the batch's arena.
     Small {
@@ -53,28 +53,28 @@ pub(crate) enum Command {
         code: u16,
         reason: Box<str>,
     },
-    /// An adapter answers its peer, behind what was posted before.
+    /// An adapter's answer to its peer, which has to follow what was posted before.
     Answer {
         slot: u32,
         socket: SocketId,
         answer: LateReply,
     },
-    /// A worker tells the session of a socket.
+    /// An instruction of a worker for the session of a socket.
     Tell {
         slot: u32,
         socket: SocketId,
         instruction: Box<Waiting>,
     },
-    /// … something short, which lies in the batch's arena.
+    /// A short instruction, which lies in the batch's arena.
     TellSmall {
         slot: u32,
         socket: SocketId,
         start: u32,
         length: u32,
     },
-    /// Somebody used the session's waker.
+    /// The session's waker was used.
     Wake { slot: u32, socket: SocketId },
-    /// `handleOpen` answered.
+    /// The answer of `handleOpen`.
     Admit {
         slot: u32,
         socket: SocketId,
@@ -87,28 +87,28 @@ pub(crate) enum Command {
         events: u32,
         bytes: u32,
     },
-    /// … and are handled now.
+    /// Events that waited are handled now.
     Release {
         slot: u32,
         socket: SocketId,
         events: u32,
         bytes: u32,
     },
-    /// All messages that are being received hold too much, or no longer.
+    /// Check the messages that are being received: their total crossed the limit.
     LookAtInbound,
-    /// A worker takes a step of a transfer.
+    /// A worker's step of a transfer.
     Transfer { id: TransferId, step: Step },
     /// A worker is gone.
     WorkerGone { worker: u32 },
-    /// A worker is replaced and lets its connections go.
+    /// A worker is being replaced and gives up its connections.
     WorkerLeaves { worker: u32 },
-    /// A connection dealt to this shard.
+    /// A connection that was dealt to this shard.
     Adopt(Box<Incoming>),
-    /// Accept on this listener.
+    /// Accept connections on this listener.
     Listen(Box<Listening>),
     /// Connect to a peer.
     Dial(Box<Dialling>),
-    /// Accept no more on these listeners.
+    /// Accept no more connections on these listeners.
     StopAccepting(Arc<[u32]>),
     /// Stop these listeners and their connections.
     Stop(Arc<Stopping>),
@@ -116,15 +116,15 @@ pub(crate) enum Command {
     End,
 }
 
-/// What only virtual sockets have as recipients.
+/// The fields that only virtual sockets have as recipients.
 #[derive(Debug)]
 pub(crate) struct AliasOf {
-    /// The connection's own id.
+    /// The id of the real socket.
     pub(crate) socket: SocketId,
     pub(crate) annotation: Option<Arc<Annotation>>,
 }
 
-/// A message in a channel that a pattern matches.
+/// A message in a channel that matches a pattern.
 #[derive(Debug)]
 pub(crate) struct Matched {
     pub(crate) pattern: ChannelId,

@@ -1,4 +1,4 @@
-//! Every interleaving of posting, waking and taking.
+//! Checks every interleaving of posting, waking and taking.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::*;
 use crate::event::RecordKind;
 use crate::worker::queue::Queue;
 
-/// Counts wake-ups that the shard still owes a turn.
+/// Counts wake-ups for which the shard has not yet run a turn.
 struct Owed(AtomicUsize);
 
 impl Wake for Owed {
@@ -56,11 +56,11 @@ fn mail_never_waits_without_a_wake_up() {
         if owed.0.swap(0, Ordering::SeqCst) > 0 {
             seen += turn();
         }
-        assert_eq!(seen, 2, "mail waits and nobody was woken");
+        assert_eq!(seen, 2, "mail waits and the shard was not woken");
     });
 }
 
-/// A full inbox stops the workers; what empties it lets them go on.
+/// A full inbox stops the workers; emptying it lets them continue.
 #[test]
 fn congestion_ends_with_the_inbox_that_caused_it() {
     loom::model(|| {
@@ -78,11 +78,12 @@ fn congestion_ends_with_the_inbox_that_caused_it() {
         inboxes.turn_begins(shard());
         inboxes.take(shard(), &mut mail);
         inboxes.processed(shard(), &mut mail);
-        assert!(!inboxes.congested(), "workers would wait for ever");
+        assert!(!inboxes.congested(), "workers would wait forever");
     });
 }
 
-/// A shard's turn looks whether a worker has handled a batch, and waits for it if not. `begins_first`: as it has to be.
+/// A shard's turn checks whether a worker has handled a batch, and waits for it if not. `begins_first` is the correct
+/// order.
 fn a_wait_for_a_batch_ends(begins_first: bool) {
     loom::model(move || {
         let inboxes = Arc::new(Inboxes::new());
@@ -93,7 +94,7 @@ fn a_wait_for_a_batch_ends(begins_first: bool) {
         let mut appender = queue.appender().expect("the worker is there");
         let batch = appender.message(RecordKind::Text, 0, true, Cow::Borrowed(b"a"));
         drop(appender);
-        // what has the turn run
+        // the wake-up that starts the turn
         inboxes.wake_bits(1);
         let worker = {
             let (queue, inboxes) = (Arc::clone(&queue), Arc::clone(&inboxes));
@@ -126,7 +127,7 @@ fn a_wait_for_a_batch_ends(begins_first: bool) {
         while !handled && owed.0.swap(0, Ordering::SeqCst) > 0 {
             handled = turn();
         }
-        assert!(handled, "nobody looks again");
+        assert!(handled, "the shard does not check again");
     });
 }
 
@@ -136,7 +137,7 @@ fn a_wait_for_a_batch_ends_with_it() {
 }
 
 #[test]
-fn looking_before_the_turn_begins_is_not_enough() {
+fn checking_before_the_turn_begins_is_not_enough() {
     let outcome = std::panic::catch_unwind(|| a_wait_for_a_batch_ends(false));
     assert!(outcome.is_err(), "the model should see the lost wake-up");
 }

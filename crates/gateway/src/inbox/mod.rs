@@ -1,6 +1,6 @@
-//! The inboxes of the I/O shards: commands from any thread, in one order per shard, bounded in
-//! bytes. Appending never blocks on I/O; waking is separate, so that many posts share one wake-up.
-//! Over 400 lines because posting and taking keep the same counts under the same lock.
+//! The inboxes of the I/O shards: commands from any thread, in one order per shard, with a limit in bytes. Appending
+//! never blocks on I/O. Waking is separate, so that many posts share one wake-up. Over 400 lines because posting and
+//! taking keep the same counts under the same lock.
 
 mod command;
 
@@ -21,16 +21,16 @@ pub(crate) struct Mail {
     pub(crate) arena: Vec<u8>,
 }
 
-/// A text for one socket, on its way into an inbox.
+/// A text for one socket, to be posted to an inbox.
 #[derive(Debug)]
 pub(crate) struct Text {
     pub(crate) route: Route,
-    /// Where it lies among the payloads of its run.
+    /// The range of its payload among those of its run.
     pub(crate) place: Range<usize>,
 }
 
 impl Mail {
-    /// Drops what nobody took, and buffers that are larger than what is kept.
+    /// Drops commands that were not taken, and buffers that are too large to be kept.
     #[inline(never)]
     fn shrink(&mut self) {
         self.commands.clear();
@@ -42,7 +42,7 @@ impl Mail {
         }
     }
 
-    /// Copies a payload into the arena; returns where it lies.
+    /// Copies a payload into the arena; returns its place.
     pub(crate) fn place(&mut self, payload: &[u8]) -> u32 {
         let start = u32::try_from(self.arena.len()).expect("the inbox is bounded below 4 GiB");
         self.arena.extend_from_slice(payload);
@@ -50,14 +50,14 @@ impl Mail {
     }
 }
 
-/// The inboxes of every shard a gateway can have; those of shards not running stay empty.
+/// The inboxes of all shards that a gateway can have; those of shards that do not run stay empty.
 pub(crate) struct Inboxes {
     all: Box<[Inbox]>,
-    /// How many are above their high water.
+    /// The number of inboxes above their high-water mark.
     above: AtomicUsize,
-    /// One bit per shard that is to be woken when none is.
+    /// One bit per shard that is to be woken when no inbox is above it.
     awaiting: AtomicU64,
-    /// Bound per inbox, in bytes; set at start.
+    /// The limit of each inbox in bytes, set at start.
     bound: AtomicUsize,
 }
 
@@ -65,7 +65,7 @@ struct Inbox {
     state: Mutex<State>,
     ringing: AtomicBool,
     waker: Mutex<Option<Waker>>,
-    /// Bytes taken out and not yet processed.
+    /// Bytes that were taken out and are not processed yet.
     processing: AtomicUsize,
 }
 
@@ -133,13 +133,13 @@ impl Inboxes {
         std::mem::take(&mut state.mail)
     }
 
-    /// Tells who is woken when mail arrives.
+    /// Sets the waker for when mail arrives.
     pub(crate) fn set_waker(&self, shard: ShardIndex, waker: Waker) {
         *self.at(shard).waker.lock() = Some(waker);
     }
 
-    /// Posts a command that is always accepted; the caller wakes the shard. What can be posted without end asks
-    /// [`has_room`](Self::has_room) before.
+    /// Posts a command that is always accepted; the caller wakes the shard. Callers that could post without limit check
+    /// [`has_room`](Self::has_room) first.
     pub(crate) fn post(&self, shard: ShardIndex, command: Command) {
         let inbox = self.at(shard);
         let mut state = inbox.state.lock();
@@ -153,14 +153,14 @@ impl Inboxes {
         }
     }
 
-    /// Whether so many commands can be posted wherever it may be, at a glance: no inbox is above its high water,
-    /// and they are few. If not, [`has_room`](Self::has_room) tells for each shard.
+    /// A quick check whether this many commands can be posted to any shard: no inbox is above its high-water mark, and
+    /// the commands are few. If false, [`has_room`](Self::has_room) answers for each shard.
     pub(crate) fn have_room(&self, commands: usize) -> bool {
         let charge = commands.saturating_mul(COMMAND_CHARGE);
         !self.congested() && charge <= self.bound.load(Ordering::Relaxed) / 4
     }
 
-    /// Whether a shard's inbox takes so many commands more; one takes everything while its shard does not run.
+    /// Whether a shard's inbox accepts this many more commands. It accepts everything while its shard does not run.
     pub(crate) fn has_room(&self, shard: ShardIndex, commands: usize) -> bool {
         let inbox = self.at(shard);
         let charge = commands.saturating_mul(COMMAND_CHARGE);
@@ -208,29 +208,29 @@ impl Inboxes {
         }
     }
 
-    /// Whether some inbox is above its high water, so that workers should take no more events.
+    /// Whether some inbox is above its high-water mark, so that workers should take no more events.
     pub(crate) fn congested(&self) -> bool {
         self.above.load(Ordering::SeqCst) > 0
     }
 
-    /// Has this shard woken once no inbox is above its high water; to be followed by another look.
+    /// Has this shard woken once no inbox is above its high-water mark. The caller has to check again afterwards.
     pub(crate) fn await_room(&self, shard: ShardIndex) {
         self.awaiting.fetch_or(1 << shard.get(), Ordering::SeqCst);
     }
 
-    /// Wakes the shards that await that.
+    /// Wakes the shards that wait for that.
     pub(crate) fn wake_awaiting(&self) {
         self.wake_bits(self.awaiting.swap(0, Ordering::SeqCst));
     }
 
-    /// A turn begins: whoever wakes the shard from here on makes another one follow, so nothing that it looks at behind
-    /// this is missed.
+    /// Begins a turn. Every wake-up from now on causes another turn, so the shard misses nothing that it checks after
+    /// this call.
     pub(crate) fn turn_begins(&self, shard: ShardIndex) {
         self.at(shard).ringing.store(false, Ordering::SeqCst);
     }
 
-    /// Takes everything out, in exchange for the emptied buffers of the last time; once the
-    /// [turn has begun](Self::turn_begins).
+    /// Takes everything out, in exchange for the emptied buffers of the last turn. Called once the [turn has
+    /// begun](Self::turn_begins).
     pub(crate) fn take(&self, shard: ShardIndex, mail: &mut Mail) {
         let inbox = self.at(shard);
         let mut state = inbox.state.lock();
@@ -240,8 +240,8 @@ impl Inboxes {
             .store(std::mem::take(&mut state.bytes), Ordering::Relaxed);
     }
 
-    /// What was taken is processed. True: no inbox is above its high water any more, starved
-    /// workers can go on.
+    /// Records that what was taken is processed. True: no inbox is above its high-water mark any more, so starved
+    /// workers can continue.
     pub(crate) fn processed(&self, shard: ShardIndex, mail: &mut Mail) -> bool {
         mail.arena.clear();
         if !mail.commands.is_empty()
@@ -259,7 +259,8 @@ impl Inboxes {
         self.falls(inbox)
     }
 
-    /// Much was processed, or some inbox is above its high water. True: none is any more. Apart, as few turns come here.
+    /// Called when much was processed or some inbox is above its high-water mark. True: none is any more. A function of
+    /// its own, because few turns need it.
     #[inline(never)]
     fn falls(&self, inbox: &Inbox) -> bool {
         let mut state = inbox.state.lock();
@@ -270,13 +271,13 @@ impl Inboxes {
             state.above = false;
             return self.above.fetch_sub(1, Ordering::SeqCst) == 1;
         }
-        // it rises no more, so nobody else may wake it for what came meanwhile
+        // posts to an inbox that stays above the mark wake no shard, so what arrived meanwhile needs this wake-up
         drop(state);
         inbox.wake();
         false
     }
 
-    /// What has been posted to this shard.
+    /// The deliveries posted to all shards.
     pub(crate) fn posted(&self) -> Posted {
         self.all.iter().fold(Posted::default(), |sum, inbox| {
             let state = inbox.state.lock();
@@ -303,7 +304,7 @@ impl Inboxes {
         let inbox = self.at(shard);
         let mut state = inbox.state.lock();
         let bytes = state.bytes + inbox.processing.load(Ordering::Relaxed);
-        // one message always fits an empty inbox
+        // one message always fits into an empty inbox
         if !state.open || (bytes > 0 && bytes + charge > self.bound.load(Ordering::Relaxed)) {
             state.refused += u64::from(count);
             return false;
@@ -319,8 +320,8 @@ impl Inboxes {
         true
     }
 
-    /// Posts small texts for sockets of one shard, in order, each unless the inbox is full. False: some
-    /// were refused.
+    /// Posts small texts for sockets of one shard in order; those that do not fit are refused. False: some were
+    /// refused.
     pub(crate) fn deliver_texts(&self, shard: ShardIndex, payloads: &[u8], texts: &[Text]) -> bool {
         let inbox = self.at(shard);
         let bound = self.bound.load(Ordering::Relaxed);
@@ -353,8 +354,9 @@ impl Inboxes {
         refused == 0
     }
 
-    /// An inbox is above its high water from now on. Its shard begins at once: whoever posts may go on for long before
-    /// it wakes anybody. It may hold a channel's lock, but that is once for all that fits below the high water.
+    /// Records that an inbox is above its high-water mark, and wakes its shard at once, because the caller may post
+    /// much more before it wakes any shard. The caller may hold a channel's lock, but this happens once for all posts
+    /// below the mark.
     #[cold]
     #[inline(never)]
     fn rises(&self, inbox: &Inbox, mut state: MutexGuard<'_, State>) {
@@ -376,7 +378,7 @@ impl Inboxes {
 }
 
 impl Inbox {
-    /// Wakes its shard, once until it looks.
+    /// Wakes its shard, at most once per turn.
     fn wake(&self) {
         if !self.ringing.swap(true, Ordering::SeqCst)
             && let Some(waker) = &*self.waker.lock()
@@ -389,17 +391,17 @@ impl Inbox {
 /// Places in the arena are 32-bit numbers.
 const LARGEST_BOUND: usize = 1 << 31;
 
-/// What a command costs in an inbox beside its payload.
+/// The bytes that a command takes in an inbox beside its payload.
 pub(crate) const COMMAND_CHARGE: usize = size_of::<Command>();
 
-/// An inbox is above its high water from this part of its bound on …
+/// The high-water mark of an inbox is its limit divided by this …
 const HIGH_WATER_PART: usize = 4;
 
-/// … or from here on: less makes workers wait for the shard and the shard for them, and more is only memory,
-/// and time that a message waits.
+/// … or this many bytes if that is less. With a lower mark, workers and the shard would wait for each other; a higher
+/// one only takes memory and delays messages.
 const HIGH_WATER_BYTES: usize = 4 * 1024 * 1024;
 
-/// Buffers kept between two turns.
+/// The largest buffers that are kept between two turns.
 const KEPT_ARENA: usize = 1024 * 1024;
 const KEPT_COMMANDS: usize = 32 * 1024;
 
@@ -409,6 +411,6 @@ pub(crate) mod model;
 #[cfg(test)]
 mod tests;
 
-/// Run with `RUSTFLAGS="--cfg millrace_loom"`: every interleaving of posting, waking and taking.
+/// Run with `RUSTFLAGS="--cfg millrace_loom"`: checks every interleaving of posting, waking and taking.
 #[cfg(all(test, millrace_loom))]
 mod loom_tests;

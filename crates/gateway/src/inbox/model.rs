@@ -1,5 +1,5 @@
-//! A naive model of the inboxes, beside them: what they say of their bytes, of their room and of who is above the high water
-//! is never wrong, and what they took comes out once and in order. Only in tests and with the feature `fuzzing`.
+//! Compares the inboxes with a naive model: what they report about their bytes, their room and their high-water marks
+//! is never wrong, and commands come out once and in order. Only in tests and with the feature `fuzzing`.
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -9,21 +9,21 @@ use millrace_core::{Route, ShardIndex, SocketId};
 use super::{COMMAND_CHARGE, Command, Inboxes, Mail, Text};
 use crate::sync::Ordering;
 
-/// Something that happens to the inbox of a shard; the first number says which.
+/// An operation on the inbox of a shard, whose index is the first number.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Post(usize),
-    /// So many recipients of something that is charged so much.
+    /// Delivers something with this charge to this many recipients.
     Deliver(usize, usize, u32),
-    /// Texts of these lengths.
+    /// Posts texts of these lengths.
     Texts(usize, Vec<usize>),
-    /// Its turn begins, or ends if it has begun.
+    /// Begins its turn, or ends the turn that has begun.
     Turn(usize),
     Shut(usize),
 }
 
 impl Op {
-    /// What these bytes say.
+    /// The operation that these bytes encode.
     pub(crate) fn of(bytes: [u8; 4]) -> Self {
         let [verb, place, low, high] = bytes;
         let shard = usize::from(place) % SHARDS;
@@ -44,7 +44,7 @@ impl Op {
 
 pub(crate) const SHARDS: usize = 3;
 
-/// Has all of it happen to inboxes of this bound, and then has their shards empty them.
+/// Runs all operations on inboxes with this limit, and then lets their shards empty them.
 pub(crate) fn run(bound: usize, ops: impl IntoIterator<Item = Op>) {
     let mut compared = Compared::new(bound);
     for op in ops {
@@ -63,7 +63,7 @@ pub(crate) fn run(bound: usize, ops: impl IntoIterator<Item = Op>) {
     assert!(!compared.inboxes.congested());
 }
 
-/// Inboxes, and what has to be in them.
+/// Inboxes, and the model of their contents.
 struct Compared {
     inboxes: Inboxes,
     bound: usize,
@@ -74,14 +74,14 @@ struct Compared {
     refused: u64,
 }
 
-/// One inbox.
+/// The model of one inbox.
 #[derive(Default)]
 struct Naive {
-    /// Numbers and charges of what waits.
+    /// Numbers and charges of the commands that wait.
     waiting: Vec<(u32, usize)>,
-    /// What is being processed, while a turn runs.
+    /// The bytes that are being processed, while a turn runs.
     taken: Option<usize>,
-    /// Text of those that wait.
+    /// Bytes of texts that wait.
     arena: usize,
     above: bool,
     shut: bool,
@@ -89,7 +89,7 @@ struct Naive {
     mail: Mail,
 }
 
-/// That a shard was woken and has not looked.
+/// Whether a shard was woken and has not run a turn since.
 #[derive(Default)]
 struct Owed(std::sync::atomic::AtomicBool);
 
@@ -219,7 +219,7 @@ impl Compared {
         assert_eq!(ends, falls && self.all.iter().all(|naive| !naive.above));
     }
 
-    /// One message always fits an empty inbox.
+    /// One message always fits into an empty inbox.
     fn fits(&self, at: usize, charge: usize) -> bool {
         let naive = &self.all[at];
         let held = naive.held();
@@ -233,7 +233,7 @@ impl Compared {
         naive.above |= naive.held() > high_water;
     }
 
-    /// A quarter of the bound, and never more than 4 MiB.
+    /// A quarter of the limit, and never more than 4 MiB.
     fn high_water(&self) -> usize {
         (self.bound / 4).min(4 << 20)
     }
@@ -245,7 +245,7 @@ impl Compared {
         }
     }
 
-    /// Everything that can be seen agrees.
+    /// Compares everything that can be observed.
     fn check(&self) {
         let is_above = self.all.iter().any(|naive| naive.above);
         assert_eq!(self.inboxes.congested(), is_above);
@@ -263,7 +263,7 @@ impl Compared {
         }
         for naive in &self.all {
             let looks = naive.taken.is_some() || naive.owed.0.load(Ordering::Relaxed);
-            assert!(looks || !naive.above, "workers would wait for ever");
+            assert!(looks || !naive.above, "workers would wait forever");
         }
     }
 }
@@ -271,7 +271,7 @@ impl Compared {
 fn number(command: &Command) -> u32 {
     match command {
         Command::Wake { slot, .. } | Command::Small { slot, .. } => *slot,
-        other => panic!("nobody posted {other:?}"),
+        other => panic!("{other:?} was not posted"),
     }
 }
 

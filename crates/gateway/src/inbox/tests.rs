@@ -1,4 +1,4 @@
-//! The inbox on one thread: its bound, its high water, its sizes.
+//! Tests the inbox on one thread: its limit, its high-water mark, its sizes.
 
 use super::*;
 use crate::frame::Ledger;
@@ -40,7 +40,7 @@ fn a_full_inbox_refuses_and_counts() {
     inboxes.take(shard(), &mut mail);
     assert!(
         !send(&inboxes, &[b'x'; 100]),
-        "what is being processed still counts"
+        "commands that are being processed still count"
     );
     assert!(inboxes.processed(shard(), &mut mail));
     assert!(!inboxes.congested());
@@ -55,7 +55,7 @@ fn one_message_always_fits_an_empty_inbox() {
     assert!(!send(&inboxes, b"y"));
 }
 
-/// The inbox holds it once, however many of the shard's sockets and lists it is for.
+/// The inbox holds it once, regardless of how many of the shard's sockets and lists it is for.
 #[test]
 fn a_publication_is_charged_once_per_shard() {
     const MIB: usize = 1 << 20;
@@ -96,7 +96,7 @@ fn a_publication_is_charged_once_per_shard() {
     assert_eq!(inboxes.posted().refused, 1018);
 }
 
-/// However large its bound is: what waits there is held, and late.
+/// The mark is limited even with a large inbox: what waits there takes memory and is late.
 #[test]
 fn workers_stop_taking_events_from_4_mib_on() {
     let inboxes = Inboxes::new();
@@ -111,7 +111,7 @@ fn workers_stop_taking_events_from_4_mib_on() {
 }
 
 #[test]
-fn an_inbox_without_shard_takes_nothing() {
+fn an_inbox_without_a_shard_accepts_nothing() {
     assert!(!send(&Inboxes::new(), b"x"));
 }
 
@@ -141,7 +141,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_an_inbox_says_of_itself_is_never_wrong(
+    fn the_counts_of_an_inbox_are_never_wrong(
         bound in prop_oneof![0..200_usize, 0..20_000_usize, 16_000_000..17_000_000_usize],
         ops in prop::collection::vec(ops(), 0..200),
     ) {

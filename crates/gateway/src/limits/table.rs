@@ -1,11 +1,11 @@
-//! The macro that tables of limits are written with, and how an option sets a limit by its name. Knows no limit.
+//! The macro for tables of limits, and setting a limit by the name of its option. Defines no limit.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// A struct of limits with its defaults: `/// bounds what`, then `name: Type = default, least..=most, "when met";`.
-/// Durations are in milliseconds there. A row without a range is set by no number, and in a table without any range
-/// no option sets anything.
+/// Makes a struct of limits with their defaults from rows of the form `/// limits what`, `name: Type = default,
+/// least..=most, "when met";`. Durations are in milliseconds there. A row without a range cannot be set by a number,
+/// and a table without any range cannot be set at all.
 macro_rules! limits {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
         $($(#[$doc:meta])* $field:ident: $type:ty = $default:expr, $met:literal;)*
@@ -62,47 +62,47 @@ macro_rules! limits {
 
 pub(crate) use limits;
 
-/// A table of limits that options set by their names. The macro implements it where a row has a range.
+/// A table of limits that options set by name. The macro implements it if a row has a range.
 pub trait Table: Default {
-    /// The options that [`Self::set`] takes, as JavaScript names them.
+    /// The options that [`Self::set`] accepts, as JavaScript names them.
     fn options() -> Vec<String>;
 
     /// Sets the limit that an option names; a duration is in milliseconds.
     fn set(&mut self, option: &str, value: u64) -> Result<(), LimitError>;
 }
 
-/// Why an option sets no limit.
+/// Why an option does not set a limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimitError {
     /// The table has no such limit.
     #[error("no limit is called {0}")]
     Unknown(String),
-    /// No table of the protocol has such limits: their names.
+    /// No table of the protocol has limits with these names.
     #[error("no limit of this protocol is called {0}")]
     OfNoTable(String),
-    /// It is less than the least it can be, or more than the most.
+    /// The value is below the range or above it.
     #[error("{option} must be from {least} to {most}, not {value}")]
     OutOfRange {
-        /// Which.
+        /// The option.
         option: String,
-        /// The least it can be.
+        /// The least value.
         least: u64,
-        /// The most.
+        /// The greatest value.
         most: u64,
-        /// What was given.
+        /// The value that was given.
         value: u64,
     },
 }
 
-/// What a limit counts.
+/// A type of limit.
 pub(crate) trait Bound {
-    /// What the names of its options end with.
+    /// The suffix of its options' names.
     fn suffix(&self) -> &'static str {
         ""
     }
 
-    /// False if it cannot hold the number.
+    /// Sets the number. False: the type cannot hold it.
     fn put(&mut self, number: u64) -> bool;
 }
 
@@ -161,7 +161,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// `idle_timeout` is `idleTimeoutMs`.
+    /// The option of the limit: `idle_timeout` has `idleTimeoutMs`.
     pub(crate) fn option(&self) -> String {
         let mut option = String::new();
         for (index, word) in self.field.split('_').enumerate() {
@@ -174,7 +174,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Sets the limit among `rows` that `option` names.
+/// Sets the limit among `rows` that has this option.
 pub(crate) fn set<'a>(
     mut rows: impl Iterator<Item = Row<'a>>,
     option: &str,
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_limit_or_out_of_range_changes_nothing() {
+    fn unknown_limits_and_values_out_of_range_change_nothing() {
         let mut limits = Sample::default();
         for name in ["policy", "http2_streams", "idleTimeout", ""] {
             assert_eq!(

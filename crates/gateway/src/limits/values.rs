@@ -1,18 +1,19 @@
-//! Limits as they were given: options and numbers of whichever tables. Knows no table; what no table takes is an error.
+//! Limits as they were given: options and numbers of any tables. Knows no table; a limit that no table reads is an
+//! error.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::table::{LimitError, Table};
 
-/// Limits by the names of their options; durations are in milliseconds. `ListenerConfig::set_limit` is what sets one.
+/// Limits by the names of their options; durations are in milliseconds. `ListenerConfig::set_limit` sets them.
 ///
 /// ```
 /// use millrace_gateway::ListenerConfig;
 ///
 /// let mut config = ListenerConfig::default();
-/// config.set_limit("keepAliveTimeoutMs", 60_000)?; // of HTTP, which reads it
-/// config.set_limit("idleTimeoutMs", 5_000)?; // of every listener
+/// config.set_limit("keepAliveTimeoutMs", 60_000)?; // a limit of HTTP
+/// config.set_limit("idleTimeoutMs", 5_000)?; // a limit of every listener
 /// assert_eq!(config.limits.idle_timeout.as_secs(), 5);
 /// # Ok::<(), millrace_gateway::limits::LimitError>(())
 /// ```
@@ -20,12 +21,12 @@ use super::table::{LimitError, Table};
 pub struct LimitValues(BTreeMap<String, u64>);
 
 impl LimitValues {
-    /// One more, in the place of an earlier one.
+    /// Adds a limit, and replaces an earlier one of the same option.
     pub(crate) fn insert(&mut self, option: &str, value: u64) {
         self.0.insert(option.to_owned(), value);
     }
 
-    /// Reads them into tables, and remembers what was read.
+    /// A reader that records which limits were read.
     pub(crate) fn reader(&self) -> LimitReader<'_> {
         LimitReader {
             values: &self.0,
@@ -34,7 +35,7 @@ impl LimitValues {
     }
 }
 
-/// Limits that are being read, and which were.
+/// Reads limits into tables and records which ones.
 #[derive(Debug)]
 pub(crate) struct LimitReader<'v> {
     values: &'v BTreeMap<String, u64>,
@@ -42,7 +43,7 @@ pub(crate) struct LimitReader<'v> {
 }
 
 impl LimitReader<'_> {
-    /// A table: what is given, and the defaults of the rest.
+    /// Reads a table: the given values, and the defaults of the rest.
     pub(crate) fn table<T: Table>(&self) -> Result<T, LimitError> {
         let mut table = T::default();
         for option in T::options() {
@@ -54,7 +55,7 @@ impl LimitReader<'_> {
         Ok(table)
     }
 
-    /// All are read. `Err`: those that no table took.
+    /// Checks that all limits were read. `Err`: those that are in no table.
     pub(crate) fn finish(&self) -> Result<(), LimitError> {
         let read = self.read.borrow();
         let unread = self.values.keys().filter(|option| !read.contains(*option));
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn each_table_takes_its_own_and_has_defaults_for_the_rest() {
+    fn each_table_reads_its_own_limits_and_has_defaults_for_the_rest() {
         let values = given(&[("streams", 1), ("keysBytes", 2)]);
         let reader = values.reader();
         let one = One {
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_table_takes_is_named() {
+    fn the_error_names_limits_that_no_table_reads() {
         let values = given(&[("streams", 1), ("keysBytes", 2), ("keys_bytes", 2)]);
         let reader = values.reader();
         reader.table::<One>().unwrap();
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_named_with_its_range() {
+    fn the_error_names_the_range_of_a_limit() {
         let values = given(&[("keysBytes", 11)]);
         let error = values.reader().table::<Other>().unwrap_err();
         assert_eq!(error.to_string(), "keysBytes must be from 1 to 10, not 11");

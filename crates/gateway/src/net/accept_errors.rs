@@ -1,5 +1,5 @@
-//! What becomes of an error of `accept`: a lack of our own resources pauses accepting and is told, what a peer or the
-//! network did is passed over at once, and nothing spins for ever. Owns no socket.
+//! Handles errors of `accept`. A lack of resources on this side pauses accepting and is reported; errors caused by a
+//! peer or the network are skipped at once, with a limit, so that no error loops forever. Owns no socket.
 
 use std::io;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use std::time::Duration;
 /// See the module. One for each listening socket.
 #[derive(Debug, Default)]
 pub(crate) struct AcceptErrors {
-    /// Errors since the last connection.
+    /// Consecutive errors since the last connection.
     in_a_row: u32,
 }
 
-/// What to do after an error.
+/// What follows an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     GoOn,
@@ -19,7 +19,7 @@ enum After {
 }
 
 impl AcceptErrors {
-    /// Accepts until there is a connection; tells of each error that makes it pause.
+    /// Accepts until there is a connection; reports each error that makes it pause.
     pub(crate) async fn until_accepted<T, F: Future<Output = io::Result<T>>>(
         &mut self,
         accept: impl Fn() -> F,
@@ -51,7 +51,8 @@ impl AcceptErrors {
     }
 }
 
-/// Whether it ends when something of ours is given back. All else concerns one connection, or the network that it came by.
+/// Whether the error ends when this process or system frees a resource. All other errors concern one connection, or its
+/// network.
 #[cfg(unix)]
 fn is_our_own(error: &io::Error) -> bool {
     use rustix::io::Errno;
@@ -64,15 +65,15 @@ fn is_our_own(error: &io::Error) -> bool {
 
 #[cfg(not(unix))]
 fn is_our_own(error: &io::Error) -> bool {
-    // WSAEMFILE and WSAENOBUFS
+    // the codes of WSAEMFILE and WSAENOBUFS
     error.kind() == io::ErrorKind::OutOfMemory
         || matches!(error.raw_os_error(), Some(10_024 | 10_055))
 }
 
-/// A whole backlog of peers that have left; more without a connection in between are an error that stays.
+/// A backlog full of peers that have left; more consecutive errors are a lasting failure.
 const MOST_IN_A_ROW: u32 = 4096;
 
-/// Time in which descriptors or memory may come back.
+/// The time to wait for descriptors or memory.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[cfg(all(test, unix))]
@@ -85,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a connection behind these errors is there at once, and how many of them were told.
+    /// Whether a connection after these errors is accepted without a pause, and how many of them were reported.
     fn accept_after(errors: impl IntoIterator<Item = Errno>) -> (bool, u32) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_peer_or_the_network_did_does_not_pause_accepting() {
+    fn errors_of_a_peer_or_the_network_do_not_pause_accepting() {
         for errno in [
             Errno::CONNABORTED,
             Errno::CONNRESET,
@@ -123,20 +124,20 @@ mod tests {
             Errno::TIMEDOUT,
         ] {
             assert_eq!(accept_after([errno]), (true, 0), "{errno}");
-            // a backlog full of peers that left
+            // a backlog full of peers that have left
             assert_eq!(accept_after([errno; 4096]), (true, 0), "{errno}");
         }
     }
 
     #[test]
-    fn want_of_our_own_resources_pauses_and_is_told() {
+    fn a_lack_of_local_resources_pauses_accepting_and_is_reported() {
         for errno in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
             assert_eq!(accept_after([errno]), (false, 1), "{errno}");
         }
     }
 
     #[test]
-    fn an_error_that_stays_does_not_spin() {
+    fn a_lasting_error_does_not_loop_without_a_pause() {
         for errno in [Errno::BADF, Errno::INVAL, Errno::CONNABORTED] {
             assert_eq!(
                 accept_after(std::iter::repeat(errno)),
@@ -150,7 +151,7 @@ mod tests {
             .take_while(|&after| after == After::GoOn)
             .count();
         assert_eq!(went_on, 4096);
-        // it pauses each time from then on
+        // every further error pauses
         assert_eq!(errors.judge(&error), After::Pause);
     }
 }

@@ -1,4 +1,4 @@
-//! Bind addresses: parsing what the user wrote and opening the listening socket. Accepts nothing.
+//! Bind addresses: parses what the user wrote, and opens the listening socket. Accepts nothing.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -16,16 +16,16 @@ pub enum BindAddress {
     Unix(PathBuf),
 }
 
-/// Why an address cannot be listened on.
+/// Why a listener cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// Not one of the accepted forms.
+    /// The address has none of the accepted forms.
     #[error(
         "invalid bind address '{0}': expected 'ip:port', '[ipv6]:port', 'localhost:port', ':port' or 'unix:/path'"
     )]
     InvalidAddress(String),
-    /// Somebody listens there already.
+    /// Another socket already listens on the address.
     #[error("failed to bind to {address}: address already in use")]
     InUse {
         /// As the user wrote it.
@@ -42,18 +42,18 @@ pub enum ListenError {
     /// The gateway has not been started, or has been shut down.
     #[error("the gateway is not running")]
     NotRunning,
-    /// It cannot speak TLS as configured.
+    /// The TLS configuration is invalid.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// An option of its protocol is none, or cannot be what it is.
+    /// The protocol has no such option, or its value is invalid.
     #[error("{option} {problem}")]
     Option {
-        /// Its name, or those of several.
+        /// The option's name, or several names.
         option: String,
         /// What is wrong with it.
         problem: String,
     },
-    /// What an option of its protocol names cannot be used.
+    /// The value of an option is valid, but cannot be used.
     #[error("{option}: {problem}")]
     Unusable {
         /// The option's name.
@@ -61,16 +61,16 @@ pub enum ListenError {
         /// What cannot be used, and why.
         problem: String,
     },
-    /// A limit of its protocol is none, or out of range.
+    /// The protocol has no such limit, or its value is out of range.
     #[error(transparent)]
     Limit(#[from] LimitError),
-    /// Nothing here speaks it.
+    /// There is no protocol of this name.
     #[error("protocol: there is no '{0}'")]
     Protocol(String),
 }
 
 impl ListenError {
-    /// The stable code shown to JavaScript.
+    /// The stable code for JavaScript.
     pub fn code(&self) -> &'static str {
         match self {
             Self::InvalidAddress(_) => "ERR_MILLRACE_INVALID_ADDRESS",
@@ -118,7 +118,7 @@ impl BindAddress {
     }
 }
 
-/// A socket that listens, not yet registered with an event loop.
+/// A listening socket that is not yet registered with an event loop.
 #[derive(Debug)]
 pub(crate) enum Bound {
     Tcp(Vec<std::net::TcpListener>),
@@ -126,8 +126,8 @@ pub(crate) enum Bound {
     Unix(std::os::unix::net::UnixListener, PathBuf),
 }
 
-/// Opens the listening socket(s) and says what was bound. `reuse_port`: others may listen on the port, too; `backlog`: as many wait
-/// to be accepted over TCP.
+/// Opens the listening sockets and returns the bound address. With `reuse_port` other sockets may listen on the same
+/// port, too; `backlog` is the most TCP connections that wait to be accepted.
 pub(crate) fn bind(
     text: &str,
     reuse_port: bool,
@@ -166,7 +166,7 @@ fn bind_tcp(text: &str, addresses: &[SocketAddr], how: (bool, i32)) -> io::Resul
     let mut listeners: Vec<std::net::TcpListener> = Vec::new();
     let mut failure = None;
     for &address in addresses {
-        // every address of one listener shares the port that the first one got
+        // all addresses of a listener share the port of the first one
         let port = listeners
             .first()
             .and_then(|first| first.local_addr().ok())
@@ -178,7 +178,7 @@ fn bind_tcp(text: &str, addresses: &[SocketAddr], how: (bool, i32)) -> io::Resul
                     break;
                 }
             }
-            // a machine without IPv6 serves the other family; an occupied port is a failure
+            // a machine without IPv6 serves the other family; an occupied port is an error
             Err(error) if addresses.len() > 1 && error.kind() != io::ErrorKind::AddrInUse => {
                 failure = Some(error);
             }
@@ -211,7 +211,7 @@ fn open_tcp(
     if reuse_port {
         share_port(&socket)?;
     }
-    // accepted connections inherit it on Linux
+    // accepted connections inherit this option on Linux
     socket.set_tcp_nodelay(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
@@ -233,7 +233,7 @@ fn share_port(_socket: &socket2::Socket) -> io::Result<()> {
 fn bind_unix(path: &std::path::Path) -> io::Result<std::os::unix::net::UnixListener> {
     use std::os::unix::net::{UnixListener, UnixStream};
     let listener = match UnixListener::bind(path) {
-        // a file left behind by a process that is gone refuses connections; only such a file is replaced
+        // the socket file of a process that has ended refuses connections; only such a file is replaced
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => match UnixStream::connect(path) {
             Err(refused) if refused.kind() == io::ErrorKind::ConnectionRefused => {
                 std::fs::remove_file(path)?;

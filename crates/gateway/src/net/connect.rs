@@ -1,5 +1,5 @@
-//! Connecting to a peer: over TCP to the first of its addresses that answers, or to a unix socket. Looks up no name, and sets no
-//! deadline but for going on to the next address.
+//! Connects to a peer: over TCP to the first of its addresses that accepts, or to a unix socket. Resolves no names. The
+//! only timeout is the one after which the next address is tried.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,21 +12,21 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::net::stream::Stream;
 
-/// Where a peer is.
+/// The address of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DialTarget {
-    /// At one of these addresses, which are tried one after the other.
+    /// One of these addresses, which are tried one after the other.
     Tcp {
-        /// The best first.
+        /// The addresses, the best first.
         addresses: Vec<SocketAddr>,
-        /// From where; `None` leaves that to the system.
+        /// The local address; `None` lets the system choose.
         local: Option<IpAddr>,
     },
-    /// At a unix socket.
+    /// A unix socket.
     Unix(PathBuf),
 }
 
-/// A peer that was reached.
+/// A connection that was established.
 #[derive(Debug)]
 pub(crate) struct Reached {
     pub(crate) stream: Stream,
@@ -34,7 +34,7 @@ pub(crate) struct Reached {
     pub(crate) address: Option<SocketAddr>,
 }
 
-/// Why none was: the last address, and what became of it.
+/// Why no connection was established: the last address and its error.
 #[derive(Debug)]
 pub(crate) struct Unreached {
     pub(crate) error: io::Error,
@@ -110,12 +110,12 @@ async fn connect_unix(path: &std::path::Path) -> io::Result<Reached> {
 }
 
 #[cfg(not(unix))]
-#[expect(clippy::unused_async, reason = "elsewhere it waits for the other side")]
+#[expect(clippy::unused_async, reason = "on Windows it is asynchronous")]
 async fn connect_unix(_path: &std::path::Path) -> io::Result<Reached> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// How long one address has before the next is tried; the last one has as long as the system gives it.
+/// How long one address has before the next is tried; the last one has the system's timeout.
 const NEXT_ADDRESS: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
@@ -132,7 +132,7 @@ mod tests {
         runtime.block_on(future)
     }
 
-    /// An address at which nobody listens.
+    /// An address without a listener.
     fn free() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap()
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_address_tells_why_not() {
+    fn the_error_is_that_of_the_last_address() {
         let address = free();
         let target = DialTarget::Tcp {
             addresses: vec![address],

@@ -1,5 +1,5 @@
-//! Byte streams before anybody speaks: bind addresses, streams, TLS, and the preamble of a connection (a PROXY protocol
-//! header, then the TLS handshake); which addresses are nobody's to dial. Knows no protocol of ours and no shard.
+//! Byte streams below the protocols: bind addresses, streams, TLS, the preamble of a connection (a PROXY protocol
+//! header, then the TLS handshake), and special-purpose addresses. Knows no application protocol and no shard.
 
 pub(crate) mod accept_errors;
 pub(crate) mod address;

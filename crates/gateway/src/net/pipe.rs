@@ -1,5 +1,5 @@
-//! A peer in memory: two byte queues, of which the one to the peer takes as much as it is told. Each wakes who waits for it,
-//! as a socket does. Only in tests and with the feature `fuzzing`.
+//! A peer in memory: two byte queues. The queue to the peer accepts as many bytes as a test allows. Each queue wakes
+//! the task that waits for it, like a socket. Only in tests and with the feature `fuzzing`.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,39 +12,39 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::net::stream::Carried;
 
-/// What is seen and decided of a peer.
+/// The peer's end, for a test.
 #[derive(Debug, Default)]
 pub(crate) struct Ends {
     to_gateway: VecDeque<u8>,
-    /// The peer has sent its last.
+    /// Whether the peer has sent its last byte.
     ended: bool,
-    /// It is gone: reading and writing fail.
+    /// Whether the peer has vanished: reading and writing fail.
     broken: bool,
     pub(crate) from_gateway: Vec<u8>,
-    /// How often it was asked for more.
+    /// How often the gateway tried to read.
     pub(crate) reads: usize,
-    /// Bytes that may still be written.
+    /// Bytes that the gateway may still write.
     pub(crate) room: usize,
-    /// The gateway has said its last.
+    /// Whether the gateway has shut its end down.
     pub(crate) shut: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
 
 impl Ends {
-    /// The peer sends.
+    /// The peer sends bytes.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.to_gateway.extend(bytes);
         wake(&mut self.reader);
     }
 
-    /// Bytes that nobody has read yet.
+    /// Bytes that the gateway has not read yet.
     #[cfg(test)]
     pub(crate) fn unread(&self) -> usize {
         self.to_gateway.len()
     }
 
-    /// The peer reads so much more.
+    /// The peer reads this many more bytes.
     pub(crate) fn give_room(&mut self, bytes: usize) {
         self.room = self.room.saturating_add(bytes);
         wake(&mut self.writer);

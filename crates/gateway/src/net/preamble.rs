@@ -1,4 +1,4 @@
-//! What happens to a connection between its acceptance and its first request: the header of a proxy, then TLS.
+//! The preamble of a connection between its acceptance and its first request: the header of a proxy, then TLS.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -10,30 +10,30 @@ use super::proxy::{self, Trusted};
 use super::stream::Stream;
 use super::tls::{self, Terms};
 
-/// What a listener asks of its connections before they speak.
+/// The preamble that a listener requires.
 pub(crate) struct Preamble<'a> {
-    /// Every connection begins with a header of the PROXY protocol, and comes from one of these.
+    /// The proxies that may connect, if every connection has to begin with a header of the PROXY protocol.
     pub(crate) proxies: Option<&'a Trusted>,
     pub(crate) tls: Option<&'a Terms>,
 }
 
-/// How far a connection has come in it, and so what has gone wrong.
+/// The stage that a connection has reached, which says what has failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stage {
     ProxyHeader,
     Tls,
 }
 
-/// A connection that has been through it.
+/// A connection after its preamble.
 pub(crate) struct Passed {
     pub(crate) stream: Stream,
-    /// Its TLS certificate in DER, checked.
+    /// Its verified TLS certificate in DER.
     pub(crate) certificate: Option<Arc<[u8]>>,
 }
 
 impl Preamble<'_> {
-    /// Takes a connection from `peer` through it; `named` is told the client that a proxy speaks for, before TLS begins.
-    /// The caller sets the deadline, and sees at which `stage` it was.
+    /// Runs the preamble of a connection from `peer`. Before TLS begins, `named` is called with the client that a proxy
+    /// names. The caller sets the deadline, and reads from `stage` how far it came.
     pub(crate) async fn pass(
         &self,
         mut stream: Stream,

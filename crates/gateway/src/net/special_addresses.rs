@@ -1,10 +1,11 @@
-//! Addresses that are not simply somewhere on the internet: those of IANA's special-purpose registries that are not globally
-//! reachable, multicast, and what carries such an IPv4 address inside. Owns that judgement; resolves and dials nothing.
+//! Addresses that are not ordinary hosts on the internet: those of IANA's special-purpose registries that are not
+//! globally reachable, multicast addresses, and IPv6 addresses that contain such an IPv4 address. Only classifies;
+//! resolves and dials nothing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address belongs to this host, to a network of somebody's own, or to nobody: whoever dials for strangers must
-/// not dial it. An IPv6 address that stands for an IPv4 address is judged by that.
+/// Whether an address belongs to this host, to a private network, or to no host. A server that dials on behalf of
+/// untrusted clients must not dial it. An IPv6 address that contains an IPv4 address is classified by that.
 pub(crate) fn is_special(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_special_v4(address),
@@ -32,20 +33,21 @@ fn is_special_v6(address: Ipv6Addr) -> bool {
     V6_SPECIAL.iter().any(within) && !V6_REACHABLE.iter().any(within)
 }
 
-/// The IPv4 addresses that packets to this one go to or through, as far as its form says.
+/// The IPv4 addresses that packets to this address go to or through, as far as its form shows them.
 fn v4_inside(address: Ipv6Addr) -> Option<[Option<Ipv4Addr>; 2]> {
     let two = |high: u16, low: u16| {
         let bits = u32::from(high) << 16 | u32::from(low);
         Some(Ipv4Addr::from_bits(bits))
     };
     match address.segments() {
-        // "IPv4-mapped Address" (RFC 4291), and "IPv4-compatible", which that deprecates: `::1` is 0.0.0.1, so special too;
-        // "IPv4-translated" (RFC 2765), in no registry any more; "IPv4-IPv6 Translat." (RFC 6052); "6to4" (RFC 3056)
+        // "IPv4-mapped Address" (RFC 4291), and "IPv4-compatible", which RFC 4291 deprecates: `::1` is 0.0.0.1, so it
+        // is special, too; "IPv4-translated" (RFC 2765), which is in no registry any more; "IPv4-IPv6 Translat." (RFC
+        // 6052); "6to4" (RFC 3056)
         [0, 0, 0, 0, 0, 0xffff | 0, high, low]
         | [0, 0, 0, 0, 0xffff, 0, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => Some([two(high, low), None]),
-        // "TEREDO" (RFC 4380): the server, and the client with each bit turned
+        // "TEREDO" (RFC 4380): the server, and the client with every bit inverted
         [0x2001, 0, high, low, _, _, client_high, client_low] => {
             Some([two(high, low), two(!client_high, !client_low)])
         }
@@ -53,18 +55,18 @@ fn v4_inside(address: Ipv6Addr) -> Option<[Option<Ipv4Addr>; 2]> {
     }
 }
 
-/// A block of IPv4 addresses: how it begins, and how many bits of that count.
+/// A block of IPv4 addresses: its first address, and the length of its prefix in bits.
 const fn v4(a: u8, b: u8, c: u8, d: u8, length: u32) -> (Ipv4Addr, u32) {
     (Ipv4Addr::new(a, b, c, d), length)
 }
 
-/// A block of IPv6 addresses, of which the first four groups are given.
+/// A block of IPv6 addresses: the first four groups of its first address, and the length of its prefix in bits.
 const fn v6(a: u16, b: u16, c: u16, d: u16, length: u32) -> (Ipv6Addr, u32) {
     (Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0), length)
 }
 
-/// IANA's IPv4 Special-Purpose Address Registry without the blocks that are globally reachable (the two of AS112 and that of
-/// AMT), and multicast.
+/// IANA's IPv4 Special-Purpose Address Registry without the blocks that are globally reachable (the two of AS112 and
+/// that of AMT), and multicast.
 const V4_SPECIAL: [(Ipv4Addr, u32); 16] = [
     v4(0, 0, 0, 0, 8), // "This network" (RFC 791), "This host on this network" (RFC 1122)
     v4(10, 0, 0, 0, 8), // "Private-Use" (RFC 1918)
@@ -72,8 +74,8 @@ const V4_SPECIAL: [(Ipv4Addr, u32); 16] = [
     v4(127, 0, 0, 0, 8), // "Loopback" (RFC 1122)
     v4(169, 254, 0, 0, 16), // "Link Local" (RFC 3927)
     v4(172, 16, 0, 0, 12), // "Private-Use" (RFC 1918)
-    // "IETF Protocol Assignments" (RFC 6890). The two anycast addresses in it (RFC 7723, RFC 8155) are globally reachable
-    // by the registry, but who answers is what is nearest: a device of one's own network
+    // "IETF Protocol Assignments" (RFC 6890). The registry calls two anycast addresses in it (RFC 7723, RFC 8155)
+    // globally reachable, but the nearest device answers them, which may be one of the local network
     v4(192, 0, 0, 0, 24),
     v4(192, 0, 2, 0, 24),       // "Documentation (TEST-NET-1)" (RFC 5737)
     v4(192, 88, 99, 0, 24), // "Deprecated (6to4 Relay Anycast)" (RFC 7526), "6a44-relay anycast address" (RFC 6751)
@@ -86,22 +88,24 @@ const V4_SPECIAL: [(Ipv4Addr, u32); 16] = [
     v4(255, 255, 255, 255, 32), // "Limited Broadcast" (RFC 8190, RFC 919)
 ];
 
-/// All that IANA gives out for unicast (RFC 4291 §2.4). Outside of it lie, of the IPv6 Special-Purpose Address Registry:
-/// "Loopback Address" and "Unspecified Address" (RFC 4291), the local "IPv4-IPv6 Translat." `64:ff9b:1::/48` (RFC 8215; where
-/// in it an IPv4 address lies, each network decides), "Discard-Only Address Block" (RFC 6666), "Dummy IPv6 Prefix" (RFC 9780),
-/// "Segment Routing (`SRv6`) SIDs" (RFC 9602), "Unique-Local" (RFC 4193), "Link-Local Unicast" (RFC 4291); and site-local
-/// addresses (RFC 3879), multicast (RFC 4291), and what is nobody's.
+/// All addresses that IANA assigns for unicast (RFC 4291 §2.4). Outside of it are these rows of the IPv6
+/// Special-Purpose Address Registry: "Loopback Address" and "Unspecified Address" (RFC 4291), the local "IPv4-IPv6
+/// Translat." `64:ff9b:1::/48` (RFC 8215; each network decides where in it an IPv4 address is), "Discard-Only Address
+/// Block" (RFC 6666), "Dummy IPv6 Prefix" (RFC 9780), "Segment Routing (`SRv6`) SIDs" (RFC 9602), "Unique-Local" (RFC
+/// 4193), "Link-Local Unicast" (RFC 4291); and also site-local addresses (RFC 3879), multicast (RFC 4291), and
+/// unassigned addresses.
 const V6_GLOBAL_UNICAST: (Ipv6Addr, u32) = v6(0x2000, 0, 0, 0, 3);
 
-/// The rows of the IPv6 Special-Purpose Address Registry within that. 6to4 and Teredo were judged before.
+/// The rows of the IPv6 Special-Purpose Address Registry within that block. 6to4 and Teredo are classified before.
 const V6_SPECIAL: [(Ipv6Addr, u32); 3] = [
-    // "IETF Protocol Assignments" (RFC 2928). Its anycast addresses (RFC 7723, RFC 8155, RFC 9665) are as those of IPv4
+    // "IETF Protocol Assignments" (RFC 2928). Its anycast addresses (RFC 7723, RFC 8155, RFC 9665) are treated like
+    // those of IPv4
     v6(0x2001, 0, 0, 0, 23),
     v6(0x2001, 0xdb8, 0, 0, 32), // "Documentation" (RFC 3849)
     v6(0x3fff, 0, 0, 0, 20),     // "Documentation" (RFC 9637)
 ];
 
-/// The rows of that registry that are globally reachable, within others that are not.
+/// The rows of that registry that are globally reachable although they are within blocks that are not.
 const V6_REACHABLE: [(Ipv6Addr, u32); 4] = [
     v6(0x2001, 3, 0, 0, 32),     // "AMT" (RFC 7450)
     v6(0x2001, 4, 0x112, 0, 48), // "AS112-v6" (RFC 7535)
@@ -124,7 +128,7 @@ mod tests {
         }
     }
 
-    /// The address before each block, its first and its last, and the one behind it.
+    /// For each block: the address before it, its first and its last address, and the address behind it.
     const V4_BLOCKS: [(&str, &str, &str, &str); 15] = [
         ("", "0.0.0.0", "0.255.255.255", "1.0.0.0"),
         ("9.255.255.255", "10.0.0.0", "10.255.255.255", "11.0.0.0"),
@@ -300,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_for_unicast_to_everybody() {
+    fn addresses_that_are_not_global_unicast_are_special() {
         all(
             true,
             &[
@@ -349,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn tunnels_are_judged_by_where_they_end() {
+    fn tunnels_are_classified_by_their_ends() {
         all(
             true,
             &[
@@ -359,7 +363,7 @@ mod tests {
                 "2002:a9fe:a9fe::1",
                 "2002::",
                 "2002:e000:1::",
-                // Teredo: a server or a client that is special
+                // Teredo with a special server or client
                 "2001:0:7f00:1::f7f7:f7f7",
                 "2001:0:808:808::80ff:fffe",
                 "2001:0:808:808::",

@@ -1,4 +1,4 @@
-//! The one stream type of the gateway: whatever carries bytes to and from a peer.
+//! The stream type of the gateway: everything that carries bytes to and from a peer.
 
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -20,13 +20,13 @@ pub(crate) enum Stream {
     #[cfg(unix)]
     Unix(UnixStream),
     Tls(Box<TlsStream<Stream>>),
-    /// Some bytes were read already.
+    /// A stream of which some bytes were already read.
     Early(Box<Early>),
-    /// Inside another connection.
+    /// A stream inside another connection.
     Carried(Box<dyn Carried>),
 }
 
-/// A stream in front of which some of its bytes lie.
+/// A stream with bytes in front of it that were already read.
 #[derive(Debug)]
 pub(crate) struct Early {
     bytes: Vec<u8>,
@@ -34,18 +34,18 @@ pub(crate) struct Early {
     stream: Stream,
 }
 
-/// A stream whose bytes another connection carries, and counts.
+/// A stream whose bytes another connection carries and counts.
 pub(crate) trait Carried: AsyncRead + AsyncWrite + fmt::Debug + Unpin {
-    /// Whether its end has to be said.
+    /// Whether the stream has to be shut down to end it.
     fn needs_shutdown(&self) -> bool;
 
-    /// The socket is gone; its permit goes where it came from, or is free.
+    /// Called when the socket is gone, with its permit: the carrier may take the permit back, otherwise it is freed.
     fn give_back(&self, permit: Permit) {
         drop(permit);
     }
 }
 
-/// A stream on its way to the shard that will own it, not registered with any event loop.
+/// A stream on its way to the shard that will own it, registered with no event loop.
 #[derive(Debug)]
 pub(crate) enum RawStream {
     Tcp(std::net::TcpStream),
@@ -54,13 +54,13 @@ pub(crate) enum RawStream {
 }
 
 impl Stream {
-    /// Takes the stream off its event loop.
+    /// Deregisters the stream from its event loop.
     pub(crate) fn into_raw(self) -> io::Result<RawStream> {
         Ok(match self {
             Self::Tcp(stream) => RawStream::Tcp(stream.into_std()?),
             #[cfg(unix)]
             Self::Unix(stream) => RawStream::Unix(stream.into_std()?),
-            // its state is no descriptor's: it stays on the shard that made it
+            // these have more state than a descriptor and stay on the shard that made them
             Self::Tls(_) | Self::Early(_) | Self::Carried(_) => {
                 return Err(io::ErrorKind::Unsupported.into());
             }
@@ -78,7 +78,7 @@ impl Stream {
 }
 
 impl Stream {
-    /// Puts bytes that were read too far back in front.
+    /// Puts bytes that were read too early back in front.
     pub(crate) fn with_early(self, bytes: Vec<u8>) -> Self {
         if bytes.is_empty() {
             return self;
@@ -90,7 +90,7 @@ impl Stream {
         }))
     }
 
-    /// The stream itself, once what lay in front is read.
+    /// The stream without its wrapper, once the bytes in front are read.
     pub(crate) fn settled(self) -> Self {
         match self {
             Self::Early(early) if early.rest().is_empty() => early.stream,
@@ -98,7 +98,7 @@ impl Stream {
         }
     }
 
-    /// The first byte that the peer sent, which stays unread; `None` where that cannot be seen.
+    /// The first byte from the peer, which stays unread; `None` if it cannot be peeked.
     pub(crate) async fn first_byte(&mut self) -> io::Result<Option<u8>> {
         let mut first = [0];
         match self {
@@ -111,7 +111,7 @@ impl Stream {
         }
     }
 
-    /// As `poll_write`, at less cost while the kernel takes what it is given.
+    /// Like `poll_write`, at less cost while the kernel accepts everything.
     pub(crate) fn poll_write_at_once(
         &mut self,
         cx: &mut Context<'_>,
@@ -119,7 +119,7 @@ impl Stream {
     ) -> Poll<io::Result<usize>> {
         if let Self::Tcp(stream) = self {
             match stream.try_write(buf) {
-                // registers who is to be woken
+                // `poll_write` below registers the waker
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 wrote => return Poll::Ready(wrote),
             }
@@ -127,7 +127,7 @@ impl Stream {
         Pin::new(self).poll_write(cx, buf)
     }
 
-    /// Whether its end needs no word of its own.
+    /// Whether the stream ends without a shutdown of its own.
     pub(crate) fn is_plain(&self) -> bool {
         match self {
             Self::Tls(_) => false,
@@ -136,12 +136,12 @@ impl Stream {
         }
     }
 
-    /// Whether another connection carries its bytes, and counts them.
+    /// Whether another connection carries its bytes and counts them.
     pub(crate) fn is_carried(&self) -> bool {
         matches!(self, Self::Carried(_))
     }
 
-    /// Whether the peer chose HTTP/2.
+    /// Whether the peer selected HTTP/2.
     pub(crate) fn speaks_http2(&self) -> bool {
         match self {
             Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
@@ -149,7 +149,7 @@ impl Stream {
         }
     }
 
-    /// Whether bytes that were taken have not reached the kernel.
+    /// Whether bytes that it accepted have not reached the kernel.
     pub(crate) fn has_unsent(&self) -> bool {
         match self {
             Self::Tls(stream) => stream.get_ref().1.wants_write(),
@@ -157,7 +157,7 @@ impl Stream {
         }
     }
 
-    /// Whether nothing written would reach the peer any more, as far as the event loop has heard.
+    /// Whether the event loop has reported that nothing written would reach the peer.
     pub(crate) fn is_broken(&self) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         let ready = match self {
@@ -171,7 +171,7 @@ impl Stream {
         matches!(ready, Poll::Ready(Ok(ready)) if ready.is_write_closed())
     }
 
-    /// The descriptor, where what is written there reaches the peer as it is.
+    /// The descriptor, if bytes written to it reach the peer unchanged.
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     pub(crate) fn bare(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         use std::os::fd::AsFd;

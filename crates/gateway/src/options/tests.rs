@@ -1,4 +1,4 @@
-//! What readers make of options, and what they say of wrong ones.
+//! Tests how readers read options, and their errors about wrong ones.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn said(error: &ListenError) -> String {
 }
 
 #[test]
-fn each_kind_is_read_and_one_that_is_not_given_is_none() {
+fn each_kind_is_read_and_a_missing_option_is_none() {
     let options = Options::new()
         .flag("flag", true)
         .number("number", 3)
@@ -32,7 +32,7 @@ fn each_kind_is_read_and_one_that_is_not_given_is_none() {
 }
 
 #[test]
-fn what_nobody_has_read_is_an_error_that_names_it() {
+fn an_option_that_is_not_read_is_an_error_that_names_it() {
     let options = Options::new()
         .flag("known", true)
         .text("one", "secret")
@@ -66,7 +66,7 @@ fn an_option_of_another_kind_is_an_error_that_does_not_show_it() {
 }
 
 #[test]
-fn numbers_are_whole_where_javascript_is_sure_of_them() {
+fn integers_are_accepted_if_javascript_represents_them_safely() {
     let whole = |number: f64| Options::new().number("n", number).reader().whole("n").ok();
     for number in [0_u32, 1, u32::MAX] {
         assert_eq!(whole(number.into()), Some(Some(number.into())));
@@ -78,7 +78,7 @@ fn numbers_are_whole_where_javascript_is_sure_of_them() {
 }
 
 #[test]
-fn no_value_is_shown() {
+fn debug_output_shows_no_values() {
     let options = Options::new().text("password", "secret").fields(
         "more",
         Options::new()

@@ -1,4 +1,4 @@
-//! Accepting: a listener's tasks on the shard that it lives on, and the connections dealt to all shards in turn.
+//! Accepting: a listener's tasks run on one shard and deal connections to all shards in turn.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -21,9 +21,9 @@ use crate::net::address::Bound;
 use crate::net::stream::Stream;
 
 impl Shard {
-    /// Takes an accepted connection over, in the protocol of its listener.
+    /// Starts an accepted connection in the protocol of its listener.
     pub(super) fn adopt(self: &Rc<Self>, stream: Stream, peer: Peer) {
-        // it is there for as long as its listener, which the peer has
+        // the service lives as long as its listener, which the peer refers to
         if let Some(served) = self.services.find(peer.listener.id) {
             self.serve(&served, stream, peer);
         }
@@ -34,18 +34,18 @@ impl Shard {
         if needs.delays
             && let Stream::Tcp(stream) = &stream
         {
-            // a peer that is gone already fails at its first read
+            // a peer that has left already fails at its first read
             let _gone = stream.set_nodelay(false);
         }
         Arc::clone(service).accept(self, stream, peer);
     }
 }
 
-/// Has the kernel ask a silent peer whether it still lives, where its protocol has no such question.
+/// Enables TCP keep-alive probes if the protocol needs them to notice a silent peer that has vanished.
 fn keep_alive(stream: &Stream, needs: &Needs) {
     if let (Some(silence), Stream::Tcp(stream)) = (needs.keep_alive, stream) {
         let asks = TcpKeepalive::new().with_time(silence);
-        // where it cannot be had, a peer that vanished is noticed with the next message to it
+        // without them, a peer that vanished is noticed with the next message to it
         let _without = SockRef::from(stream).set_tcp_keepalive(&asks);
     }
 }
@@ -84,7 +84,7 @@ async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Ar
         shard.hub().permits().room().await;
         let accepted = errors.until_accepted(|| listener.accept(), |error| tell(&state, error));
         let (stream, address) = accepted.await;
-        // a peer that is gone already fails at its first read
+        // a peer that has left already fails at its first read
         #[cfg(not(target_os = "linux"))]
         let _gone = stream.set_nodelay(true);
         deal(
@@ -119,14 +119,14 @@ async fn accept_unix(
     }
 }
 
-/// Removes a unix socket's file when its listener ends.
+/// Removes the file of a unix socket when its listener ends.
 #[cfg(unix)]
 struct UnixFile(std::path::PathBuf);
 
 #[cfg(unix)]
 impl Drop for UnixFile {
     fn drop(&mut self) {
-        // somebody may have removed it already
+        // the file may have been removed already
         let _gone = std::fs::remove_file(&self.0);
     }
 }
@@ -145,7 +145,7 @@ fn deal(
     let hub = shard.hub();
     hub.faults().hit(Fault::Accept);
     let address = peer.map(|peer| peer.ip().to_canonical());
-    // whom a proxy forwards for is known later, and counted then
+    // the client behind a proxy is known later, and is counted then
     let counted = address.filter(|_| !listener.config.trusted.has(address));
     let (permit, over_limit) = hub.permits().take(counted);
     let peer = Peer {
@@ -164,7 +164,7 @@ fn deal(
     hand_over(hub, target, stream, peer);
 }
 
-/// Takes over what another shard has dealt to this one.
+/// Takes a connection that another shard has dealt to this one.
 pub(super) fn adopt(shard: &Rc<Shard>, incoming: Incoming) {
     let Incoming { stream, peer } = incoming;
     match Stream::from_raw(stream) {

@@ -1,5 +1,5 @@
-//! Inner structures of the gateway, opened for its benches (feature `bench`). Each is wrapped, so that it stays
-//! private, and is asked for what a shard or a worker asks of it per message. Owns no behaviour.
+//! Inner structures of the gateway for its benches (feature `bench`). They stay private behind wrappers, which call
+//! them as a shard or a worker does for each message. Contains no behaviour.
 
 use std::borrow::Cow;
 use std::io::IoSlice;
@@ -25,7 +25,7 @@ pub struct WorkerQueue {
     limits: GatewayLimits,
 }
 
-/// An outbox whose kernel takes all or nothing.
+/// An outbox whose kernel accepts everything or nothing.
 #[derive(Debug)]
 pub struct Writer {
     outbox: Outbox,
@@ -38,7 +38,7 @@ pub struct Writer {
 #[derive(Debug)]
 pub struct SharedFrame(Frame);
 
-/// A gateway without threads: what it posts to the inbox of its only shard is taken out by hand.
+/// A gateway without threads. The bench itself empties the inbox of its only shard.
 #[derive(Debug)]
 pub struct Mailbox {
     hub: Arc<Hub>,
@@ -62,7 +62,7 @@ pub struct Timers {
 impl WorkerQueue {
     /// Appends the text messages of one read.
     pub fn append(&self, payload: &[u8], count: usize) {
-        let mut appender = self.queue.appender().expect("nobody retires it");
+        let mut appender = self.queue.appender().expect("the worker is not retired");
         for _ in 0..count {
             appender.message(RecordKind::Text, 7, true, Cow::Borrowed(payload));
             appender.has_room(
@@ -72,7 +72,7 @@ impl WorkerQueue {
         }
     }
 
-    /// Takes and finishes everything; returns the bytes of all records.
+    /// Takes and finishes all batches; returns the bytes of their records.
     pub fn drain(&self) -> usize {
         let mut bytes = 0;
         while let Some((batch, _)) = self.queue.take() {
@@ -84,7 +84,7 @@ impl WorkerQueue {
 }
 
 impl Writer {
-    /// A frame that several writers can have.
+    /// Makes a frame that several writers can share.
     pub fn share(&self, payload: &[u8]) -> SharedFrame {
         let bytes = self.encodings.encode(Encodings::LEAD, &text(payload));
         let bytes = bytes.expect("the lead carries everything");
@@ -105,12 +105,12 @@ impl Writer {
         self.outbox.append_frame(&self.ledger, &frame.0, 1);
     }
 
-    /// The kernel takes nothing: what there is waits by reference.
+    /// The kernel accepts nothing: what waits is kept by reference.
     pub fn fall_behind(&mut self) {
         self.outbox.seal(&self.ledger);
     }
 
-    /// The kernel takes everything; returns how much that was.
+    /// The kernel accepts everything; returns the number of bytes.
     pub fn write(&mut self) -> usize {
         let mut total = 0;
         if let Some(chunk) = self.outbox.chunk() {
@@ -132,12 +132,12 @@ impl Writer {
 }
 
 impl Mailbox {
-    /// The gateway, to send and publish with.
+    /// The hub, for sending and publishing.
     pub fn hub(&self) -> &Hub {
         &self.hub
     }
 
-    /// Takes and forgets what was posted; returns how many commands there were.
+    /// Takes and drops the posted commands; returns their number.
     #[inline]
     pub fn empty(&mut self) -> usize {
         let shard = shard();
@@ -150,7 +150,7 @@ impl Mailbox {
 }
 
 impl ChannelRecipients {
-    /// A socket subscribes.
+    /// Subscribes a socket.
     pub fn join(&mut self, socket: SocketId, slot: u32) {
         let local = Local {
             subscriber: socket,
@@ -162,7 +162,7 @@ impl ChannelRecipients {
             .join(ChannelId::new(1), self.name.clone(), local);
     }
 
-    /// … and no longer.
+    /// Unsubscribes a socket.
     pub fn leave(&mut self, socket: SocketId) {
         self.recipients.leave(ChannelId::new(1), socket);
     }
@@ -174,7 +174,7 @@ impl Timers {
         self.wheel.insert(Due { slot, socket, at });
     }
 
-    /// Moves to `now`; returns how many deadlines have come.
+    /// Advances to `now`; returns the number of due deadlines.
     pub fn advance(&mut self, now: u64) -> usize {
         self.wheel.advance(now, &mut self.fired);
         self.fired.drain(..).count()

@@ -1,5 +1,6 @@
-//! What becomes of tasks that a bug of ours ends, which the runtime would keep to itself: that of a connection is counted,
-//! and without one of its own the shard ends, the gateway with it. Sees panics as they unwind, and stops none.
+//! Handles tasks that end because of a bug in Millrace, which the runtime would not report. A connection's task is
+//! counted; if a vital task of the shard ends, the shard ends and the gateway with it. Observes panics while they
+//! unwind, and stops none.
 
 use std::rc::Rc;
 
@@ -7,18 +8,18 @@ use tokio::task::AbortHandle;
 
 use super::Shard;
 
-/// Lives as long as a connection's task: one that a panic ends is counted.
+/// Exists as long as the task of a connection, and counts the task if a panic ends it.
 pub(crate) struct BugGuard(Rc<Shard>);
 
-/// … as long as a task that the shard cannot do without.
-struct VitalGuard(Rc<Shard>);
+/// Exists as long as a vital task of the shard, or a vital part of a task, and ends the shard if a panic ends it.
+pub(super) struct VitalGuard(Rc<Shard>);
 
 impl Shard {
     pub(crate) fn guard_connection(self: &Rc<Self>) -> BugGuard {
         BugGuard(Rc::clone(self))
     }
 
-    /// Counts a connection whose parts are dropped because of a panic. To be called where they are dropped.
+    /// Counts a connection whose parts are dropped because of a panic. Call it where they are dropped.
     pub(crate) fn count_bug(&self) {
         if std::thread::panicking() {
             self.stats.panics.add(1);
@@ -26,12 +27,22 @@ impl Shard {
         }
     }
 
+    /// While this is there, a panic ends the shard.
+    pub(super) fn guard_vital(self: &Rc<Self>) -> VitalGuard {
+        VitalGuard(Rc::clone(self))
+    }
+
+    #[cfg(test)]
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.get()
+    }
+
     /// Runs a task of this shard; if a panic ends it, the shard ends.
     pub(crate) fn spawn_vital(
         self: &Rc<Self>,
         task: impl Future<Output = ()> + 'static,
     ) -> AbortHandle {
-        let guard = VitalGuard(Rc::clone(self));
+        let guard = self.guard_vital();
         let guarded = async move {
             let _guard = guard;
             task.await;

@@ -1,5 +1,5 @@
-//! That no task ends in silence: by a bug a connection's is closed and counted, and one that the shard cannot do without
-//! ends the gateway, which says so.
+//! Tests that no task ends silently: a bug in a connection's task closes and counts the connection, and a bug in a
+//! vital task ends the gateway with an error.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use crate::gateway::Gateway;
 use crate::hub::Worker;
 use crate::notice::Notice;
 
-/// It only bounds a hang: a busy machine may leave a thread alone for seconds.
+/// Only bounds a hang: on a busy machine a thread may not run for seconds.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Default)]
@@ -71,7 +71,7 @@ impl Server {
         stream
     }
 
-    /// Waits until the gateway has ended; whether it said that a shard failed before.
+    /// Waits until the gateway has ended; returns whether it reported a failed shard before.
     fn ended(&self) -> bool {
         let mut failed = false;
         loop {
@@ -92,7 +92,7 @@ impl Server {
         }
     }
 
-    /// One that takes requests and answers none.
+    /// A worker that takes requests and answers none.
     fn worker(&self) -> Arc<Worker> {
         let worker = self
             .gateway
@@ -115,7 +115,7 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
 fn rest(mut stream: TcpStream) -> String {
     let mut seen = Vec::new();
-    // how it ends does not matter here, that it does is
+    // only that the connection ends matters here, not how
     let _reset = stream.read_to_end(&mut seen);
     String::from_utf8_lossy(&seen).into_owned()
 }
@@ -132,11 +132,11 @@ fn eventually(mut condition: impl FnMut() -> bool) -> bool {
 }
 
 #[test]
-fn a_panic_in_what_a_shard_cannot_do_without_ends_the_gateway_with_an_error() {
+fn a_panic_in_a_vital_task_ends_the_gateway_with_an_error() {
     for fault in [Fault::Turn, Fault::Timers, Fault::Accept, Fault::Liveness] {
         let server = serve();
         server.gateway.faults().ask(fault);
-        // wakes each of them but the last, which looks by itself
+        // wakes each of the tasks except the last one, which runs by itself
         let _client = TcpStream::connect(&server.address)
             .and_then(|mut stream| stream.write_all(GET.as_bytes()));
         assert!(server.ended(), "{fault:?}");
@@ -152,7 +152,7 @@ fn a_panic_while_a_listener_stops_ends_the_gateway_with_an_error() {
 }
 
 #[test]
-fn a_panic_in_the_look_at_late_requests_ends_the_gateway_with_an_error() {
+fn a_panic_in_the_check_for_late_requests_ends_the_gateway_with_an_error() {
     let server = serve();
     let worker = server
         .gateway
@@ -201,7 +201,7 @@ fn a_panic_in_the_task_of_a_socket_closes_it_with_1011_and_is_counted() {
     let _reset = stream.read_to_end(&mut seen);
     assert!(
         matches!(seen[..], [0x88, _, 0x03, 0xf3, ..]),
-        "no goodbye with 1011: {seen:?}"
+        "no close with 1011: {seen:?}"
     );
     assert!(eventually(|| server.panics() == 1), "{}", server.panics());
     assert!(eventually(|| server.gateway.stats().connections == 0));
@@ -227,14 +227,14 @@ fn a_panic_before_the_first_byte_of_another_protocol_closes_the_connection_and_i
 }
 
 #[test]
-fn a_panic_in_the_upload_of_a_body_is_counted_and_its_worker_told() {
+fn a_panic_in_the_upload_of_a_body_is_counted_and_the_worker_is_told() {
     let server = serve();
     let worker = server.worker();
     server.gateway.faults().ask(Fault::Upload);
     let post = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n";
     let _client = server.send(post);
     assert!(eventually(|| server.panics() == 1), "{}", server.panics());
-    // the request, and that its body broke off
+    // the request, and the event that its body broke off
     assert!(eventually(|| worker.queue().backlog().0 == 2));
     server.end();
 }

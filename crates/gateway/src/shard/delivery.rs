@@ -1,5 +1,5 @@
-//! From the inbox into outboxes: messages for one socket, and publications for a channel's
-//! recipients on this shard. No lock is held here, and nothing is encoded twice.
+//! Moves messages from the inbox into outboxes: messages for one socket, and publications for a channel's recipients on
+//! this shard. Holds no lock and encodes nothing twice.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::frame::{Encoding, Encodings, Frame, Frames, Ledger, Message, Origin, 
 use crate::limits::OutboxPolicy;
 use crate::socket::connection::{Io, Phase, Shared};
 
-/// A publication on its way to the recipients of a list.
+/// A publication for the recipients of a list.
 struct Outbound<'a> {
     publication: &'a Publication,
     origin: Origin<'a>,
     encodings: &'a Encodings,
-    /// Its frames in other encodings than the lead, as far as a recipient takes them.
+    /// Its frames in other encodings than the lead, as far as recipients need them.
     others: Frames,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Outbound<'a> {
 }
 
 impl Shard {
-    /// A message for one socket.
+    /// Delivers a message to one socket.
     pub(super) fn direct(
         &self,
         slot: u32,
@@ -69,8 +69,8 @@ impl Shard {
         }
     }
 
-    /// A publication for a list's recipients but some: those of the channel it was sent to, or those of a
-    /// pattern that `matched`, the channel, matches.
+    /// Delivers a publication to the recipients of a list, except some: the list of the channel that it was sent to, or
+    /// of a pattern that matches the channel `matched`.
     pub(super) fn publish(
         &self,
         id: ChannelId,
@@ -90,10 +90,10 @@ impl Shard {
         });
     }
 
-    /// Publications that follow each other on a channel, for all its recipients: joined to one
-    /// frame, so that a recipient costs the same as for a single one.
+    /// Delivers consecutive publications on a channel to all its recipients, joined into one frame, so that each
+    /// recipient costs as much as for a single publication.
     pub(super) fn publish_run(&self, id: ChannelId, run: &[Arc<Publication>]) {
-        // a joined frame can only be dropped as a whole, so policies that drop get single ones
+        // a joined frame can only be dropped as a whole, so policies that drop messages get single frames
         if run.len() == 1 || self.limits.outbox_policy != OutboxPolicy::Close {
             for publication in run {
                 self.publish(id, None, publication, &[]);
@@ -110,7 +110,7 @@ impl Shard {
             run.iter()
                 .map(|publication| Outbound::new(publication, list.origin(id, None), encodings))
         };
-        // for a recipient of the lead nothing is looked for
+        // recipients with the lead encoding need no look-up
         let (lead, others) = (OnceCell::new(), Frames::new());
         self.each_recipient(list, u64::from(count), |connection, local| {
             if local.annotation.is_some() {
@@ -136,7 +136,7 @@ impl Shard {
         });
     }
 
-    /// Calls `deliver` for each recipient that is still there; counts the others' messages.
+    /// Calls `deliver` for each recipient whose connection still exists; counts the messages of the others.
     fn each_recipient(&self, list: &List, messages: u64, deliver: impl Fn(&Shared, &Local)) {
         let connections = self.connections.borrow();
         for local in &list.locals {
@@ -172,7 +172,7 @@ impl Shard {
         });
     }
 
-    /// The payload with a virtual socket's mark, or `None` when it cannot take one.
+    /// The payload with a virtual socket's user data, or `None` if it cannot carry it.
     fn annotate(&self, annotation: &Annotation, publication: &Publication) -> Option<Vec<u8>> {
         let annotated = annotation
             .apply(publication.kind(), publication.payload())
@@ -215,7 +215,7 @@ impl Shard {
         }
     }
 
-    /// Messages that their recipient's encoding cannot carry are dropped.
+    /// Counts messages that are dropped because the recipient's encoding cannot carry them.
     fn count_uncarried(&self, messages: u64) {
         if messages > 0 {
             self.stats.dropped_by_encoding.add(messages);
@@ -259,14 +259,14 @@ impl List {
     }
 }
 
-/// The frames of a run behind each other.
+/// The frames of consecutive publications in one.
 struct Joined {
     frame: Frame,
-    /// How many: those that the encoding can carry.
+    /// The number of messages in it: those that the encoding can carry.
     messages: u32,
 }
 
-/// Joins a run, in a buffer of just its size.
+/// Joins the frames of consecutive publications, in a buffer of their exact size.
 fn join(run: &[Outbound<'_>], encoding: Encoding, ledger: &Arc<Ledger>) -> Joined {
     let frames = || run.iter().filter_map(|outbound| outbound.frame(encoding));
     let mut bytes = Vec::with_capacity(frames().map(Frame::len).sum());

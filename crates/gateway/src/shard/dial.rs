@@ -1,6 +1,6 @@
-//! Connections that we make, on one shard. For an application the peer is reached, TLS is spoken where that is asked for, and what
-//! comes of it is taken over as if it had been accepted; who asked is told where none comes of it. For a session it is what
-//! that session says.
+//! Outgoing connections of one shard. A connection that an application dials is established, with TLS if requested, and
+//! then handled as if it had been accepted; the application is told if that fails. A connection that a session dials
+//! gets the session that it brings.
 
 use std::io;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use crate::notice::{DialError, Notice};
 use crate::permits::Permit;
 use crate::socket::links::{Attempt, Dial, Reached};
 
-/// Starts on this shard's event loop; a stop of its listener ends it.
+/// Starts a dial on this shard's event loop; stopping its listener ends it.
 pub(super) fn dial(shard: &Rc<Shard>, dialling: Dialling) {
     let id = dialling.state.id;
     let task = tokio::task::spawn_local(run(Rc::clone(shard), dialling));
@@ -22,7 +22,7 @@ pub(super) fn dial(shard: &Rc<Shard>, dialling: Dialling) {
 }
 
 impl Shard {
-    /// Begins with those that sessions have asked for.
+    /// Starts the dials that sessions have asked for.
     pub(super) fn begin_dials(self: &Rc<Self>) {
         for (dial, attempt, listener) in self.dials.take() {
             if attempt.is_unwanted() {
@@ -49,10 +49,10 @@ async fn make(shard: Rc<Shard>, dial: Dial, attempt: Rc<Attempt>, listener: Arc<
         return;
     }
     attempt.made();
-    // the last turn may be long ago
+    // the clock may be old, because no turn may have run for long
     shard.tick();
     let permit = if counts {
-        // those that we make ourselves count, but none waits for room
+        // outgoing connections are counted, but do not wait for a free permit
         shard.hub().permits().take(None).0
     } else {
         Permit::uncounted()
@@ -74,7 +74,7 @@ async fn run(shard: Rc<Shard>, dialling: Dialling) {
             return notices.post(Notice::DialFailed { dial, error });
         }
     };
-    // those that we make ourselves count, but none waits for room
+    // outgoing connections are counted, but do not wait for a free permit
     let (permit, _full) = shard.hub().permits().take(None);
     let peer = Peer {
         address: address.map(|address| address.ip().to_canonical()),

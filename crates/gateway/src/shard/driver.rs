@@ -1,7 +1,8 @@
-//! The task of a connection. A bug that ends it ends that connection alone.
+//! The task of a connection. A bug that ends it closes only that connection.
 
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -20,7 +21,7 @@ struct Driver {
 }
 
 impl Shard {
-    /// The 101 is written: messages may flow. `early` came right behind the handshake.
+    /// Starts a connection: messages may flow from now on. `early` followed the handshake.
     pub(crate) fn connected(self: &Rc<Self>, connection: &Shared, stream: Stream, early: &Bytes) {
         if !self.begin(connection, stream, early) {
             return;
@@ -29,17 +30,23 @@ impl Shard {
             shard: Rc::clone(self),
             connection: Rc::clone(connection),
         });
-        // the driver's first run registers it, then the turn writes what handleOpen sent
+        // the driver's first run registers it; then the turn writes what handleOpen has sent
         self.mark_dirty(connection);
     }
 
-    /// Runs a connection's task once. What it relayed goes on before others are read, if it is much.
-    pub(super) fn attend(&self, connection: &Shared, cx: &mut Context<'_>) -> Poll<()> {
-        let driven = self.drive(connection, cx);
-        if self.relays_much() {
-            self.flush_dirty();
+    /// If connections relayed much, writes that before other connections are read. As in a turn, this is work of the shard: it
+    /// writes to any number of connections, and a bug in it ends the shard.
+    pub(super) fn pass_on(self: &Rc<Self>, cx: &mut Context<'_>) {
+        if !self.relays_much() {
+            return;
         }
-        driven
+        let _vital = self.guard_vital();
+        self.hub().faults().hit(Fault::Relays);
+        let flush = poll_fn(|_| {
+            self.flush_dirty();
+            Poll::Ready(())
+        });
+        let _done = pin!(tokio::task::unconstrained(flush)).poll(cx);
     }
 }
 
@@ -50,9 +57,9 @@ impl Future for Driver {
         let Self { shard, connection } = &*self;
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
             shard.hub().faults().hit(Fault::Connection);
-            shard.attend(connection, cx)
+            shard.drive(connection, cx)
         }));
-        outcome.unwrap_or_else(|_| {
+        let driven = outcome.unwrap_or_else(|_| {
             shard.stats.panics.add(1);
             tracing::error!(
                 target: "millrace::connection",
@@ -60,7 +67,7 @@ impl Future for Driver {
                 "closed by a bug"
             );
             let io = &mut *connection.io.borrow_mut();
-            // what the kernel takes at once is all that it gets, and the bug may lie in the writing
+            // writes only what the kernel accepts at once, and catches panics, because the bug may be in the writing
             let _said = std::panic::catch_unwind(AssertUnwindSafe(|| {
                 shard.close(connection, io, &CloseReason::INTERNAL);
                 shard.flush(connection, io);
@@ -68,6 +75,8 @@ impl Future for Driver {
             io.phase = Phase::Gone;
             shard.release(connection, io);
             Poll::Ready(())
-        })
+        });
+        shard.pass_on(cx);
+        driven
     }
 }

@@ -1,6 +1,6 @@
-//! An I/O shard: one thread, one event loop, and the connections it owns for life. This file holds
-//! the shard itself; its siblings hold what it does: [`accept`], [`open`], [`turn`], [`delivery`],
-//! [`timers`], [`stop`], and [`parts`] what protocols keep here.
+//! An I/O shard: one thread, one event loop, and the connections that it owns for life. This file has the shard itself;
+//! its submodules have its work: [`accept`], [`open`], [`turn`], [`delivery`], [`timers`], [`stop`], and [`parts`] for
+//! the state of protocols.
 
 mod accept;
 #[cfg(feature = "bench")]
@@ -52,22 +52,22 @@ use protocol::Services;
 use recipients::Recipients;
 pub(crate) use streams::local_address;
 
-/// See the module. Lives on its thread, shared by the thread's tasks.
+/// See the module. Stays on its thread, shared by the thread's tasks.
 pub(crate) struct Shard {
     env: Env,
     recipients: RefCell<Recipients>,
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     send_ring: RefCell<send_ring::SendRing>,
     acceptors: RefCell<Vec<(u32, Vec<AbortHandle>)>>,
-    /// What protocols keep here beside sockets.
+    /// The state of protocols apart from sockets.
     parts: Parts,
     services: Arc<Services>,
     ended: Notify,
-    /// A task that the shard cannot do without was ended by a bug.
+    /// Whether a bug ended one of its vital tasks.
     failed: Cell<bool>,
 }
 
-/// A shard is what its connections need, and more.
+/// A shard includes the environment of its connections.
 impl Deref for Shard {
     type Target = Env;
 
@@ -106,12 +106,12 @@ impl Shard {
         }
     }
 
-    /// Remembers the tasks that make connections for a listener, to abort them when it stops.
+    /// Stores the tasks that accept or dial connections for a listener, so that they can be aborted when it stops.
     pub(crate) fn keep_acceptors(&self, listener: u32, tasks: Vec<AbortHandle>) {
         self.acceptors.borrow_mut().push((listener, tasks));
     }
 
-    /// They are over by themselves.
+    /// Removes the tasks of a listener, which have ended by themselves.
     fn forget_acceptors(&self, listener: u32) {
         self.acceptors
             .borrow_mut()
@@ -119,7 +119,7 @@ impl Shard {
     }
 }
 
-/// Runs a shard until it is told to end. `Err`: it ended otherwise, and why.
+/// Runs a shard until it is told to end. `Err`: it ended for another reason, which is returned.
 pub(crate) fn run(
     index: ShardIndex,
     hub: &Arc<Hub>,
@@ -137,12 +137,12 @@ pub(crate) fn run(
         let sound = local.block_on(&runtime, live(Rc::clone(&shard)));
         shard.end();
         drop((shard, local));
-        // a disk that does not answer must not hold up the end
+        // a disk that does not respond must not delay the end
         runtime.shutdown_timeout(LAST_READS);
         Ok::<_, std::io::Error>(sound)
     }));
     drop(hub.inboxes().shut(index));
-    // it may have been the one that was too full
+    // this shard's inbox may have been the one that was too full
     hub.shards_caught_up();
     match outcome {
         Ok(Ok(true)) => Ok(()),
@@ -153,16 +153,16 @@ pub(crate) fn run(
     }
 }
 
-/// Threads beside a shard that wait for the disk; the reads of more requests wait for one.
+/// Threads beside a shard that wait for the disk; further reads wait for one of them.
 const WAITING_THREADS: usize = 16;
 
-/// Time that reads have to end which nobody waits for any more.
+/// Time for reads to end whose result is no longer needed.
 const LAST_READS: Duration = Duration::from_secs(1);
 
-/// Lives until the shard is told to end; false when a task that it cannot do without was ended by a bug.
+/// Runs until the shard is told to end. False: a bug ended a vital task.
 async fn live(shard: Rc<Shard>) -> bool {
-    // one turn writes to any number of connections: tokio's budget of 128 operations would make the
-    // rest wait for another round through the event loop, each in its own task
+    // one turn writes to any number of connections: with tokio's budget of 128 operations, the rest would wait for
+    // another round through the event loop, each in its own task
     shard.spawn_vital(tokio::task::unconstrained(turn::turns(Rc::clone(&shard))));
     shard.spawn_vital(timers::timers(Rc::clone(&shard)));
     if shard.index.get() == 0 {

@@ -1,5 +1,5 @@
-//! How a connection becomes a socket that a worker knows, whatever it speaks: a worker is found, told, and answers within a
-//! time. Owns the connection until its stream is there.
+//! How a connection becomes a socket of a worker, in any protocol: a worker is chosen, told, and has to answer in time.
+//! Owns the connection until its stream is open.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -19,13 +19,13 @@ use crate::permits::Permit;
 use crate::socket::Session;
 use crate::socket::connection::Shared;
 
-/// A connection that was accepted and whose stream is on its way. Dropping it tells the shard that it never came.
+/// An accepted connection whose stream is not open yet. Dropping it tells the shard that the stream never opened.
 pub(crate) struct Opened {
     shard: Rc<Shard>,
     connection: Option<Shared>,
 }
 
-/// Why a peer may not come in.
+/// Why a peer is refused.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// No worker takes connections, or none has room in its queue.
@@ -34,34 +34,34 @@ pub(crate) enum Refusal {
     OverLimit,
     /// `handleOpen` did not answer in time.
     Late,
-    /// `handleOpen` refused.
+    /// `handleOpen` rejected the connection.
     Rejected(Box<Rejection>),
 }
 
-/// Who wants to come in.
+/// A connection that asks to be opened.
 pub(crate) struct Candidate<'a> {
     pub(crate) worker: Arc<Worker>,
     pub(crate) listener: &'a Arc<ListenerState>,
     pub(crate) transport: Transport,
-    /// The peer, or the client that a trusted proxy names; `None` on a unix socket.
+    /// The peer's address, or that of the client that a trusted proxy names; `None` on a unix socket.
     pub(crate) address: Option<IpAddr>,
-    /// 0 on a unix socket, and where a proxy names the client in its requests.
+    /// 0 on a unix socket, and for a client that a proxy names in its requests.
     pub(crate) port: u16,
-    /// The client's TLS certificate in DER, checked.
+    /// The client's verified TLS certificate in DER.
     pub(crate) certificate: Option<&'a [u8]>,
     pub(crate) permit: Permit,
 }
 
-/// What it has said of itself, for `handleOpen`.
+/// What the client has sent about itself, for `handleOpen`.
 pub(crate) struct Shown<'a> {
-    /// Path and query as sent; empty where there is none.
+    /// Path and query as sent; empty for transports without a path.
     pub(crate) target: Cow<'a, str>,
-    /// `name\0value\0…`, visible ASCII; empty where there are none.
+    /// `name\0value\0…`, visible ASCII; empty for transports without headers.
     pub(crate) headers: Vec<u8>,
 }
 
 impl Shard {
-    /// The worker whose turn it is to take a connection, or the only one that this listener's are for.
+    /// The next worker in turn for a connection, or the only one that gets this listener's connections.
     pub(crate) fn pick_worker(&self, listener: &ListenerState) -> Result<Arc<Worker>, Refusal> {
         let limits = &self.limits;
         let (events, bytes) = (limits.worker_queue_events, limits.worker_queue_bytes);
@@ -71,12 +71,12 @@ impl Shard {
             None => workers.pick(events, bytes),
         };
         picked.ok_or_else(|| {
-            tracing::warn!(target: "millrace::connection", "refused: there is no worker with room in its queue");
+            tracing::warn!(target: "millrace::connection", "refused: no worker has room in its queue");
             Refusal::NoWorker
         })
     }
 
-    /// Has the worker decide; `show` is asked where there is a `handleOpen`.
+    /// Lets the worker decide; `show` is called if the worker has `handleOpen`.
     pub(crate) async fn open<'a>(
         self: &Rc<Self>,
         candidate: Candidate<'a>,
@@ -100,7 +100,8 @@ impl Shard {
         if !asking.announce(self, &connection, show) {
             return Err(Refusal::NoWorker);
         }
-        // whoever waits for this may be dropped when the client leaves; the connection must then not be forgotten
+        // the future may be dropped when the client leaves; the guard then tells the shard, or the connection would
+        // stay
         let mut guard = Leaving {
             shard: Rc::clone(self),
             connection: Some(connection),
@@ -127,14 +128,14 @@ impl Shard {
 }
 
 impl Shard {
-    /// Takes one in without asking anybody.
+    /// Opens a connection without asking a worker.
     pub(crate) fn open_unasked(
         self: &Rc<Self>,
         listener: &Arc<ListenerState>,
         place: (Option<IpAddr>, Permit),
         session: impl FnOnce(SocketId) -> Box<dyn Session>,
     ) -> Opened {
-        // the last turn may be long ago
+        // the clock may be old, because no turn may have run for long
         self.tick();
         Opened {
             shard: Rc::clone(self),
@@ -143,7 +144,7 @@ impl Shard {
     }
 }
 
-/// What a worker is told of a connection.
+/// The data about a connection that a worker gets.
 struct Asking<'a> {
     transport: Transport,
     address: Option<IpAddr>,
@@ -152,7 +153,7 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Tells the worker; `handleOpen`, where there is one, is shown more.
+    /// Tells the worker of the connection; `handleOpen`, if there is one, gets more data.
     fn announce<'s>(
         &self,
         shard: &Shard,
@@ -180,10 +181,10 @@ impl Asking<'_> {
     }
 }
 
-/// A certificate's subject, written as headers are.
+/// A certificate's subject in the form of headers.
 fn subject_block(certificate: &[u8]) -> Vec<u8> {
     let mut block = Vec::new();
-    // what rustls took is a certificate
+    // rustls has parsed the certificate already
     for (name, value) in subject(certificate).unwrap_or_default() {
         for text in [name, value] {
             block.extend_from_slice(text.as_bytes());
@@ -194,14 +195,14 @@ fn subject_block(certificate: &[u8]) -> Vec<u8> {
 }
 
 impl Opened {
-    /// The stream is there: messages may flow. `early` came before anybody could read it.
+    /// The stream is open: messages may flow. `early` was received before the session existed.
     pub(crate) fn connected(mut self, stream: Stream, early: &Bytes) {
         if let Some(connection) = self.connection.take() {
             self.shard.connected(&connection, stream, early);
         }
     }
 
-    /// `handleOpen` accepted with something that cannot be said.
+    /// Reports that `handleOpen` accepted with a value that cannot be sent.
     pub(crate) fn report_invalid(self, problem: &str) {
         self.shard
             .hub
@@ -217,10 +218,10 @@ impl Drop for Opened {
     }
 }
 
-/// The part of the handshake timeout left to `handleOpen`, so that there is time to answer.
+/// The part of the handshake timeout that `handleOpen` gets; the rest is for sending the answer.
 const ANSWER_PART: f32 = 0.9;
 
-/// Tells the shard when the client leaves while its admission is pending.
+/// Tells the shard if the client leaves while `handleOpen` is pending.
 struct Leaving {
     shard: Rc<Shard>,
     connection: Option<Shared>,

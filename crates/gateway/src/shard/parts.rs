@@ -1,5 +1,5 @@
-//! What protocols keep per shard beside sockets. Made when it is first asked for, found by its type; the shard tells it when
-//! the turn ends, when time has passed, and what becomes of workers and listeners.
+//! The state that protocols keep per shard apart from sockets. A part is made when it is first used, and found by its
+//! type. The shard calls it when the turn ends, when time has passed, and when workers or listeners end.
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, OnceCell};
@@ -8,43 +8,44 @@ use std::rc::Rc;
 use super::Shard;
 use crate::socket::env::Env;
 
-/// See the module. What nothing is told of, it need not say.
+/// See the module. A part implements only the calls that it needs.
 pub(crate) trait Part: Any {
-    /// The shard's own one.
+    /// Makes the part of a shard.
     fn new(env: &Env) -> Self
     where
         Self: Sized;
 
-    /// The turn has written to its connections, and ends; only where somebody has asked for it by
-    /// [`tell_parts`](Shard::tell_parts) since the last one.
+    /// The turn has written to its connections and ends. Called only if [`tell_parts`](Shard::tell_parts) was called
+    /// since the last time.
     fn turn_ends(&self, _shard: &Shard) {}
 
-    /// Looks at its deadlines; false: it has none. It is asked again and again while any part has some, and after
+    /// Checks its deadlines; false: it has none. Called repeatedly while any part has deadlines, and after
     /// [`arm_timers`](Env::arm_timers).
     fn look(&self, _shard: &Shard) -> bool {
         false
     }
 
-    /// A worker answers nothing any more.
+    /// A worker will answer nothing more.
     fn worker_gone(&self, _worker: u32) {}
 
-    /// These listeners stop: ends what of them is at nothing, or, where it `cuts`, all, sockets excepted. How many are left.
+    /// These listeners stop: ends their idle connections, or with `cuts` all of them, apart from sockets. Returns how
+    /// many are left.
     fn stop(&self, _listeners: &[u32], _cuts: bool) -> usize {
         0
     }
 }
 
-/// The parts of one shard: a handful, in the order in which they were made, and never fewer.
+/// The parts of one shard: a few, in the order in which they were made. None is ever removed.
 #[derive(Default)]
 pub(super) struct Parts {
     made: [OnceCell<(TypeId, Rc<dyn Part>)>; MOST],
-    /// Some are to be told when the turn ends.
+    /// Whether parts have to be called when the turn ends.
     due: Cell<bool>,
 }
 
 impl Parts {
     fn get<P: Part>(&self, env: &Env) -> Rc<P> {
-        // the types lie beside the parts, so that looking for one calls none
+        // the types are stored beside the parts, so that the search calls no part
         let known = self.made.iter().map_while(OnceCell::get);
         let mut found = known.filter(|(kind, _)| *kind == TypeId::of::<P>());
         let part: Rc<dyn Any> = match found.next() {
@@ -76,7 +77,7 @@ impl Parts {
     }
 }
 
-/// More than there are.
+/// More than the number of parts.
 const MOST: usize = 8;
 
 impl Shard {
@@ -85,7 +86,7 @@ impl Shard {
         self.parts.get(self)
     }
 
-    /// The parts are told when this turn ends, or the next one.
+    /// Has the parts called when this turn ends, or the next one.
     #[inline]
     pub(crate) fn tell_parts(&self) {
         self.parts.due.set(true);
@@ -105,7 +106,7 @@ impl Shard {
         }
     }
 
-    /// False: there are no deadlines.
+    /// Checks the deadlines of all parts. False: there are none.
     pub(super) fn look_at_parts(&self) -> bool {
         let mut waits = false;
         for part in self.parts.all() {

@@ -1,4 +1,4 @@
-//! Takes an accepted connection through the preamble of its listener, within a time, and counts those that fail.
+//! Runs the preamble of an accepted connection within its timeout, and counts failures.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::net::preamble::{Preamble, Stage};
 use crate::net::stream::Stream;
 
 impl Shard {
-    /// The stream behind what its listener asks for, within `timeout`; `None`: it is closed.
+    /// The stream after the preamble of its listener, within `timeout`; `None`: the connection is closed.
     pub(crate) async fn pass_preamble(
         &self,
         stream: Stream,
@@ -20,11 +20,11 @@ impl Shard {
     ) -> Option<Stream> {
         self.hub.faults().hit(Fault::Preamble);
         let asks = peer.listener.tls.is_some() || peer.listener.config.proxy_protocol;
-        // what another connection carries is behind that one's
+        // a carried stream had its preamble on the connection that carries it
         if !asks || stream.is_carried() {
             return Some(stream);
         }
-        // boxed: connections of plain listeners do not carry the state of a handshake around
+        // boxed, so that connections of plain listeners do not reserve memory for a handshake
         Box::pin(self.pass_in_time(stream, peer, timeout)).await
     }
 
@@ -34,7 +34,7 @@ impl Shard {
         peer: &mut Peer,
         timeout: Duration,
     ) -> Option<Stream> {
-        // the future is dropped when it is late: what it was at stays here
+        // the future is dropped when it is late, so its stage is stored here
         let mut stage = Stage::ProxyHeader;
         let outcome = tokio::time::timeout(timeout, pass(stream, peer, &mut stage)).await;
         let error = match outcome {
@@ -67,7 +67,7 @@ async fn pass(stream: Stream, peer: &mut Peer, stage: &mut Stage) -> io::Result<
     let passed = preamble.pass(stream, peer.address, stage, |client| {
         peer.port = client.port();
         peer.address = Some(client.ip());
-        // a proxy behind the proxy names the client in its requests
+        // another proxy behind this one names the client in its requests
         if !config.trusted.has(peer.address) {
             let permit = peer.permit.as_mut();
             peer.over_limit = permit.is_some_and(|permit| permit.count_for(client.ip()));

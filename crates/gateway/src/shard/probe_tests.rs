@@ -1,4 +1,4 @@
-//! The contract end to end: a probe on real sockets, a gateway, and a worker that a test moves by hand.
+//! Tests the contract end to end: a probe session on real sockets, a gateway, and a worker that the test drives.
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,10 +20,10 @@ use crate::net::address::ListenError;
 use crate::socket::Session;
 use crate::socket::tests::probe::Probe;
 
-/// It only bounds a hang.
+/// Only bounds a hang.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a probe is told, by number.
+/// The number of the probe's event and operation.
 const PROBE: u32 = 0xffff;
 
 const OPEN: u32 = 1;
@@ -77,7 +77,7 @@ struct Record {
     payload: Vec<u8>,
 }
 
-/// One peer, and the worker that has it.
+/// One peer, and the worker of its connection.
 struct World {
     gateway: Arc<Gateway>,
     worker: Arc<Worker>,
@@ -136,14 +136,14 @@ impl World {
         line.trim_end().to_owned()
     }
 
-    /// All that is sent until the end, which must be no reset.
+    /// Everything that is sent up to the end of the stream, which must not be a reset.
     fn rest(&mut self) -> String {
         let mut rest = String::new();
         self.peer.read_to_string(&mut rest).unwrap();
         rest
     }
 
-    /// The next record, when it comes.
+    /// Waits for the next record.
     fn next(&self) -> Record {
         let deadline = Instant::now() + TIMEOUT;
         loop {
@@ -152,7 +152,7 @@ impl World {
             if !records.is_empty() {
                 return records.remove(0);
             }
-            assert!(Instant::now() < deadline, "it never came");
+            assert!(Instant::now() < deadline, "no record arrived");
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -212,7 +212,7 @@ fn text(record: &Record) -> (u32, &str) {
 }
 
 #[test]
-fn messages_and_events_come_in_their_order_and_what_is_sent_and_told_too() {
+fn messages_events_sends_and_instructions_keep_their_order() {
     let mut world = World::start(|_| {});
     world.say("one\n/event\ntwo\n");
     assert_eq!(text(&world.next()), (TEXT, "one"));
@@ -236,7 +236,7 @@ fn messages_and_events_come_in_their_order_and_what_is_sent_and_told_too() {
 }
 
 #[test]
-fn time_and_other_threads_wake_a_session_and_a_reply_keeps_its_order() {
+fn deadlines_and_other_threads_wake_a_session_and_replies_keep_their_order() {
     let mut world = World::start(|_| {});
     world.say("/watch\n");
     assert_eq!(world.line(), "posted");
@@ -249,7 +249,7 @@ fn time_and_other_threads_wake_a_session_and_a_reply_keeps_its_order() {
 }
 
 #[test]
-fn a_peer_that_sent_its_last_byte_is_answered_until_somebody_closes() {
+fn a_half_closed_peer_is_answered_until_one_side_closes() {
     let mut world = World::start(|_| {});
     world.say("question\n");
     world.half_close();
@@ -265,7 +265,7 @@ fn a_peer_that_sent_its_last_byte_is_answered_until_somebody_closes() {
 }
 
 #[test]
-fn a_session_leaves_with_its_peer_once_all_is_answered() {
+fn a_session_closes_after_its_peer_s_end_once_all_is_answered() {
     let mut world = World::start(|_| {});
     world.say("question\n/leave\n");
     world.half_close();
@@ -275,11 +275,11 @@ fn a_session_leaves_with_its_peer_once_all_is_answered() {
 }
 
 #[test]
-fn a_half_closed_peer_that_is_gone_is_found_without_a_word() {
+fn a_half_closed_peer_that_vanishes_is_noticed_without_a_write() {
     let mut world = World::start(|_| {});
     world.half_close();
     assert_eq!(world.line(), "ended");
-    // closing on what nobody has read is a reset
+    // closing with unread bytes causes a reset
     world.tell("unread");
     world.peer.get_ref().peek(&mut [0]).unwrap();
     let address = world.peer.get_ref().peer_addr().unwrap();
@@ -298,7 +298,7 @@ fn bodies_pass_both_ways_as_fast_as_each_side_takes_them() {
         assert_eq!(world.next().kind, PIECE);
     }
     world.take();
-    assert!(world.records.borrow().is_empty(), "it has no room");
+    assert!(world.records.borrow().is_empty(), "the worker has no room");
     world.step(id, Step::Pull(u32::try_from(FIRST_CREDIT).unwrap()));
     assert_eq!(world.next().kind, PIECE);
     assert_eq!(text(&world.next()), (TEXT, "behind"));
@@ -309,14 +309,18 @@ fn bodies_pass_both_ways_as_fast_as_each_side_takes_them() {
     let mut seen = vec![0; body.len()];
     world.peer.read_exact(&mut seen).unwrap();
     assert_eq!(seen, body);
-    assert_eq!(world.next().kind, TURN, "there is room");
+    assert_eq!(world.next().kind, TURN, "the worker has room");
     world.step(id, Step::End);
-    assert_eq!(world.next().kind, TURN, "what went up was not complete");
+    assert_eq!(
+        world.next().kind,
+        TURN,
+        "the body to the worker was not complete"
+    );
     assert_eq!(world.line(), "End");
 }
 
 #[test]
-fn nothing_is_lost_where_the_queue_is_full_and_the_end_comes_last() {
+fn a_full_queue_loses_nothing_and_the_end_comes_last() {
     let mut world = World::start(|config| {
         config.limits.worker_queue_events = 4;
         config.limits.unhandled_events = 3;

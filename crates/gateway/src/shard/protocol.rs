@@ -1,5 +1,5 @@
-//! What a listener speaks, as its shard sees it: a protocol, that protocol on one listener, and the services of all listeners
-//! by their ids. Knows none by name.
+//! The protocol of a listener as its shard sees it: a protocol, its service on one listener, and the services of all
+//! listeners by id. Names no particular protocol.
 
 use std::fmt;
 use std::rc::Rc;
@@ -19,24 +19,25 @@ use crate::net::stream::Stream;
 use crate::socket::Session;
 use crate::sync::Mutex;
 
-/// A protocol of listeners. One value per gateway, made by the registry; owns what its connections know of each other.
+/// A protocol of listeners. The registry makes one value per gateway, which owns what its connections share.
 pub(crate) trait Protocol: Send + Sync + fmt::Debug {
-    /// As in the option `protocol`.
+    /// The name in the option `protocol`.
     fn name(&self) -> &'static str;
-    /// What it asks of a listener.
+    /// What it needs from a listener.
     fn needs(&self, config: &ListenerConfig) -> Needs;
-    /// Reads one listener's options and its own limits from `config`. What nobody reads is an error.
+    /// Reads one listener's options and its own limits from `config`. Options and limits that it does not read are
+    /// errors.
     fn service(&self, config: &ListenerConfig) -> Result<Arc<dyn Service>, ListenError>;
 }
 
-/// What a protocol asks of a listener.
+/// What a protocol needs from a listener.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Needs {
-    /// Its names in TLS (ALPN), the best first; none: nothing is agreed upon.
+    /// Its names in TLS (ALPN), the best first; empty: ALPN is not used.
     pub(crate) alpn: &'static [&'static [u8]],
-    /// Silence after which the kernel asks TCP peers whether they still live; `None`: it does not.
+    /// Silence after which the kernel sends keep-alive probes to TCP peers; `None`: no probes.
     pub(crate) keep_alive: Option<Duration>,
-    /// Whether small writes to TCP peers may wait for others.
+    /// Whether small writes to TCP peers may be delayed to be sent with later ones.
     pub(crate) delays: bool,
 }
 
@@ -46,26 +47,27 @@ pub(crate) trait Service: Send + Sync + fmt::Debug {
     fn accept(self: Arc<Self>, shard: &Rc<Shard>, stream: Stream, peer: Peer);
 }
 
-/// A service whose every stream is one socket. `shard/streams.rs` implements `Service` for all of these: preamble, admission by
-/// `handleOpen` where a worker is told, session.
+/// A service that turns every stream into one socket. `shard/streams.rs` implements `Service` for all of these:
+/// preamble, admission by `handleOpen` if a worker is told, session.
 pub(crate) trait Streams: Send + Sync + fmt::Debug + 'static {
-    /// What a worker is told that its connections are, and so decides; `None`: no worker is told of them.
+    /// The transport in the description for workers, which then decide about connections; `None`: no worker is told of
+    /// them.
     fn transport(&self) -> Option<Transport> {
         None
     }
 
-    /// Begins one; it is woken when its stream is there.
+    /// Makes the session of a connection; it is woken when its stream is open.
     fn session(&self, socket: SocketId, peer: &Peer) -> Box<dyn Session>;
 
-    /// What a peer is told that may not come in.
+    /// Appends what a refused peer is told.
     fn append_refusal(&self, _why: &Refusal, _out: &mut Vec<u8>) {}
 }
 
-/// What the listeners of a gateway speak, by their ids. A service is there for as long as anybody has its listener.
+/// The services of a gateway's listeners by id. A service exists as long as its listener is referred to.
 #[derive(Debug, Default)]
 pub(crate) struct Services(Mutex<AHashMap<u32, Served>>);
 
-/// What is spoken on one listener, and what that needs.
+/// The service of one listener, and its needs.
 pub(super) type Served = (Arc<dyn Service>, Needs);
 
 impl Services {
@@ -75,7 +77,7 @@ impl Services {
 
     pub(crate) fn remove(&self, listener: u32) {
         let removed = self.0.lock().remove(&listener);
-        // not under the lock: it may have files to close
+        // dropped after the lock is released, because it may have files to close
         drop(removed);
     }
 

@@ -1,5 +1,5 @@
-//! The recipient lists of one I/O shard: which of its connections the publications of a channel, or
-//! those that a pattern matches, go to. The mirror of the core's subscriptions, fed by the inbox. Pure.
+//! The recipient lists of one I/O shard: which of its connections get the publications of a channel or of a pattern.
+//! They mirror the core's subscriptions and are updated through the inbox. Pure.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use millrace_core::{Annotation, ChannelId, Name, SocketId};
 
 use crate::inbox::AliasOf;
 
-/// One connection (or virtual socket on it) that receives a channel.
+/// One connection, or a virtual socket on it, that receives a channel.
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) subscriber: SocketId,
-    /// The connection's own id, against reuse of its slot.
+    /// The id of the real socket, because its slot may be reused.
     pub(crate) socket: SocketId,
     pub(crate) slot: u32,
     pub(crate) annotation: Option<Arc<Annotation>>,
@@ -30,12 +30,12 @@ pub(crate) struct List {
     /// The channel's name, or the pattern's text.
     pub(crate) name: Name,
     pub(crate) locals: Vec<Local>,
-    /// Where each subscriber stands; kept only for long lists.
+    /// The index of each subscriber; kept only for long lists.
     positions: Option<AHashMap<SocketId, u32>>,
 }
 
 impl Local {
-    /// A recipient as it arrives.
+    /// The recipient that a command adds.
     pub(crate) fn new(subscriber: SocketId, slot: u32, alias: Option<Box<AliasOf>>) -> Self {
         let (socket, annotation) = match alias {
             Some(alias) => (alias.socket, alias.annotation),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_short_lists_lose_exactly_who_leaves() {
+    fn long_and_short_lists_lose_exactly_the_recipients_that_leave() {
         let channel = ChannelId::new(1);
         let name = Name::new(Space::Channel, b"c");
         let mut recipients = Recipients::default();

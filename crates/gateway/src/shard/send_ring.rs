@@ -1,6 +1,5 @@
-//! Writing to many connections with one system call, where the kernel has `io_uring`: before the turn
-//! looks at each connection, what lies ready in one piece goes out. What is left, and every error, is
-//! found by the ordinary write that follows.
+//! Writes to many connections with one system call, if the kernel has `io_uring`: output that is ready in one piece is
+//! sent before the turn handles each connection. The ordinary write that follows sends the rest and reports errors.
 
 use std::cell::RefMut;
 
@@ -12,10 +11,10 @@ use crate::socket::connection::{Io, Shared};
 /// A shard's ring.
 #[derive(Debug)]
 pub(super) enum SendRing {
-    /// Not needed so far.
+    /// Not made so far, because it was not needed.
     Unmade,
     Ready(Box<Ring>),
-    /// The kernel refused it, or the configuration.
+    /// The kernel or the configuration refuses it.
     Without,
 }
 
@@ -26,18 +25,18 @@ impl SendRing {
 }
 
 impl Shard {
-    /// Writes what these connections have ready in one piece.
+    /// Writes the output of these connections that is ready in one piece.
     pub(super) fn send_together(&self, connections: &[Shared]) {
         self.with_ring(connections, |ring, part| self.write_part(ring, part));
     }
 
-    /// Whether the turn's writes may go out together.
+    /// Whether the turn's writes may be sent together.
     pub(crate) fn has_ring(&self) -> bool {
         !matches!(*self.send_ring.borrow(), SendRing::Without)
     }
 
-    /// Hands out the ring for connections that have something to send, if they are enough for it to pay; as many
-    /// at a time as it takes. After an error there is no ring any more.
+    /// Lends the ring for connections that have something to send, if there are enough of them, in groups that fit into
+    /// it. After an error there is no ring any more.
     pub(crate) fn with_ring<C>(
         &self,
         connections: &[C],
@@ -48,7 +47,7 @@ impl Shard {
         }
         let mut ring_state = self.send_ring.borrow_mut();
         if matches!(*ring_state, SendRing::Unmade) {
-            // on this thread, because a ring is for the thread that makes it
+            // on this thread, because a ring belongs to the thread that makes it
             *ring_state =
                 Ring::new(MOST).map_or(SendRing::Without, |ring| SendRing::Ready(Box::new(ring)));
         }
@@ -96,8 +95,8 @@ impl Shard {
     }
 }
 
-/// Sends in one call.
+/// The most sends of one call.
 const MOST: u32 = 256;
 
-/// With fewer connections, a ring gains nothing over a send for each.
+/// With fewer connections, a ring is not faster than one send for each.
 const FEWEST: usize = 4;

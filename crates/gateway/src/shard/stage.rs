@@ -1,5 +1,6 @@
-//! One shard, its hub, a worker and connections of any protocol, run until nothing is left to do: no thread, no runtime, peers
-//! in memory and a clock that is set. Only in tests and with the feature `fuzzing`.
+//! One shard, its hub, a worker and connections of any protocol, run until nothing is left to do: no thread, no
+//! runtime, peers in memory, and a clock that tests set. Only in tests and with the feature `fuzzing`. Over 400 lines because
+//! everything that a test does to a shard is in one object.
 
 pub(crate) mod life;
 mod speaks;
@@ -33,7 +34,7 @@ pub(super) use speaks::Arriving;
 use speaks::Forms;
 pub(crate) use speaks::{EVERY, Speaks};
 
-/// What the worker handles if a test says nothing of it. An end that nobody handles is one of the connection.
+/// The worker's default handlers. Without `handleEnd` the end of a peer's stream closes the connection.
 const HANDLERS: Handlers = Handlers::OPEN
     .with(Handlers::TEXT)
     .with(Handlers::BINARY)
@@ -52,7 +53,7 @@ impl Doorbell for Silent {
     fn ring(&self) {}
 }
 
-/// That something is to run.
+/// Whether something has to run.
 #[derive(Debug, Default)]
 struct Flag(AtomicBool);
 
@@ -95,7 +96,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Its worker handles these besides what every worker does here.
+    /// A stage whose worker has these handlers in addition to the default ones.
     pub(super) fn handling(more: Handlers, limits: impl FnOnce(&mut GatewayLimits)) -> Self {
         let encodings = Arc::new(Encodings::new());
         let forms = Forms::new(&encodings);
@@ -138,13 +139,17 @@ impl Stage {
         }
     }
 
-    /// Opens a connection, whose peer reads nothing yet but a header.
+    /// Opens a connection, whose peer reads only a header so far.
     pub(super) fn open(&self, speaks: Speaks) -> Rc<Actor> {
-        let its = (&self.hub, &self.listener);
-        self.open_with(speaks, |id| self.forms.session(speaks, id, its))
+        self.open_with(speaks, |id| self.session(speaks, id))
     }
 
-    /// Opens one with a session of splice, with the other ends of its targets.
+    pub(super) fn session(&self, speaks: Speaks, id: SocketId) -> Box<dyn Session> {
+        let its = (&self.hub, &self.listener);
+        self.forms.session(speaks, id, its)
+    }
+
+    /// Opens a connection with a splice session; returns the other ends of its targets, too.
     #[cfg(test)]
     pub(super) fn open_splice(&self, config: &ListenerConfig) -> (Rc<Actor>, Arriving) {
         let (session, arriving) = self.forms.splice().session_with_targets(&self.hub, config);
@@ -189,7 +194,7 @@ impl Stage {
         actor
     }
 
-    /// Runs the connections' tasks and the shard's turns until all is done. Whether there was something.
+    /// Runs tasks and turns until nothing is left to do. Returns whether there was something.
     pub(super) fn run(&self) -> bool {
         for round in 0..MOST_ROUNDS {
             let mut ran = false;
@@ -201,7 +206,7 @@ impl Stage {
                 return round > 0;
             }
         }
-        panic!("it is never done");
+        panic!("the stage never comes to rest");
     }
 
     /// Runs a connection's task if it was woken.
@@ -226,7 +231,7 @@ impl Stage {
         runs
     }
 
-    /// Time passes, and all that it brings is done.
+    /// Lets time pass, and runs everything that it causes.
     pub(super) fn pass(&self, ms: u64) {
         let end = self.shard.now() + ms;
         while self.shard.now() < end {
@@ -237,7 +242,7 @@ impl Stage {
         }
     }
 
-    /// The worker handles what waits; returns kinds, slots and payloads.
+    /// Lets the worker handle what waits; returns kinds, slots and payloads.
     pub(super) fn handle(&self) -> Vec<(u32, u32, Vec<u8>)> {
         let mut records = Vec::new();
         self.worker.begin_drain();
@@ -245,7 +250,7 @@ impl Stage {
             let mut rest = &batch.bytes[..];
             while let Some((head, behind)) = rest.split_first_chunk::<8>() {
                 let length = usize::try_from(word(head, 0) >> 8).expect("24 bits");
-                // what lies beside the batch has no header in front
+                // a payload beside the batch has no header in front
                 let is_whole = word(head, 0) & 1 << 5 == 0;
                 let payload = if is_whole || matches!(word(head, 0) & 15, PIECE | EVENT) {
                     behind[..length].to_vec()
@@ -262,12 +267,12 @@ impl Stage {
         records
     }
 
-    /// What the worker is told, without the contents, and without what only a protocol's own code is told.
+    /// The kinds of records that the worker gets, without those that only JavaScript code of a protocol gets.
     pub(super) fn told(&self) -> Vec<u32> {
         self.kinds(&self.handle())
     }
 
-    /// The kinds of records, but for those that only Sockety's own code is told.
+    /// The kinds of records, without those that only the Sockety code in JavaScript gets.
     fn kinds(&self, records: &[(u32, u32, Vec<u8>)]) -> Vec<u32> {
         let actors = self.actors.borrow();
         let is_sockety = actors.iter().any(|actor| actor.speaks == Speaks::Sockety);
@@ -279,7 +284,7 @@ impl Stage {
         told.map(|record| record.0).collect()
     }
 
-    /// Sends to a socket, without a turn.
+    /// Sends to a socket, without running a turn.
     pub(super) fn send(&self, actor: &Actor, payload: &[u8]) -> usize {
         let mut dirty = ShardSet::default();
         let who = [Target::Socket(actor.socket)];
@@ -288,7 +293,7 @@ impl Stage {
         sent
     }
 
-    /// Publishes to a channel, without a turn.
+    /// Publishes to a channel, without running a turn.
     pub(super) fn publish(&self, channel: &[u8], payload: &[u8]) -> usize {
         let mut dirty = ShardSet::default();
         let to = [Target::Channel(channel)];
@@ -297,7 +302,7 @@ impl Stage {
         sent
     }
 
-    /// Changes a subscription, without a turn.
+    /// Changes a subscription, without running a turn.
     pub(super) fn subscribe(&self, actor: &Actor, channel: &[u8], delta: i32) {
         let mut dirty = ShardSet::default();
         let who = [Target::Socket(actor.socket)];
@@ -306,7 +311,7 @@ impl Stage {
         self.hub.wake(&mut dirty);
     }
 
-    /// The application closes a socket, without a turn.
+    /// Closes a socket like the application, without running a turn.
     pub(super) fn close(&self, actor: &Actor, code: u16) -> bool {
         let mut dirty = ShardSet::default();
         let known = self.hub.close(actor.socket, code, "enough", &mut dirty);
@@ -314,7 +319,7 @@ impl Stage {
         known
     }
 
-    /// A text as this connection gets it: published to a channel, or sent to it alone.
+    /// A text as this connection gets it, published to a channel or sent to it alone.
     pub(super) fn frame(&self, actor: &Actor, channel: Option<&[u8]>, payload: &[u8]) -> Vec<u8> {
         let name = channel.map(|channel| Name::new(Space::Channel, channel));
         let via = name.as_ref().map(|channel| Via {
@@ -336,13 +341,13 @@ impl Stage {
         encoded.expect("a text fits any encoding")
     }
 
-    /// Every peer is gone, and nothing of them is left. Returns what the worker was told meanwhile.
+    /// Makes all peers vanish, and asserts that nothing of them is left. Returns what the worker is told meanwhile.
     pub(super) fn assert_nothing_left(&self) -> Vec<u32> {
         for actor in self.actors.borrow().iter() {
             actor.peer.borrow_mut().vanish();
         }
         self.run();
-        // what was read and waited is handled bit by bit
+        // input that waited is handled step by step
         let mut told = Vec::new();
         loop {
             let more = self.handle();
@@ -354,11 +359,11 @@ impl Stage {
         let timeout = self.shard.limits.close_timeout;
         let timeout = u64::try_from(timeout.as_millis()).expect("seconds");
         self.pass(timeout + 10 * TICK_MS);
-        assert!(self.shard.connections.borrow().is_empty(), "a slot");
-        assert_eq!(self.hub.permits().taken(), 0, "a permit");
-        assert_eq!(self.hub.ledger().held(), 0, "a charge");
-        assert_eq!(self.hub.inbound().bytes(), 0, "a message begun");
-        assert_eq!(self.shard.transfers.count(), 0, "a transfer");
+        assert!(self.shard.connections.borrow().is_empty(), "a slot is left");
+        assert_eq!(self.hub.permits().taken(), 0, "a permit is left");
+        assert_eq!(self.hub.ledger().held(), 0, "a charge is left");
+        assert_eq!(self.hub.inbound().bytes(), 0, "a begun message is left");
+        assert_eq!(self.shard.transfers.count(), 0, "a transfer is left");
         let counts = self.hub.core().counts();
         assert_eq!((counts.sockets, counts.channels), (0, 0), "in the core");
         told.extend(self.told());
@@ -367,7 +372,7 @@ impl Stage {
 }
 
 impl Actor {
-    /// Takes what the peer has got so far.
+    /// Takes what the peer has received so far.
     pub(super) fn got(&self) -> Vec<u8> {
         std::mem::take(&mut self.peer.borrow_mut().from_gateway)
     }
@@ -381,7 +386,7 @@ impl Actor {
         self.done.get()
     }
 
-    /// The goodbye for this reason, in the protocol's words.
+    /// The close for this reason, in the connection's protocol.
     pub(super) fn goodbye(&self, reason: &crate::close::CloseReason) -> Vec<u8> {
         let mut out = Vec::new();
         let io = &mut *self.connection.io.borrow_mut();
@@ -390,7 +395,7 @@ impl Actor {
     }
 }
 
-/// Four bytes of a record.
+/// A word of a record.
 fn word(record: &[u8], at: usize) -> u32 {
     let bytes = record[at..].first_chunk().expect("records are whole");
     u32::from_ne_bytes(*bytes)

@@ -13,7 +13,7 @@ use crate::socket::stops::Stop;
 use crate::sync::Ordering;
 
 impl Shard {
-    /// Stops accepting, tells the clients, and waits for them until the deadline.
+    /// Stops accepting, closes the connections, and waits for them until the deadline.
     pub(super) fn stop(self: &Rc<Self>, stopping: Arc<Stopping>) {
         self.stop_accepting(&stopping.listeners);
         let shard = Rc::clone(self);
@@ -23,7 +23,7 @@ impl Shard {
             let stop = shard.begin_stop(&stopping.listeners, of);
             if Instant::now() < stopping.deadline {
                 let left = stop.nobody_left();
-                // whoever is left then is cut
+                // connections that are left then are cut
                 let _late = tokio::time::timeout_at(stopping.deadline.into(), left).await;
             }
             shard.stops.end(&stop);
@@ -32,7 +32,7 @@ impl Shard {
         });
     }
 
-    /// No more connections of these.
+    /// Stops accepting connections on these listeners.
     pub(super) fn stop_accepting(&self, listeners: &[u32]) {
         self.acceptors.borrow_mut().retain(|(listener, tasks)| {
             let stops = listeners.contains(listener);
@@ -43,7 +43,8 @@ impl Shard {
         });
     }
 
-    /// Tells all connections, once: what comes later finds its listener stopping. They are counted from here on.
+    /// Closes all connections, once, and counts them from here on. Connections that open later find their listener
+    /// stopping.
     fn begin_stop(&self, listeners: &[u32], of: impl Fn(&Connection) -> bool) -> Rc<Stop> {
         let left = {
             let connections = self.connections.borrow();
@@ -56,7 +57,7 @@ impl Shard {
         stop
     }
 
-    /// Closes what is left when the shard ends; the workers are told.
+    /// Closes the remaining connections when the shard ends, and tells the workers.
     pub(super) fn end(&self) {
         for connection in self.select(|_| true) {
             let io = &mut *connection.io.borrow_mut();

@@ -1,5 +1,5 @@
-//! How accepted streams become sockets where every stream is one: the preamble of their listener, then `handleOpen` where a
-//! worker is told of them, then the session. What a peer is told that may not come in is the protocol's.
+//! How accepted streams become sockets in protocols without HTTP: the preamble of their listener, then `handleOpen` if
+//! a worker is told of them, then the session. The protocol chooses what a refused peer is told.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ impl<S: Streams> Service for S {
     }
 }
 
-/// Goes through what the listener asks for first.
+/// Runs the preamble of the listener first.
 async fn enter(streams: Arc<dyn Streams>, shard: Rc<Shard>, stream: Stream, mut peer: Peer) {
     let _guard = shard.guard_connection();
     let mut timeout = peer.listener.config.limits.handshake_timeout;
@@ -48,7 +48,7 @@ async fn enter(streams: Arc<dyn Streams>, shard: Rc<Shard>, stream: Stream, mut 
     }
 }
 
-/// Has a worker decide.
+/// Lets a worker decide.
 async fn ask(
     streams: &dyn Streams,
     shard: &Rc<Shard>,
@@ -82,19 +82,19 @@ async fn ask(
             opened.connected(stream, &Bytes::new());
         }
         Ok((opened, _)) => opened.report_invalid(
-            "handleOpen returned headers or a subprotocol, and this protocol has none",
+            "handleOpen returned headers or a subprotocol, which this protocol does not have",
         ),
         Err(refusal) => refuse(streams, &refusal, stream).await,
     }
 }
 
-/// Takes it in without asking anybody.
+/// Opens the connection without asking a worker.
 fn begin(streams: &dyn Streams, shard: &Rc<Shard>, stream: Stream, mut peer: Peer) {
     let listener = Arc::clone(&peer.listener);
     let Some(permit) = peer.permit.take().filter(|_| !listener.is_stopping()) else {
         return;
     };
-    // the last turn may be long ago
+    // the clock may be old, because no turn may have run for long
     shard.tick();
     let place = (peer.address, permit);
     let connection =
@@ -102,18 +102,18 @@ fn begin(streams: &dyn Streams, shard: &Rc<Shard>, stream: Stream, mut peer: Pee
     shard.connected(&connection, stream, &Bytes::new());
 }
 
-/// Tells a peer why it may not come in. It has a moment to read that, and what it sends meanwhile is nobody's.
+/// Tells a peer why it is refused. It has a short time to read that; what it sends meanwhile is discarded.
 async fn refuse(streams: &dyn Streams, why: &Refusal, mut stream: Stream) {
     let mut text = Vec::new();
     streams.append_refusal(why, &mut text);
     if text.is_empty() {
         return;
     }
-    // a peer that is gone already needs no reason
+    // a peer that has left needs no reason
     let _gone = tokio::time::timeout(REFUSAL_TIMEOUT, async {
         stream.write_all(&text).await?;
         stream.shutdown().await?;
-        // what is left unread when a stream is closed resets it, and the text may be lost on its way
+        // closing a stream with unread bytes resets it, and the text may be lost
         let mut unread = [0; 1024];
         while stream.read(&mut unread).await? > 0 {}
         Ok::<_, std::io::Error>(())
@@ -121,7 +121,7 @@ async fn refuse(streams: &dyn Streams, why: &Refusal, mut stream: Stream) {
     .await;
 }
 
-/// Time for it.
+/// Time for the peer to read the reason.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) fn local_address(stream: &Stream) -> Option<SocketAddr> {

@@ -1,4 +1,4 @@
-//! What becomes of streams where every one is a socket, with a protocol that sends back what it is sent.
+//! Tests streams that become sockets, with a protocol that echoes its input.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -24,10 +24,10 @@ use crate::options::Options;
 use crate::socket::{Context, Goodbye, Liveness, Session, Taken, Traits};
 use crate::sync::Mutex;
 
-/// It only bounds a hang.
+/// Only bounds a hang.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Keeps its last service, for a look at when that ends.
+/// Keeps a weak reference to its last service, so that a test can see when that ends.
 #[derive(Debug, Default)]
 struct EchoProtocol(Arc<Mutex<Weak<Echo>>>);
 
@@ -170,12 +170,15 @@ fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
         if let Some(seen) = look() {
             return seen;
         }
-        assert!(Instant::now() < deadline, "it never came");
+        assert!(
+            Instant::now() < deadline,
+            "the condition was not met in time"
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// The socket of the one OPEN that a worker has, and its word of flags.
+/// The socket of the only OPEN record of a worker, and its flags.
 fn opened(worker: &Worker) -> (SocketId, u32) {
     let batch = until(|| {
         worker.begin_drain();
@@ -196,7 +199,7 @@ fn echoes(mut stream: &TcpStream) {
     assert_eq!(&back, b"hello");
 }
 
-/// All that is sent until the end, which must be no reset.
+/// Everything that is sent up to the end of the stream, which must not be a reset.
 fn rest(mut stream: TcpStream) -> String {
     let mut seen = String::new();
     stream.read_to_string(&mut seen).unwrap();
@@ -204,7 +207,7 @@ fn rest(mut stream: TcpStream) -> String {
 }
 
 #[test]
-fn without_a_worker_it_speaks_at_once() {
+fn a_protocol_without_a_worker_starts_at_once() {
     let server = Server::start(false, |_, _| {});
     let clients: Vec<_> = (0..4).map(|_| server.connect()).collect();
     clients.iter().for_each(echoes);
@@ -227,7 +230,7 @@ fn handle_open_sees_the_port_and_accepts() {
     let server = Server::start(true, |_, _| {});
     let worker = server.worker(true);
     let client = server.connect();
-    // what comes before the answer waits for it
+    // input before the answer waits for it
     (&client).write_all(b"early ").unwrap();
     let (socket, flags) = opened(&worker);
     let port = client.local_addr().unwrap().port();
@@ -259,7 +262,7 @@ fn handle_open_rejects_and_the_peer_reads_why() {
 }
 
 #[test]
-fn an_acceptance_that_cannot_be_said_is_reported_and_closes() {
+fn an_acceptance_that_cannot_be_sent_is_reported_and_closes() {
     let server = Server::start(true, |_, _| {});
     let worker = server.worker(true);
     let client = server.connect();
@@ -282,7 +285,7 @@ fn an_acceptance_that_cannot_be_said_is_reported_and_closes() {
 }
 
 #[test]
-fn without_any_worker_the_peer_is_told() {
+fn without_any_worker_the_peer_is_told_why_it_is_refused() {
     let server = Server::start(true, |_, _| {});
     assert_eq!(rest(server.connect()), "no worker");
 }
@@ -299,7 +302,7 @@ fn an_answer_that_is_late_is_a_refusal() {
 }
 
 #[test]
-fn who_is_over_limit_reads_why_although_it_spoke() {
+fn a_peer_over_the_limit_reads_why_although_it_has_sent_something() {
     let server = Server::start(false, |config, _| config.limits.connections_per_address = 1);
     let first = server.connect();
     echoes(&first);
@@ -325,7 +328,7 @@ fn a_service_ends_with_its_listener() {
 }
 
 #[test]
-fn options_that_nobody_reads_and_protocols_that_nobody_speaks_are_named() {
+fn unread_options_and_unknown_protocols_are_named() {
     let server = Server::start(false, |_, _| {});
     let listen = |protocol: &str, options: Options| {
         let listener = ListenerConfig {

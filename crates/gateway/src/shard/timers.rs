@@ -1,4 +1,4 @@
-//! The task that looks at deadlines as they come: those of connections, and those of the shard's parts.
+//! The task that checks deadlines: those of connections, and those of the shard's parts.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::Shard;
 use crate::fault::Fault;
 use crate::socket::wheel::{Due, TICK_MS};
 
-/// Turns the wheel for as long as the shard lives; sleeps while nothing is armed.
+/// Advances the wheel for as long as the shard lives; sleeps while no deadline is armed.
 pub(crate) async fn timers(shard: Rc<Shard>) {
     let mut fired = Vec::new();
     let mut parts_wait = false;
@@ -23,7 +23,7 @@ pub(crate) async fn timers(shard: Rc<Shard>) {
 }
 
 impl Shard {
-    /// Does what is due now. Whether a part has more to come.
+    /// Handles what is due now. Returns whether a part has more deadlines.
     pub(super) fn look_at_deadlines(&self, fired: &mut Vec<Due>) -> bool {
         self.wheel.borrow_mut().advance(self.now.get(), fired);
         let parts_wait = self.look_at_parts();

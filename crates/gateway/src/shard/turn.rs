@@ -1,5 +1,5 @@
-//! The turn: once the event loop has done what was ready, the shard empties its inbox, writes every
-//! dirty connection once, and rings the workers it has events for.
+//! The turn: after the event loop has handled what was ready, the shard empties its inbox, writes to every dirty
+//! connection once, and rings the workers that have new events.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -67,7 +67,7 @@ impl Shard {
         }
     }
 
-    /// Applies commands in their order.
+    /// Applies commands in order.
     fn apply_all(self: &Rc<Self>, commands: &mut Vec<Command>, arena: &[u8]) {
         let mut commands = commands.drain(..);
         let mut next = commands.next();
@@ -86,7 +86,7 @@ impl Shard {
         }
     }
 
-    /// Publications that follow each other on one channel go to its recipients together. Returns the command behind them.
+    /// Delivers consecutive publications on one channel to its recipients together. Returns the command behind them.
     fn apply_run(
         &self,
         channel: ChannelId,
@@ -173,14 +173,14 @@ impl Shard {
         }
     }
 
-    /// A worker told a session something short.
+    /// Applies a short instruction of a worker.
     fn tell_small(&self, (slot, socket): (u32, SocketId), instruction: &[u8]) {
         if let Some(connection) = self.find(slot, socket) {
             self.tell_in_one_piece(&connection, instruction);
         }
     }
 
-    /// A command that delivers.
+    /// Applies a command that delivers a message.
     fn apply_message(&self, command: Command, arena: &[u8]) {
         match command {
             Command::Small {
@@ -224,7 +224,7 @@ impl Shard {
         }
     }
 
-    /// Writes what the kernel takes of all that was appended since.
+    /// Writes everything that was appended since the last turn, as far as the kernel accepts it.
     pub(super) fn flush_dirty(&self) {
         self.relayed_all();
         let mut dirty = std::mem::take(&mut *self.dirty.borrow_mut());
@@ -242,7 +242,7 @@ impl Shard {
         self.relieve();
     }
 
-    /// While all outboxes together hold too much, closes this shard's fullest.
+    /// While all outboxes together take too many bytes, closes this shard's connections with the fullest ones.
     fn relieve(&self) {
         let limit = self.limits.outboxes_total_bytes;
         if self.hub.ledger().held() <= limit {
@@ -257,13 +257,14 @@ impl Shard {
             self.backlogs.borrow_mut().remove(fullest.slot);
             shed.push(fullest);
         }
-        // each once: what is left of one is being written, and is looked at again when the next turn ends
+        // each connection is closed once: the rest of its outbox is being written, and is checked again at the end of
+        // the next turn
         for connection in shed {
             self.list_backlog(&connection, &connection.io.borrow());
         }
     }
 
-    /// The connection with the largest backlog, which is no longer listed.
+    /// The connection with the largest backlog, which is removed from the list.
     fn take_fullest(&self) -> Option<Shared> {
         let mut backlogs = self.backlogs.borrow_mut();
         let connections = self.connections.borrow();
@@ -275,7 +276,7 @@ impl Shard {
     }
 }
 
-/// What lies at a place of a batch's arena.
+/// The bytes at a place of a batch's arena.
 fn place(arena: &[u8], start: u32, length: u32) -> &[u8] {
     let range = usize::try_from(start)
         .ok()
@@ -285,7 +286,7 @@ fn place(arena: &[u8], start: u32, length: u32) -> &[u8] {
         .unwrap_or_default()
 }
 
-/// Whether a command is one more publication to all of this channel.
+/// Whether a command is another publication to all recipients of this channel.
 fn follows(command: &Command, channel: ChannelId) -> bool {
     matches!(command, Command::Publish { channel: next, except: None, .. } if *next == channel)
 }

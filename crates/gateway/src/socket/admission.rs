@@ -1,4 +1,4 @@
-//! A connection's beginning: from its place in the table to the first byte of messages.
+//! Opening a connection: from its place in the table to the first message.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -22,8 +22,8 @@ use crate::net::stream::Stream;
 use crate::permits::Permit;
 
 impl Env {
-    /// Makes a connection known under a new socket id: it can be sent to and subscribed from now
-    /// on. The receiver gets `handleOpen`'s answer.
+    /// Registers a connection under a new socket id: from now on it can be sent to and subscribed. The receiver gets
+    /// the answer of `handleOpen`.
     pub(crate) fn reserve(
         &self,
         worker: Arc<Worker>,
@@ -76,7 +76,7 @@ impl Env {
         (connection, receiver)
     }
 
-    /// Takes a connection in that no worker is told of: it is accepted at once.
+    /// Opens a connection that no worker is told of: it is accepted at once.
     pub(crate) fn open_without_worker(
         &self,
         listener: &Arc<ListenerState>,
@@ -86,12 +86,12 @@ impl Env {
         let none = Arc::clone(self.hub.workers().none());
         let (connection, answer) = self.reserve(none, listener, place, session);
         self.admit(&connection, Ok(Box::new(Acceptance::default())));
-        // held until now: without anybody who waits for it, the connection would be taken for one that left
+        // dropped only now: without a receiver, the connection would count as one whose client has left
         drop(answer);
         connection
     }
 
-    /// Tells the worker. False: it was retired this moment, or its queue filled, and the connection is forgotten.
+    /// Tells the worker. False: the worker was just retired, or its queue is full, and the connection is dropped.
     pub(crate) fn announce(&self, connection: &Shared, opening: &Opening<'_>) -> bool {
         let bounds = (
             self.limits.worker_queue_events,
@@ -114,10 +114,10 @@ impl Env {
         true
     }
 
-    /// `handleOpen` answered, or somebody else decided in its place.
+    /// Applies the answer of `handleOpen`, or a decision made in its place.
     pub(crate) fn admit(&self, connection: &Shared, answer: Admission) {
         let io = &mut *connection.io.borrow_mut();
-        // it may have been closed meanwhile
+        // the connection may have been closed meanwhile
         let Some(waiting) = io.phase.admit() else {
             return;
         };
@@ -127,7 +127,7 @@ impl Env {
             self.stats.refused.add(1);
             tracing::debug!(target: "millrace::connection", socket = connection.socket.get(), "refused");
             io.phase = Phase::Gone;
-            // refused: what was queued is discarded uncounted, and no close is told
+            // the connection is refused: its queue is discarded without a count, and the worker gets no close
             self.with_core(|core, poster| core.close(connection.socket, poster));
             connection
                 .worker
@@ -153,7 +153,7 @@ impl Env {
         }
     }
 
-    /// Refuses a connection whose `handleOpen` has not answered.
+    /// Refuses a connection for which `handleOpen` has not answered.
     pub(crate) fn refuse(&self, connection: &Shared, status: u16, body: &'static str) {
         let rejection = Rejection {
             status,
@@ -163,8 +163,8 @@ impl Env {
         self.admit(connection, Err(Box::new(rejection)));
     }
 
-    /// The client left while `handleOpen` runs: its answer is still awaited, because a connection
-    /// it accepts has to be closed again. Until then it keeps its place, or else who connects and leaves in a loop would
+    /// The client left while `handleOpen` runs. The answer is still awaited, because a connection that it accepts has
+    /// to be closed. Until then the connection keeps its permit, or a client that connects and leaves in a loop could
     /// have any number of them.
     pub(crate) fn abandoned(&self, connection: &Shared) {
         let admitted = matches!(connection.io.borrow().phase, Phase::Admitted);
@@ -173,7 +173,7 @@ impl Env {
         }
     }
 
-    /// Accepted, but the 101 never left.
+    /// The connection was accepted, but the 101 was never sent.
     pub(crate) fn lost(&self, connection: &Shared) {
         let io = &mut *connection.io.borrow_mut();
         if matches!(io.phase, Phase::Gone) {
@@ -183,13 +183,13 @@ impl Env {
         self.release(connection, io);
     }
 
-    /// The 101 is written: messages may flow, and its task may begin. `early` came right behind the handshake. False: it is
-    /// not to be, any more.
+    /// Starts an accepted connection: messages may flow, and its task may run. `early` followed the handshake. False:
+    /// the connection must not start any more.
     pub(crate) fn begin(&self, connection: &Shared, stream: Stream, early: &Bytes) -> bool {
         let io = &mut *connection.io.borrow_mut();
         match io.phase {
             Phase::Admitted => io.phase = Phase::Open,
-            // closed meanwhile: the goodbye is in the outbox
+            // closed meanwhile: the close is in the outbox
             Phase::Closing { .. } => {}
             _ => return false,
         }
@@ -200,7 +200,7 @@ impl Env {
         self.arm_first(connection, io);
         self.wake_session(connection, io, Wake::Opened);
         if !io.outbox.is_empty() {
-            // its first words
+            // writes what the session has appended first
             self.mark_dirty(connection);
         }
         true

@@ -1,13 +1,13 @@
-//! The transfers of one connection: how much more of each the worker takes, and who waits for it. Sees to it that the worker
-//! hears of their end. Knows nothing of what they carry.
+//! The transfers of one connection: the credit of each, and who waits for it. Makes sure that the worker is told of
+//! their end. Knows nothing of their contents.
 
 use crate::event::{FIRST_CREDIT, TransferId};
 
-/// See the module. There may be thousands: they lie in the order of their ids, which only grow.
+/// See the module. There may be thousands. They are ordered by their ids, which only increase.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {
     all: Vec<Body>,
-    /// How many of them input waits for.
+    /// The number of transfers that input waits for.
     stalled: usize,
 }
 
@@ -15,13 +15,13 @@ pub(crate) struct Bodies {
 #[derive(Debug)]
 struct Body {
     id: TransferId,
-    /// Bytes that the worker has room for; less than none: those that it was sent beyond that.
+    /// Bytes that the worker has room for; negative: bytes that it was sent beyond its room.
     credit: i64,
-    /// Input waits for more of it.
+    /// Whether input waits until the worker has room for more.
     stalls: bool,
-    /// Pieces went to the worker, and the last has not.
+    /// Whether the worker was sent a piece, but not the last one.
     begun: bool,
-    /// The worker is to be told of room in the outbox.
+    /// Whether the worker has to be told when the outbox has room.
     wants_room: bool,
 }
 
@@ -36,7 +36,7 @@ impl Bodies {
         });
     }
 
-    /// A piece goes to the worker. Whether it has room for more; `None`: there is no such transfer.
+    /// Charges a piece for the worker. Returns whether the worker has room for more; `None`: there is no such transfer.
     pub(super) fn spend(&mut self, id: TransferId, bytes: usize, last: bool) -> Option<bool> {
         let body = self.find(id)?;
         body.credit = body.credit.saturating_sub(signed(bytes));
@@ -47,7 +47,7 @@ impl Bodies {
         Some(!stalls)
     }
 
-    /// The worker has room for more. True: input waited for that, and for nothing else of these.
+    /// Adds room of the worker. True: input waited for this, and for no other transfer.
     pub(super) fn pull(&mut self, id: TransferId, bytes: u32) -> bool {
         let Some(body) = self.find(id) else {
             return false;
@@ -61,18 +61,18 @@ impl Bodies {
         self.stalled == 0
     }
 
-    /// Bytes that the worker has room for; none: there is no such transfer.
+    /// Bytes that the worker has room for; 0 if there is no such transfer.
     pub(super) fn credit(&self, id: TransferId) -> usize {
         let body = self.place(id).ok().and_then(|place| self.all.get(place));
         body.map_or(0, |body| usize::try_from(body.credit).unwrap_or_default())
     }
 
-    /// Whether input waits.
+    /// Whether input waits for the worker's credit.
     pub(super) fn stall(&self) -> bool {
         self.stalled > 0
     }
 
-    /// The worker is to be told when there is room. False: there is no such transfer.
+    /// Records that the worker has to be told when there is room. False: there is no such transfer.
     pub(super) fn await_room(&mut self, id: TransferId) -> bool {
         let body = self.find(id);
         body.is_some_and(|body| {
@@ -81,20 +81,21 @@ impl Bodies {
         })
     }
 
-    /// Those whose worker is to be told of room, each once.
+    /// The transfers whose worker has to be told of room, each once.
     pub(super) fn take_awaiting(&mut self) -> impl Iterator<Item = TransferId> {
         let bodies = self.all.iter_mut();
         bodies.filter_map(|body| std::mem::take(&mut body.wants_room).then_some(body.id))
     }
 
-    /// Forgets one. Whether the worker waits for pieces that never come; `None`: there is no such transfer.
+    /// Removes a transfer. Returns whether the worker waits for pieces that will never arrive; `None`: there is no such
+    /// transfer.
     pub(super) fn close(&mut self, id: TransferId) -> Option<bool> {
         let body = self.all.remove(self.place(id).ok()?);
         self.stalled -= usize::from(body.stalls);
         Some(body.begun)
     }
 
-    /// All that are left.
+    /// The ids of all remaining transfers.
     pub(super) fn into_ids(self) -> impl Iterator<Item = TransferId> {
         self.all.into_iter().map(|body| body.id)
     }
@@ -133,10 +134,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_beyond_the_credit_is_owed() {
+    fn bytes_sent_beyond_the_credit_reduce_the_next_credit() {
         let (mut bodies, [id, _]) = two();
         assert_eq!(bodies.spend(id, FIRST_CREDIT + 10, false), Some(false));
-        assert!(!bodies.pull(id, 10), "nothing is left of it");
+        assert!(!bodies.pull(id, 10), "the credit is used up");
         assert!(bodies.stall());
         assert!(bodies.pull(id, 1));
         assert!(!bodies.stall());
@@ -144,53 +145,61 @@ mod tests {
     }
 
     #[test]
-    fn input_waits_for_all_of_them() {
+    fn input_waits_for_all_transfers() {
         let (mut bodies, [one, other]) = two();
         for id in [one, other] {
             assert_eq!(bodies.spend(id, FIRST_CREDIT, false), Some(false));
         }
         assert!(!bodies.pull(one, 5));
         assert!(bodies.pull(other, 5));
-        assert!(!bodies.pull(other, 5), "nobody waits any more");
+        assert!(!bodies.pull(other, 5), "input no longer waits");
     }
 
     #[test]
     fn a_last_piece_waits_for_nothing() {
         let (mut bodies, [id, other]) = two();
         assert_eq!(bodies.spend(id, usize::MAX, true), Some(true));
-        assert_eq!(bodies.close(id), Some(false), "it was complete");
+        assert_eq!(bodies.close(id), Some(false), "the body was complete");
         assert_eq!(bodies.spend(id, 1, false), None);
         assert_eq!(bodies.spend(other, 1, false), Some(true));
-        assert_eq!(bodies.close(other), Some(true), "it was not");
+        assert_eq!(bodies.close(other), Some(true), "the body was not complete");
     }
 
     #[test]
-    fn whoever_asks_is_told_what_there_is_room_for() {
+    fn the_credit_is_the_room_of_the_worker() {
         let (mut bodies, [id, other]) = two();
         assert_eq!(bodies.credit(id), FIRST_CREDIT);
         assert_eq!(bodies.spend(id, FIRST_CREDIT + 10, false), Some(false));
         assert_eq!((bodies.credit(id), bodies.credit(other)), (0, FIRST_CREDIT));
         bodies.pull(id, 15);
         assert_eq!(bodies.credit(id), 5);
-        assert_eq!(bodies.credit(TransferId::new(1)), 0, "there is none");
+        assert_eq!(
+            bodies.credit(TransferId::new(1)),
+            0,
+            "there is no such transfer"
+        );
     }
 
     #[test]
     fn input_no_longer_waits_for_one_that_is_closed() {
         let (mut bodies, [id, other]) = two();
         assert_eq!(bodies.spend(id, FIRST_CREDIT, false), Some(false));
-        assert_eq!(bodies.spend(id, 1, false), Some(false), "it is one still");
+        assert_eq!(
+            bodies.spend(id, 1, false),
+            Some(false),
+            "the transfer still exists"
+        );
         assert_eq!(bodies.close(id), Some(true));
         assert!(!bodies.stall());
         assert_eq!(
             bodies.spend(other, 1, false),
             Some(true),
-            "it is found still"
+            "the transfer is still found"
         );
     }
 
     #[test]
-    fn room_is_told_once() {
+    fn the_worker_is_told_of_room_once() {
         let (mut bodies, [id, _]) = two();
         assert!(bodies.await_room(id));
         assert_eq!(bodies.take_awaiting().collect::<Vec<_>>(), [id]);

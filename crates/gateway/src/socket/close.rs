@@ -1,5 +1,5 @@
-//! A connection's end: leaving the core at once, telling the worker, saying goodbye in the
-//! protocol's words, and cutting the stream when that takes too long.
+//! Closing a connection: it leaves the core at once, its worker is told, a close is sent in its protocol, and the
+//! stream is cut if that takes too long.
 
 use super::connection::{Io, PeerClose, Phase, Shared};
 use super::env::Env;
@@ -14,18 +14,18 @@ use std::task::Context;
 use tokio::io::AsyncWrite;
 
 impl Env {
-    /// Begins the end: the socket is gone for the application, the peer is told. On a connection
-    /// that is closing already, only what makes the end come sooner counts.
+    /// Begins to close: the socket is gone for the application, and the peer is told. On a connection that is closing
+    /// already, only what makes it end sooner has an effect.
     pub(crate) fn close(&self, connection: &Shared, io: &mut Io, reason: &CloseReason) {
         self.close_until(connection, io, reason, self.closing_deadline());
     }
 
-    /// When a connection is cut whose end begins now.
+    /// The time at which a connection is cut that begins to close now.
     pub(crate) fn closing_deadline(&self) -> u64 {
         self.now.get() + super::env::millis(self.limits.close_timeout)
     }
 
-    /// [`close`](Self::close) with a time of its own for what was sent before.
+    /// Like [`close`](Self::close), with a deadline for what is queued.
     pub(crate) fn close_until(
         &self,
         connection: &Shared,
@@ -61,7 +61,7 @@ impl Env {
         self.part(connection, io, reason, PeerClose::of(reason), deadline);
     }
 
-    /// Takes the socket out of the core and says goodbye, if there is one for this reason.
+    /// Takes the socket out of the core and appends a close, if there is one for this reason.
     pub(crate) fn part(
         &self,
         connection: &Shared,
@@ -71,7 +71,7 @@ impl Env {
         deadline: u64,
     ) {
         self.leave_core(connection, io, reason);
-        // what is said about a peer that has sent its last byte changes nothing
+        // after the peer's last byte the reason no longer decides what is expected of the peer
         let peer_close = if connection.half_closed.get() {
             PeerClose::StreamEnd
         } else {
@@ -79,7 +79,7 @@ impl Env {
         };
         io.phase = Phase::Closing { peer_close };
         if reason.mode != CloseMode::Cut {
-            // the stash stays: the peer's goodbye may lie in it, or behind the end of what is cut there
+            // the stash is kept: it may contain the peer's close, or the beginning of a frame before it
             io.outbox
                 .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
             let Io {
@@ -123,7 +123,7 @@ impl Env {
         self.stop_holding_back(connection);
     }
 
-    /// The outbox is full: what the application chose happens.
+    /// The outbox is full: applies the policy that the application chose.
     pub(crate) fn overflow(&self, connection: &Shared, io: &mut Io) {
         if self.limits.outbox_policy != OutboxPolicy::Close {
             let dropped = io.outbox.drop_excess(&self.limits);
@@ -132,12 +132,12 @@ impl Env {
             if !io.outbox.is_over(&self.limits) {
                 return;
             }
-            // parts of something longer, which cannot be dropped
+            // only parts of something longer are left, which cannot be dropped
         }
         self.overflow_close(connection, io);
     }
 
-    /// All outboxes together hold too much: this one is emptied, whatever the application chose.
+    /// All outboxes together take too many bytes: empties this one, regardless of the policy.
     pub(crate) fn shed(&self, connection: &Shared, io: &mut Io) {
         if io.is_live() {
             return self.overflow_close(connection, io);
@@ -147,8 +147,8 @@ impl Env {
         self.close(connection, io, &CloseReason::ABNORMAL);
     }
 
-    /// Drops the backlog and closes with 1013. The peer got every message up to here, so there is
-    /// no hole.
+    /// Drops the backlog and closes with 1013. The peer gets every message up to here, so that none is missing in
+    /// between.
     fn overflow_close(&self, connection: &Shared, io: &mut Io) {
         self.stats.overflow_closes.add(1);
         tracing::warn!(
@@ -160,14 +160,14 @@ impl Env {
         self.stats.dropped_by_overflow.add(io.outbox.truncate());
         self.charge(connection, io);
         if matches!(io.phase, Phase::Pending(_)) {
-            // the goodbye has to wait for the admission
+            // the close has to wait for the admission
             io.overflown = true;
         } else {
             self.close(connection, io, &CloseReason::OVERFLOW);
         }
     }
 
-    /// Everything queued is written: goes on with the end, if there is one.
+    /// Everything queued is written: continues with closing, if the connection is closing.
     pub(crate) fn output_drained(&self, connection: &Shared, io: &mut Io) {
         let Phase::Closing { peer_close } = io.phase else {
             return;
@@ -177,10 +177,10 @@ impl Env {
         self.arm(connection, io, io.times.deadline);
         match peer_close {
             PeerClose::Nothing if connection.traits.goodbye == Goodbye::Answered => return,
-            // it is told by the end of the stream alone, and may be sending
+            // the end of the stream is all that the peer is told, and it may still be sending
             PeerClose::Nothing if connection.traits.half_close => io.phase = Phase::Draining,
             PeerClose::Nothing | PeerClose::Goodbye | PeerClose::StreamEnd => {
-                // nothing can follow, so the stream is closed without another look at it
+                // nothing can follow, so the stream is closed without waiting for the peer
                 io.phase = Phase::Gone;
                 if io.stream.as_ref().is_none_or(Stream::is_plain) {
                     return connection.wake();
@@ -197,11 +197,11 @@ impl Env {
         connection.wake();
     }
 
-    /// Nothing more is read or written.
+    /// Cuts the connection: nothing more is read or written.
     pub(crate) fn cut(&self, connection: &Shared, io: &mut Io) {
         io.phase = Phase::Gone;
         if io.stream.is_none() {
-            // no task of its own yet
+            // the connection has no task yet
             self.release(connection, io);
         }
         connection.wake();
@@ -217,13 +217,13 @@ impl Env {
         self.drop_extra(connection, io);
         match (io.stream.take(), connection.permit.take()) {
             (Some(Stream::Carried(carried)), Some(permit)) => carried.give_back(permit),
-            // the permit is free
+            // dropping the permit frees it
             (stream, permit) => drop((stream, permit)),
         }
         connection.waker.take();
         let slot = usize::try_from(connection.slot).unwrap_or(usize::MAX);
         let mut connections = self.connections.borrow_mut();
-        // forgotten before, and the slot taken by another
+        // the connection may have been removed before, and its slot reused
         if connections
             .get(slot)
             .is_some_and(|known| known.socket == connection.socket)

@@ -1,5 +1,5 @@
-//! One connection as its I/O shard sees it: the stream, the outbox, the credit and the phase of its
-//! life. Only that shard's thread ever touches it.
+//! One connection as its I/O shard sees it: the stream, the outbox, the credit and the phase of its life. Only that
+//! shard's thread accesses it.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -31,18 +31,19 @@ pub(crate) struct Connection {
     pub(crate) worker: Arc<Worker>,
     pub(crate) worker_slot: Cell<u32>,
     pub(crate) listener: Arc<ListenerState>,
-    /// In the list of connections to be written at the end of the turn.
+    /// Whether it is in the list of connections to be written at the end of the turn.
     pub(crate) dirty: Cell<bool>,
-    /// The peer has sent its last byte, and the session was told: nothing is read any more, writing goes on.
+    /// Whether the peer has sent its last byte and the session was told: nothing is read any more, but writing
+    /// continues.
     pub(crate) half_closed: Cell<bool>,
-    /// What becomes of its message that is not complete.
+    /// The state of its incomplete message.
     pub(crate) partial: Cell<Partial>,
-    /// Its session's, asked when it opened.
+    /// The traits of its session, read when it opened.
     pub(crate) traits: Traits,
     /// Wakes the connection's task.
     pub(crate) waker: Cell<Option<Waker>>,
     pub(crate) io: RefCell<Io>,
-    /// Counts the connection for as long as it holds a descriptor.
+    /// Counts the connection as long as it holds a descriptor.
     pub(crate) permit: Cell<Option<Permit>>,
 }
 
@@ -50,92 +51,92 @@ pub(crate) struct Connection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     Never,
-    /// In the shard's line of those that wait.
+    /// In the read queue of the shard.
     InLine,
-    /// Let go from there, and nothing read since.
+    /// Released from the read queue, and nothing was read since.
     LetGo,
 }
 
-/// Whether the outbox holds more than it should, and who waits for it to fall.
+/// Whether the outbox is above its limits, and what waits for it to fall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Swelling {
     None,
-    /// Transfers of which the worker would send more.
+    /// Transfers of which the worker would send more, or the session.
     Awaited,
-    /// Reading too.
+    /// Reading as well.
     Paused,
 }
 
-/// What becomes of a connection's message that is not complete.
+/// The state of a connection's incomplete message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Partial {
-    /// There is none, or next to nothing of it.
+    /// There is none, or it is too small to count.
     #[default]
     None,
     Counted,
-    /// It is the largest of too many, so its connection is not read.
+    /// It is the largest while the total is over its limit, so its connection is not read.
     HeldBack,
 }
 
-/// What changes while the connection lives.
+/// The part of a connection that changes.
 pub(crate) struct Io {
     pub(crate) phase: Phase,
     /// `None` until the handshake's answer is written.
     pub(crate) stream: Option<Stream>,
     pub(crate) session: Box<dyn Session>,
-    /// Which shared frames it takes now.
+    /// The encoding of the shared frames that it takes.
     pub(crate) encoding: Encoding,
     pub(crate) outbox: Outbox,
     pub(crate) credit: Credit,
-    /// Bytes read and not yet decoded, for lack of credit.
+    /// Bytes that were read but not yet decoded, for lack of credit.
     pub(crate) stash: Box<[u8]>,
     /// Whether reading waits for the worker.
     pub(crate) wait: Wait,
-    /// Once the outbox exceeded its read pause, a drain event is due when it falls.
+    /// Once the outbox has exceeded its read pause, a drain event is due when it falls.
     pub(crate) swelling: Swelling,
-    /// The outbox overflowed before the connection was admitted: it is closed once it is.
+    /// Whether the outbox overflowed before the connection was admitted. It is then closed after the admission.
     pub(crate) overflown: bool,
-    /// The earliest deadline set in the wheel.
+    /// The earliest deadline in the wheel.
     pub(crate) armed: u64,
-    /// The one that was the earliest before: still in the wheel, so it need not be set again.
+    /// The deadline that was the earliest before. It is still in the wheel, so it need not be set again.
     pub(crate) armed_before: u64,
     pub(crate) times: Times,
-    /// What few connections have.
+    /// State that few connections have.
     pub(crate) extra: Option<Box<Extra>>,
-    /// What of the outbox is counted in the shard's ledger.
+    /// The number of outbox entries that the ledger counts.
     pub(crate) charged_entries: u32,
 }
 
-/// What few connections have.
+/// State that few connections have.
 #[derive(Debug, Default)]
 pub(crate) struct Extra {
-    /// Messages per second, where limited.
+    /// The limit of messages per second, if there is one.
     pub(crate) rate: Option<Rate>,
-    /// When its session asked to be woken; 0 is not.
+    /// The time for which its session asked to be woken; 0: none.
     pub(crate) wake_at: u64,
-    /// Its large bodies.
+    /// Its transfers.
     pub(crate) bodies: Bodies,
-    /// Input is taken though much waits in the outbox.
+    /// Whether input is taken although much waits in the outbox.
     pub(crate) reads_on: bool,
-    /// Its session has input wait.
+    /// Whether its session holds input back.
     pub(crate) holds_input: bool,
-    /// Bytes to be written until its session is to be told so; 0: it is not.
+    /// Bytes to be written until its session is told; 0: it is not told.
     pub(crate) unwritten: usize,
-    /// Its session waits for room in the outbox.
+    /// Whether its session waits for room in the outbox.
     pub(crate) wants_room: bool,
-    /// What its wakers share, once there is one.
+    /// Shared by its wakers, once there is one.
     pub(crate) waker: Option<Arc<SessionWaker>>,
-    /// A reply in order that has to wait for a time.
+    /// A reply in order that has to wait until a time.
     pub(crate) late: Option<(u64, LateReply)>,
 }
 
 impl Extra {
-    /// Whether input waits for the worker to take more of a large body, or for the session.
+    /// Whether input waits for the worker's credit or for the session.
     pub(crate) fn stalls(&self) -> bool {
         self.holds_input || self.bodies.stall()
     }
 
-    /// The next time that it waits for.
+    /// The earliest time that it waits for.
     pub(crate) fn next(&self) -> Option<u64> {
         let late = self.late.as_ref().map(|(at, _)| *at);
         let wake = (self.wake_at > 0).then_some(self.wake_at);
@@ -143,77 +144,77 @@ impl Extra {
     }
 }
 
-/// When things last happened, in milliseconds of the shard's clock; 0 is never.
+/// When things happened last, in milliseconds of the shard's clock; 0: never.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     /// Something complete arrived.
     pub(crate) alive: u64,
-    /// A message went in or out.
+    /// A message was received or sent.
     pub(crate) message: u64,
-    /// An unanswered ping was sent.
+    /// The ping was sent that is not answered yet.
     pub(crate) ping: u64,
-    /// Bytes of an unfinished message that had arrived by then.
+    /// The bytes of an incomplete message that had arrived when the ping was sent.
     pub(crate) ping_received: u64,
-    /// The first byte of a message not yet complete.
+    /// The first byte of an incomplete message arrived.
     pub(crate) unfinished: u64,
-    /// The last progress of a blocked write.
+    /// A blocked write made progress.
     pub(crate) blocked: u64,
-    /// A closing connection is cut.
+    /// The time at which a closing connection is cut.
     pub(crate) deadline: u64,
 }
 
 /// The phases of a connection's life.
 pub(crate) enum Phase {
-    /// `handleOpen` has not answered; the answer goes to the HTTP request that waits.
+    /// `handleOpen` has not answered; its answer goes to the task that waits.
     Pending(oneshot::Sender<Admission>),
-    /// Accepted; the handshake's answer is on its way.
+    /// Accepted; the handshake's answer is being sent.
     Admitted,
     /// Messages flow.
     Open,
-    /// The peer said its last, and what came before it is being handled.
+    /// The peer has sent its last message or byte, and what came before it is being handled.
     Ending(Box<Ending>),
-    /// Our goodbye is said or queued.
+    /// Our close is written or queued.
     Closing { peer_close: PeerClose },
-    /// Everything is said; the peer's end of the stream is awaited, because it may still be sending:
-    /// closing on unread bytes would take our goodbye from it.
+    /// Everything is written, and the peer's end of the stream is awaited, because the peer may still be sending:
+    /// closing with unread bytes would make the system discard our close.
     Draining,
-    /// Nothing left to do.
+    /// The connection is gone.
     Gone,
 }
 
-/// An end that waits for the handlers of what came before it.
+/// A close that waits until handlers have processed what came before it.
 pub(crate) struct Ending {
     pub(crate) reason: CloseReason,
     pub(crate) peer_close: PeerClose,
-    /// All its events are handled, or held behind promises.
+    /// Whether all events are handled, or held behind promises.
     pub(crate) handled: bool,
 }
 
-/// What a closing connection has heard of its peer.
+/// What the peer of a closing connection has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PeerClose {
-    /// No goodbye yet: it is awaited.
+    /// No close so far: it is awaited.
     Nothing,
-    /// It did wrong, so nothing it says counts.
+    /// Invalid input, so that nothing more is read from it.
     Mistake,
-    /// Its goodbye, the last it may send: with ours, the conversation is over.
+    /// Its close, after which it sends nothing more: together with ours the handshake is complete.
     Goodbye,
-    /// The end of its stream, so nothing is read any more; it may still read.
+    /// The end of its stream, so that nothing more is read; it may still read.
     StreamEnd,
 }
 
-/// Who hears of what a session says.
+/// Who gets what a session sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
-    /// The peer alone, once it may come in.
+    /// Only the peer, once it is admitted.
     Later,
     Both,
-    /// The peer alone: the worker handles its last words.
+    /// Only the peer: the worker handles the last messages.
     Last,
     Nobody,
 }
 
-/// `handleOpen`'s answer.
+/// The answer of `handleOpen`.
 pub(crate) type Admission = Result<Box<Acceptance>, Box<Rejection>>;
 
 impl Phase {
@@ -221,7 +222,7 @@ impl Phase {
         matches!(self, Self::Open)
     }
 
-    /// Who hears of what the session says.
+    /// Who gets what the session sends.
     pub(crate) fn audience(&self) -> Audience {
         match self {
             Self::Pending(_) | Self::Admitted => Audience::Later,
@@ -231,7 +232,7 @@ impl Phase {
         }
     }
 
-    /// Who waits for `handleOpen`, which has answered.
+    /// The sender for the answer of `handleOpen`; the connection is then admitted.
     pub(crate) fn admit(&mut self) -> Option<oneshot::Sender<Admission>> {
         match std::mem::replace(self, Self::Admitted) {
             Self::Pending(waiting) => Some(waiting),
@@ -242,7 +243,7 @@ impl Phase {
         }
     }
 
-    /// Takes what an end is; a new phase has to follow.
+    /// Takes the pending end; the caller has to set a new phase.
     pub(crate) fn take_ending(&mut self) -> Option<Ending> {
         match std::mem::replace(self, Self::Gone) {
             Self::Ending(ending) => Some(*ending),
@@ -255,7 +256,7 @@ impl Phase {
 }
 
 impl PeerClose {
-    /// What a reason to close says about it.
+    /// What a close reason says about the peer.
     pub(crate) fn of(reason: &CloseReason) -> Self {
         match reason.mode {
             CloseMode::Final if reason.is_by_peer() => Self::Goodbye,
@@ -271,7 +272,7 @@ impl Connection {
         self.with_waker(Waker::wake_by_ref);
     }
 
-    /// Lends the waker of the connection's task, if it has run yet.
+    /// Calls `lend` with the waker of the connection's task, if the task has run.
     pub(crate) fn with_waker<R>(&self, lend: impl FnOnce(&Waker) -> R) -> Option<R> {
         let waker = self.waker.take()?;
         let result = lend(&waker);
@@ -325,29 +326,29 @@ impl Io {
         }
     }
 
-    /// Whether reading stands still, or did a moment ago: the peer cannot show that it lives.
+    /// Whether reading is paused, or was until just now: the peer cannot show that it is alive.
     pub(crate) fn is_paused(&self) -> bool {
         self.wait == Wait::InLine
             || self.swelling == Swelling::Paused
             || self.extra.as_deref().is_some_and(Extra::stalls)
     }
 
-    /// Whether the peer is gone for good, as far as that is known without writing to it.
+    /// Whether the peer is known to be gone, without writing to it.
     pub(crate) fn is_broken(&self) -> bool {
         self.stream.as_ref().is_some_and(Stream::is_broken)
     }
 
-    /// Whether something waits for the kernel.
+    /// Whether output waits for the kernel.
     pub(crate) fn is_behind(&self) -> bool {
         self.outbox.is_backlogged() || self.stream.as_ref().is_some_and(Stream::has_unsent)
     }
 
-    /// Whether input waits for the worker to take more of a large body, or for the session.
+    /// Whether input waits for the worker's credit or for the session.
     pub(crate) fn stalls(&self) -> bool {
         self.extra.as_deref().is_some_and(Extra::stalls)
     }
 
-    /// Whether the application may still be told of messages and send some.
+    /// Whether the application may still be told of messages, and send some.
     pub(crate) fn is_live(&self) -> bool {
         !self.overflown && self.phase.audience() != Audience::Nobody
     }
@@ -363,7 +364,7 @@ mod tests {
     #[test]
     fn a_connection_is_compact() {
         assert!(
-            // 368 without debug assertions, which make a RefCell remember who borrowed it
+            // 368 without debug assertions, in which a RefCell also stores where it was borrowed
             size_of::<Connection>() <= 376,
             "{}: with the two counts of its Rc, a block of 384 bytes",
             size_of::<Connection>()

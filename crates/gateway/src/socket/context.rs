@@ -1,6 +1,6 @@
-//! What a session may do while it is called: hand messages to the worker, answer, change the core, ask to be woken. A
-//! struct and no trait: it writes straight into the queue, the outbox and the inbox, so a message costs no dynamic call.
-//! What follows from all of a call is its outcome, which the shard looks at once.
+//! What a session may do during a call: pass messages to the worker, answer, change the core, ask to be woken. It is a
+//! struct and not a trait: it writes directly into the queue, the outbox and the inbox, so that a message needs no
+//! dynamic call. Effects that concern the whole call are collected in its outcome, which the shard applies once.
 
 mod effects;
 mod links;
@@ -33,7 +33,7 @@ pub(crate) struct Context<'a> {
     outcome: Outcome,
 }
 
-/// What of a connection a session's calls change.
+/// The parts of a connection that the calls of its session change.
 pub(crate) struct Parts<'a> {
     pub(crate) credit: &'a mut Credit,
     pub(crate) outbox: &'a mut Outbox,
@@ -43,40 +43,40 @@ pub(crate) struct Parts<'a> {
     pub(crate) swelling: &'a mut Swelling,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is told apart from the others"
+    reason = "each flag is independent of the others"
 )]
 pub(crate) struct Outcome {
     pub(crate) alive: bool,
     pub(crate) replied: Replied,
-    /// Something was sent that counts as a message.
+    /// Whether something was sent that counts as a message.
     pub(crate) sent: bool,
-    /// A piece of a large body went to the worker, or a message to another connection.
+    /// Whether a piece of a transfer went to the worker, or a message to another connection.
     pub(crate) passed: bool,
     pub(crate) delivered: u64,
     pub(crate) delivered_bytes: u64,
-    /// A reply in order is on its way: input pauses until it is written.
+    /// Whether a reply in order is on its way: input pauses until it is written.
     pub(crate) pauses: bool,
-    /// Input pauses until no I/O shard has too much to do.
+    /// Whether input pauses until the I/O shards have caught up.
     pub(crate) waits_for_shards: bool,
-    /// It has a new deadline.
+    /// Whether there is a new deadline.
     pub(crate) look_again: bool,
-    /// Something came that the worker has no handler for.
+    /// Whether something arrived for which the worker has no handler.
     pub(crate) no_handler: bool,
-    /// Shards that something was posted to.
+    /// The shards that were posted to.
     pub(crate) dirty: ShardSet,
 }
 
-/// Whether something was answered.
+/// Whether the session answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Replied {
     #[default]
     No,
     Short,
-    /// At length: that is written before more follows.
+    /// With a long reply, which is written before more follows.
     Long,
 }
 
@@ -97,15 +97,15 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What came of the call. Unlocks the worker's queue.
+    /// The outcome of the call. Unlocks the worker's queue.
     pub(crate) fn outcome(self) -> Outcome {
         self.outcome
     }
 }
 
-/// What it may know.
+/// What the session may read.
 impl<'a> Context<'a> {
-    /// Milliseconds since the gateway was made, as of this turn.
+    /// Milliseconds since the gateway was made, at the start of this turn.
     pub(crate) fn now(&self) -> u64 {
         self.env.now()
     }
@@ -114,32 +114,32 @@ impl<'a> Context<'a> {
         self.env.hub()
     }
 
-    /// Whether the connection is closing: what comes counts no more.
+    /// Whether the connection is closing: further input is ignored.
     pub(crate) fn is_closing(&self) -> bool {
         matches!(self.audience, Audience::Last | Audience::Nobody)
     }
 }
 
-/// What it may say of itself.
+/// What the session may report about itself.
 impl Context<'_> {
-    /// Something complete arrived: the peer lives.
+    /// Records that something complete arrived, which shows that the peer is alive.
     pub(crate) fn alive(&mut self) {
         self.outcome.alive = true;
     }
 
-    /// Takes frames of this encoding from here on.
+    /// Sets the encoding of shared frames from now on.
     pub(crate) fn speaks(&mut self, encoding: Encoding) {
         *self.parts.encoding = encoding;
     }
 
-    /// Has the session [woken](super::Wake::Time) at this time, in milliseconds since the gateway was made, and no longer at an
-    /// earlier one that it asked for.
+    /// Has the session [woken](super::Wake::Time) at this time, in milliseconds since the gateway was made. Replaces an
+    /// earlier request.
     pub(crate) fn wake_at(&mut self, at: u64) {
         self.extra().wake_at = at;
         self.outcome.look_again = true;
     }
 
-    /// The peer is about to be closed because it may not come in.
+    /// Counts a peer that is refused; its connection is about to be closed.
     pub(crate) fn count_refused(&self) {
         self.env.count_refused();
     }
@@ -149,9 +149,9 @@ impl Context<'_> {
     }
 }
 
-/// To the worker.
+/// Messages to the worker.
 impl Context<'_> {
-    /// A complete message.
+    /// Passes on a complete message.
     #[expect(
         clippy::inline_always,
         reason = "a call costs each message twenty instructions, and each protocol has one place"
@@ -172,7 +172,7 @@ impl Context<'_> {
         if self.appender.is_none() {
             self.appender = worker.queue().appender();
         }
-        // a retired worker's connections are about to be closed
+        // the connections of a retired worker are about to be closed
         let Some(appender) = &mut self.appender else {
             return Flow::Stop;
         };
@@ -186,36 +186,38 @@ impl Context<'_> {
         Flow::go_if(room && unhurried && !self.parts.credit.is_spent(limits))
     }
 
-    /// Nobody handles what came, which ends the connection. What lies behind it is kept: it may be the peer's goodbye.
+    /// No handler takes what arrived, which closes the connection. Input behind it is kept, because it may be the
+    /// peer's close.
     #[cold]
     fn no_handler(&mut self) -> Flow {
         self.outcome.no_handler = true;
         Flow::Stop
     }
 
-    /// A complete request of so many bytes was answered here and is not for the worker.
+    /// Counts a complete request of this many bytes that was answered here, without the worker.
     pub(crate) fn done(&mut self, bytes: usize) -> Flow {
         let unhurried = self.count(bytes);
         if !self.outcome.pauses && self.hub().is_congested() {
-            // what is published here goes to all of them
+            // what is published here goes to all shards
             self.outcome.waits_for_shards = true;
             return Flow::Stop;
         }
-        let limit = self.env.limits().outbox_read_pause_bytes;
-        Flow::go_if(
-            unhurried
-                && self.outcome.replied != Replied::Long
-                && !self.parts.outbox.wants_flush()
-                && self.parts.outbox.charge() <= limit,
-        )
+        Flow::go_if(unhurried && self.outcome.replied != Replied::Long && self.answers_fit())
     }
 
-    /// A complete message was passed on, to somebody else than the worker.
+    /// Counts a complete message that was relayed to another connection, or answered because its target is gone.
     pub(crate) fn relayed(&mut self, bytes: usize) -> Flow {
-        Flow::go_if(self.count(bytes))
+        let unhurried = self.count(bytes);
+        Flow::go_if(unhurried && self.answers_fit())
     }
 
-    /// Counts a message. Whether its sender may go on.
+    /// Whether more answers may be appended before the waiting ones are written. If not, the input waits until the peer has read.
+    fn answers_fit(&self) -> bool {
+        let outbox = &self.parts.outbox;
+        !outbox.wants_flush() && outbox.charge() <= self.env.limits().outbox_read_pause_bytes
+    }
+
+    /// Counts a message. Returns whether its sender may continue.
     fn count(&mut self, bytes: usize) -> bool {
         self.outcome.delivered += 1;
         self.outcome.delivered_bytes += u64::try_from(bytes).unwrap_or_default();
@@ -229,9 +231,9 @@ impl Context<'_> {
     }
 }
 
-/// To its peer.
+/// Replies to the peer.
 impl Context<'_> {
-    /// Answers at once.
+    /// Replies at once.
     pub(crate) fn reply(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         if self.audience == Audience::Nobody {
             return;
@@ -242,7 +244,7 @@ impl Context<'_> {
         self.parts.outbox.append_control(env.hub().ledger(), encode);
     }
 
-    /// [`reply`](Self::reply), which may be long: in a frame that was counted before it was made.
+    /// Like [`reply`](Self::reply), for a reply that may be long: it is in a frame that was counted before it was made.
     pub(crate) fn reply_long(&mut self, reply: Frame) {
         if self.audience == Audience::Nobody {
             return;
@@ -253,14 +255,14 @@ impl Context<'_> {
             .append_asked(self.env.hub().ledger(), reply);
     }
 
-    /// What a long reply is counted with before it is made.
+    /// The charge with which a long reply is counted before it is made.
     pub(crate) fn charge(&self) -> Charge {
         let limit = self.env.limits().outboxes_total_bytes;
         Charge::new(self.env.hub().ledger(), limit)
     }
 
-    /// Answers behind everything that was posted to this shard so far, and not before `at`, in milliseconds since the gateway
-    /// was made. Input pauses until then: take nothing more now.
+    /// Replies after everything that was posted to this shard so far, and not before `at`, in milliseconds since the
+    /// gateway was made. Input pauses until then, so the caller has to stop taking it.
     pub(crate) fn reply_in_order(&mut self, answer: LateReply, at: u64) {
         self.outcome.pauses = true;
         if at > self.now() {
@@ -279,9 +281,9 @@ impl Context<'_> {
     }
 }
 
-/// To the core.
+/// Changes of the core.
 impl Context<'_> {
-    /// Changes something. Shards that this made dirty are woken when the call is over.
+    /// Changes something. The shards that this makes dirty are woken after the call.
     pub(crate) fn post<R>(&mut self, change: impl FnOnce(&Hub, SocketId, &mut ShardSet) -> R) -> R {
         let socket = self.connection.socket;
         change(self.env.hub(), socket, &mut self.outcome.dirty)

@@ -1,11 +1,11 @@
-//! What a connection's worker has not handled of it, and how much more it may be told.
+//! The events of a connection that its worker has not handled, and how many more the worker may be told.
 
 use crate::limits::GatewayLimits;
 
-/// Events of a connection that its worker has not handled.
+/// The unhandled events of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Credit {
-    /// The newest batch that holds one of its events.
+    /// The newest batch that contains one of its events.
     batch: u64,
     events: u32,
     bytes: usize,
@@ -14,15 +14,15 @@ pub(crate) struct Credit {
 }
 
 impl Credit {
-    /// One event of `bytes` bytes went into batch `batch`.
+    /// Counts one event of `bytes` bytes in batch `batch`.
     pub(crate) fn spend(&mut self, batch: u64, bytes: usize) {
         self.batch = batch;
         self.events += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Has everything wait until the worker is done with the newest batch. False: it is, `handled` being the newest that it is
-    /// done with.
+    /// Makes everything wait until the worker has handled the newest batch. False: it has already; `handled` is the
+    /// newest batch that it has handled.
     pub(crate) fn wait(&mut self, handled: u64) -> bool {
         let waits = handled < self.batch;
         if waits {
@@ -31,7 +31,7 @@ impl Credit {
         waits
     }
 
-    /// The newest batch that holds one of its events, if there was any.
+    /// The newest batch that contains one of its events, if there was any.
     pub(crate) fn newest(&self) -> Option<u64> {
         (self.batch > 0).then_some(self.batch)
     }
@@ -41,8 +41,7 @@ impl Credit {
         self.held_events > 0
     }
 
-    /// Whether another event may be taken from the wire. `handled` is the newest batch that the
-    /// worker is done with.
+    /// Whether another event may be taken from the wire. `handled` is the newest batch that the worker has handled.
     pub(crate) fn has_room(&mut self, handled: u64, limits: &GatewayLimits) -> bool {
         if handled >= self.batch {
             (self.events, self.bytes) = (0, 0);
@@ -50,7 +49,7 @@ impl Credit {
         !self.is_spent(limits)
     }
 
-    /// Whether a bound is reached, without looking at what the worker did meanwhile.
+    /// Whether a limit is reached, without checking what the worker has handled meanwhile.
     pub(crate) fn is_spent(&self, limits: &GatewayLimits) -> bool {
         self.events.saturating_add(self.held_events) >= limits.unhandled_events.max(1)
             || self.bytes.saturating_add(self.held_bytes) >= limits.unhandled_bytes.max(1)
@@ -64,7 +63,7 @@ impl Credit {
             .saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
     }
 
-    /// … and are handled.
+    /// Events that waited behind a promise are handled.
     pub(crate) fn release(&mut self, events: u32, bytes: u32) {
         self.held_events = self.held_events.saturating_sub(events);
         self.held_bytes = self
@@ -90,13 +89,13 @@ mod tests {
         assert!(credit.is_spent(&limits));
         assert!(
             !credit.has_room(5, &limits),
-            "an earlier batch alone brings nothing back"
+            "an earlier batch alone returns no credit"
         );
         assert!(credit.has_room(6, &limits));
     }
 
     #[test]
-    fn what_waits_for_the_worker_goes_on_with_the_newest_batch() {
+    fn waiting_ends_when_the_newest_batch_is_handled() {
         let limits = GatewayLimits::default();
         let mut credit = Credit::default();
         assert!(!credit.wait(0));

@@ -1,4 +1,4 @@
-//! Connections that are given up: nothing that still comes is kept. For those whose message has to make room.
+//! Connections that are closed to free the memory of their message: further input is discarded.
 
 use super::connection::{Io, Shared};
 use super::env::Env;
@@ -6,7 +6,7 @@ use super::{Context, Goodbye, Liveness, Session, Taken, Traits};
 use crate::close::CloseReason;
 use crate::frame::Encodings;
 
-/// What a connection speaks that was given up: it keeps nothing.
+/// The session of such a connection: it keeps nothing.
 #[derive(Debug)]
 struct Deaf;
 
@@ -30,7 +30,7 @@ impl Session for Deaf {
 }
 
 impl Env {
-    /// Ends a connection, and frees what there is of its message.
+    /// Closes a connection, and frees the bytes of its incomplete message.
     pub(super) fn give_up(&self, connection: &Shared, io: &mut Io) {
         if io.is_live() {
             self.stats.inbound_closes.add(1);
@@ -44,7 +44,7 @@ impl Env {
         } else {
             self.close(connection, io, &CloseReason::ABNORMAL);
         }
-        // what still comes is nobody's
+        // further input is discarded
         io.session = Box::new(Deaf);
         self.count_unfinished(connection, io, 0);
     }

@@ -1,5 +1,5 @@
-//! Which connections hold the most of something. Sorted by powers of two only, so that it costs next to nothing to keep,
-//! and finding the fullest takes no look at the others. Knows slots and sizes, nothing else.
+//! Which connections hold the most bytes of something. They are sorted only by powers of two, so that updates cost very
+//! little and finding the fullest needs no search. Knows only slots and sizes.
 
 use ahash::AHashMap;
 
@@ -13,7 +13,7 @@ pub(crate) struct Fullest {
 }
 
 impl Fullest {
-    /// This slot holds so much now; 0 is nothing.
+    /// Records the size of a slot; 0 removes it.
     pub(crate) fn put(&mut self, slot: u32, size: usize) {
         let class = class(size);
         if self.places.get(&slot).is_some_and(|place| place.0 == class) {
@@ -31,7 +31,7 @@ impl Fullest {
         list.push(slot);
     }
 
-    /// It holds nothing, or is gone.
+    /// Removes a slot that holds nothing or is gone.
     pub(crate) fn remove(&mut self, slot: u32) {
         let Some((class, place)) = self.places.remove(&slot) else {
             return;
@@ -49,13 +49,13 @@ impl Fullest {
         }
     }
 
-    /// About how much the fullest holds: a power of two, or 0.
+    /// The approximate size of the fullest slot: a power of two, or 0.
     pub(crate) fn most(&self) -> usize {
         let highest = self.classes.iter().rposition(|list| !list.is_empty());
         highest.map_or(0, |class| 1 << (class - 1))
     }
 
-    /// The slot that holds the most, or nearly: the largest, by `size`, of some in the highest class.
+    /// The slot with the greatest size, or nearly: the largest, by `size`, of some slots in the highest class.
     pub(crate) fn first(&self, size: impl Fn(u32) -> usize) -> Option<u32> {
         let highest = self.classes.iter().rev().find(|list| !list.is_empty())?;
         let some = highest.iter().take(LOOKED_AT).copied();
@@ -63,12 +63,12 @@ impl Fullest {
     }
 }
 
-/// The power of two that a size lies below; 0 for nothing.
+/// The exponent of the power of two that a size lies below; 0 for nothing.
 fn class(size: usize) -> usize {
     usize::try_from(usize::BITS - size.leading_zeros()).unwrap_or_default()
 }
 
-/// How many of one class are compared.
+/// How many slots of a class are compared.
 const LOOKED_AT: usize = 64;
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_fullest_is_found_whatever_happened_before(
+        fn the_fullest_is_found_after_any_updates(
             changes in prop::collection::vec((0_u32..20, prop_oneof![Just(0_usize), 1_usize..100_000]), 0..200)
         ) {
             let mut fullest = Fullest::default();

@@ -1,5 +1,5 @@
-//! Other connections of the same shard, as a session knows them, and connections that it has made. Owns what is to be made; who
-//! makes it is the shard.
+//! Links to other connections of the same shard, and connections that a session dials. Owns the dials that were
+//! requested; the shard carries them out.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -15,49 +15,49 @@ use super::Session;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
 
-/// A connection of the same shard. It may be gone: its name is never another's.
+/// A link to a connection of the same shard. That may be gone: a link never refers to another connection later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Link {
     pub(super) slot: u32,
     pub(super) socket: SocketId,
 }
 
-/// A connection to be made.
+/// A connection to be dialled.
 pub(crate) struct Dial {
-    /// Reaches the peer. `None`: it could not, and whoever asked knows; the future told them.
+    /// Connects to the peer. `None`: it failed, and the future itself has told the session.
     pub(crate) reach: Reaching,
 }
 
-/// A peer on its way to being reached.
+/// A peer that is being connected to.
 pub(crate) type Reaching = Pin<Box<dyn Future<Output = Option<Reached>>>>;
 
-/// A peer that was reached.
+/// A peer after it was connected to.
 pub(crate) struct Reached {
     pub(crate) stream: Stream,
-    /// What it has said already.
+    /// The bytes that it has sent already.
     pub(crate) early: Bytes,
-    /// Begins to speak; it is woken when the connection is open.
+    /// The session of the connection; it is woken when the connection is open.
     pub(crate) session: Box<dyn Session>,
-    /// Whether it counts as a connection of its own.
+    /// Whether the connection is counted.
     pub(crate) counts: bool,
 }
 
-/// A connection that is being made. Dropping it gives that up, until it is there.
+/// A connection that is being dialled. Dropping it aborts the dial, unless the connection is established.
 #[derive(Debug)]
 pub(crate) struct Dialled(Rc<Attempt>);
 
-/// Whether somebody still wants it, and what makes it.
+/// Whether the dial is still wanted, and its task.
 #[derive(Default)]
 pub(crate) struct Attempt {
     unwanted: Cell<bool>,
     task: Cell<Option<AbortHandle>>,
 }
 
-/// What the shard is still to begin with.
+/// Dials that the shard still has to start.
 #[derive(Default)]
 pub(crate) struct Dials(RefCell<Vec<Waiting>>);
 
-/// What is to be made, who wants it, and on which terms.
+/// A dial, its handle, and the listener whose configuration it uses.
 pub(crate) type Waiting = (Dial, Rc<Attempt>, Arc<ListenerState>);
 
 impl Drop for Dialled {
@@ -70,24 +70,24 @@ impl Drop for Dialled {
 }
 
 impl Attempt {
-    /// Whether nobody wants it any more.
+    /// Whether the dial is no longer wanted.
     pub(crate) fn is_unwanted(&self) -> bool {
         self.unwanted.get()
     }
 
-    /// What makes it.
+    /// Sets the task of the dial.
     pub(crate) fn set_task(&self, task: AbortHandle) {
         self.task.set(Some(task));
     }
 
-    /// It is made: from here on it is a connection like others.
+    /// The connection is established: from now on it is a connection like others.
     pub(crate) fn made(&self) {
         self.task.take();
     }
 }
 
 impl Dials {
-    /// To be begun when the turn ends.
+    /// Requests a dial, which starts when the turn ends.
     pub(super) fn push(&self, dial: Dial, listener: &Arc<ListenerState>) -> Dialled {
         let attempt = Rc::<Attempt>::default();
         let waiting = (dial, Rc::clone(&attempt), Arc::clone(listener));
@@ -95,7 +95,7 @@ impl Dials {
         Dialled(attempt)
     }
 
-    /// What is to be begun now.
+    /// Takes the dials to start now.
     pub(crate) fn take(&self) -> Vec<Waiting> {
         std::mem::take(&mut *self.0.borrow_mut())
     }

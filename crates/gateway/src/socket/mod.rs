@@ -1,5 +1,5 @@
-//! One connection's life as a state machine over [`Env`](env::Env), and the contract with what it speaks: its session, which
-//! decides what bytes mean, and the context, in which it says what is to happen. Nothing here spawns or sleeps.
+//! One connection's life as a state machine over [`Env`](env::Env), and the contract with its session: the session
+//! decides what bytes mean, and requests effects through the context. Nothing here spawns or sleeps.
 
 mod admission;
 pub(crate) mod bodies;
@@ -29,129 +29,130 @@ use crate::frame::Encoding;
 
 pub(crate) use context::Context;
 
-/// What one connection speaks. One value per connection; lives on its I/O shard. Pure: bytes and times in, effects by
-/// the context. Never called within another of its calls.
+/// The protocol of one connection. One value per connection, which stays on its I/O shard. Pure: bytes and times in,
+/// effects through the context. Its methods are never called within each other.
 pub(crate) trait Session {
-    /// What it is like. Asked once, when it opens, and kept in the connection.
+    /// Its constant traits. Read once when the connection opens, and kept there.
     fn traits(&self) -> Traits;
 
-    /// Encodes what it says first of all, in front of everything that `handleOpen` sends and before it was
+    /// Encodes its first output, which is sent before the output of `handleOpen` and before the session is
     /// [opened](Wake::Opened). A peer that is refused does not get it.
     fn append_opening(&mut self, _out: &mut Vec<u8>) {}
 
-    /// Takes bytes just read, or given back earlier. Those that it does not take are given again when the pause is over.
+    /// Takes bytes that were just read, or that it did not take earlier. Bytes that it does not take are passed again
+    /// when the pause is over.
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason>;
 
-    /// The peer has sent its last byte, and everything before it was taken; asked only with
-    /// [`half_close`](Traits::half_close). With `Ok` writing goes on until somebody closes; an error ends the connection
-    /// once the worker has handled what came before.
+    /// The peer has sent its last byte, and everything before it was taken. Called only with
+    /// [`half_close`](Traits::half_close). With `Ok` writing continues until one side closes; an error closes the
+    /// connection once the worker has handled what came before.
     fn input_ended(&mut self, _cx: &mut Context<'_>) -> Result<(), CloseReason> {
         Err(CloseReason::ABNORMAL)
     }
 
-    /// Something else than input has come.
+    /// Something other than input has happened.
     fn wake(&mut self, _why: Wake<'_>, _cx: &mut Context<'_>) -> Result<(), CloseReason> {
         Ok(())
     }
 
-    /// Encodes the question, or the sign of life, that its [liveness](Liveness) promises.
+    /// Encodes the ping or the sign of life that its [liveness](Liveness) requires.
     fn append_ping(&mut self, _out: &mut Vec<u8>) {}
 
-    /// Encodes the goodbye that its traits promise.
+    /// Encodes the close that its traits require.
     fn append_close(&mut self, _reason: &CloseReason, _out: &mut Vec<u8>) {}
 
-    /// Its end begins: the core knows it no more, and its goodbye follows, if there is one. Once, behind everything else but
-    /// [input](Self::input) and [goodbye](Self::append_close).
+    /// The connection closes: the core no longer has it, and the close follows, if there is one. Called once, after
+    /// every other method except [input](Self::input) and [close](Self::append_close).
     fn left(&mut self, _reason: &CloseReason, _env: &env::Env) {}
 
-    /// Bytes received of something not complete: asked by deadlines, not by reads.
+    /// Bytes of an incomplete message. Read by deadlines, not by reads.
     fn unfinished(&self) -> usize {
         0
     }
 
-    /// Bytes of large bodies that wait for the worker. Asked of those that have any.
+    /// Bytes of transfers that wait for the worker. Read only if the session has transfers.
     fn waiting(&self) -> usize {
         0
     }
 }
 
-/// What became of input.
+/// The result of taking input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     /// How many bytes were taken.
     pub(crate) bytes: usize,
-    /// Whether they end within something.
+    /// Whether the input ends within a message.
     pub(crate) unfinished: bool,
 }
 
-/// What a session is like, for all of its life.
+/// Properties of a session that never change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
     pub(crate) liveness: Liveness,
     pub(crate) goodbye: Goodbye,
     /// Whether its input waits for the worker's room and the socket's credit.
     pub(crate) feeds_worker: bool,
-    /// Whether the session is told that the peer has sent its last byte; without it that ends the connection.
+    /// Whether the session is told that the peer has sent its last byte; otherwise that closes the connection.
     pub(crate) half_close: bool,
-    /// Which shared frames it takes, until it [speaks](Context::speaks) otherwise.
+    /// The encoding of the shared frames that it takes, until it [sets](Context::speaks) another one.
     pub(crate) encoding: Encoding,
 }
 
-/// How it is known that the peer lives.
+/// How it is known that the peer is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Liveness {
-    /// A question is asked, and an answer is due.
+    /// A ping is sent, and an answer is due.
     Asks,
-    /// Nothing will answer: that writing goes on is the sign of life.
+    /// The peer does not answer: progress of writing is the sign of life.
     Tells,
-    /// The kernel asks (TCP keep-alive).
+    /// The kernel sends probes (TCP keep-alive).
     Kernel,
-    /// The session sees to it, by [`Context::wake_at`].
+    /// The session checks it, using [`Context::wake_at`].
     Own,
 }
 
 impl Liveness {
-    /// Whether there is something to do from time to time.
+    /// Whether a timer has something to send or to check.
     pub(crate) fn is_looked_at(self) -> bool {
         matches!(self, Self::Asks | Self::Tells)
     }
 }
 
-/// How a connection parts from its peer.
+/// What the peer is sent before the stream is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goodbye {
-    /// Without a word.
+    /// Nothing.
     None,
-    /// With one that nobody answers.
+    /// A close that is not answered.
     Said,
-    /// With one that the peer answers; the answer is waited for.
+    /// A close that the peer answers; the answer is awaited.
     Answered,
 }
 
 /// Why a session is woken.
 #[derive(Debug)]
 pub(crate) enum Wake<'a> {
-    /// It is open, and nothing was read yet.
+    /// The connection is open, and nothing was read yet.
     Opened,
     /// The time of [`Context::wake_at`] has come.
     Time,
-    /// Somebody used the [waker](Context::waker) while it was open: whoever makes one before looks again once
-    /// [opened](Self::Opened).
+    /// The [waker](Context::waker) was used while the connection was open. A session that makes a waker before that has
+    /// to check again once it is [opened](Self::Opened).
     Posted,
     /// Its [reply in order](Context::reply_in_order) is written; input may be taken again.
     Resumed,
-    /// What it [asked about](Context::when_written) is written.
+    /// Everything up to the [request](Context::when_written) is written.
     Written,
-    /// The outbox has the room that it [waited for](Context::has_room).
+    /// The outbox has the room that the session [waited for](Context::has_room).
     Room,
-    /// The worker tells it something, in the order of what it sends. May come before [`Opened`](Self::Opened), where
-    /// `handleOpen` said it, and while the worker still handles what came before the peer's end.
+    /// An instruction of the worker, in order with what the worker sends. May come before [`Opened`](Self::Opened) if
+    /// `handleOpen` sent it, and while the worker still handles what came before the peer's end.
     Told(Instruction<'a>),
     /// The worker takes a step of one of its transfers.
     Transfer(TransferId, Step),
 }
 
-/// Whether a session may go on taking input.
+/// Whether a session may continue to take input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Flow {
@@ -161,7 +162,7 @@ pub(crate) enum Flow {
 }
 
 impl Flow {
-    /// As the condition says.
+    /// `Go` if the condition holds.
     pub(crate) fn go_if(may_go: bool) -> Self {
         if may_go { Self::Go } else { Self::Stop }
     }

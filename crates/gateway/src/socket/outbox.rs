@@ -1,6 +1,6 @@
-//! A socket's outbox: what is to be written and not yet accepted by the kernel. Frames of the
-//! current turn are gathered in one private chunk while the connection keeps up; once a write
-//! falls short, everything behind it is queued by reference. Pure: writes nothing itself.
+//! A socket's outbox: output that the kernel has not accepted yet. While the connection keeps up, the frames of the
+//! current turn are gathered in one private chunk; once a write falls short, everything behind it is queued by
+//! reference. Pure: writes nothing itself.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -13,13 +13,13 @@ use crate::limits::{ENTRY_CHARGE, GatewayLimits, OutboxPolicy};
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     queue: VecDeque<Entry>,
-    /// Bytes of the first entry that are written already.
+    /// Bytes of the first entry that are already written.
     written: usize,
-    /// Bytes in the queue, the written part of the first entry included.
+    /// Bytes in the queue, including the written part of the first entry.
     bytes: usize,
     messages: u32,
-    /// Bytes in the queue that the peer asked for, or that the protocol does: they are bounded by what is read of it, so
-    /// they do not count as what it fails to read.
+    /// Bytes in the queue that the peer or the protocol asked for. Input limits them, so they do not count as output
+    /// that the peer fails to read.
     asked: u32,
     chunk: Vec<u8>,
     chunk_messages: u32,
@@ -29,26 +29,26 @@ pub(crate) struct Outbox {
 #[derive(Debug)]
 struct Entry {
     frame: Frame,
-    /// Messages inside; 0 for a control frame or a part of something longer, which are never dropped.
+    /// The number of messages; 0 for a control frame or a part of something longer, which are never dropped.
     messages: u32,
-    /// Bytes of control frames inside.
+    /// Bytes of control frames.
     asked: u32,
 }
 
 impl Outbox {
-    /// Takes a buffer for the chunk if there is none yet.
+    /// Takes a buffer for the chunk if it has none yet.
     pub(crate) fn lend(&mut self, spare: impl FnOnce() -> Vec<u8>) {
         if self.chunk.capacity() == 0 {
             self.chunk = spare();
         }
     }
 
-    /// Gives the chunk's buffer back once it is empty.
+    /// Returns the chunk's buffer once it is empty.
     pub(crate) fn reclaim(&mut self) -> Option<Vec<u8>> {
         if !self.chunk.is_empty() {
             return None;
         }
-        // messages without a byte are through
+        // empty messages count as written
         self.chunk_messages = 0;
         (self.chunk.capacity() > 0).then(|| std::mem::take(&mut self.chunk))
     }
@@ -67,7 +67,7 @@ impl Outbox {
         self.append_counted::<0>(ledger, encode);
     }
 
-    /// Appends a part of something longer, encoded by `encode`: it counts as messages do, and is never dropped alone.
+    /// Appends a part of something longer, encoded by `encode`. It counts like a message, and is never dropped alone.
     pub(crate) fn append_part(&mut self, ledger: &Arc<Ledger>, encode: impl FnOnce(&mut Vec<u8>)) {
         let mut bytes = Vec::new();
         encode(&mut bytes);
@@ -82,7 +82,7 @@ impl Outbox {
         });
     }
 
-    /// Appends a shared frame that holds `messages` messages.
+    /// Appends a shared frame with `messages` messages.
     pub(crate) fn append_frame(&mut self, ledger: &Arc<Ledger>, frame: &Frame, messages: u32) {
         if self.queue.is_empty() && frame.len() <= COPY_BYTES && self.chunk.len() <= CHUNK_BYTES {
             self.chunk.extend_from_slice(frame.bytes());
@@ -97,7 +97,7 @@ impl Outbox {
         });
     }
 
-    /// Appends what the peer asked for, in a frame of its own.
+    /// Appends a reply that the peer asked for, in a frame of its own.
     pub(crate) fn append_asked(&mut self, ledger: &Arc<Ledger>, frame: Frame) {
         self.seal(ledger);
         self.push(Entry {
@@ -121,7 +121,7 @@ impl Outbox {
         let asked = std::mem::take(&mut self.chunk_asked);
         let mut chunk = std::mem::take(&mut self.chunk);
         if chunk.capacity() > chunk.len().saturating_mul(2).max(COPY_BYTES * 2) {
-            // a large buffer was lent for little
+            // the large buffer holds only little
             chunk.shrink_to_fit();
         }
         let frame = Frame::new(chunk, ledger);
@@ -132,12 +132,12 @@ impl Outbox {
         });
     }
 
-    /// The chunk, when it is all there is.
+    /// The chunk, if it is all there is.
     pub(crate) fn chunk(&self) -> Option<&[u8]> {
         (self.queue.is_empty() && !self.chunk.is_empty()).then_some(&self.chunk[..])
     }
 
-    /// All there is, where it lies in one piece.
+    /// The whole output, if it is in one piece.
     #[cfg(any(test, all(target_os = "linux", target_pointer_width = "64")))]
     pub(crate) fn single(&self) -> Option<&[u8]> {
         let Some(only) = self.queue.front() else {
@@ -147,7 +147,7 @@ impl Outbox {
         alone.then(|| only.frame.bytes().get(self.written..))?
     }
 
-    /// `count` bytes of [`single`](Self::single) are written.
+    /// Records that `count` bytes of [`single`](Self::single) are written.
     #[cfg(any(test, all(target_os = "linux", target_pointer_width = "64")))]
     pub(crate) fn advance_single(&mut self, count: usize, ledger: &Arc<Ledger>) {
         if self.queue.is_empty() {
@@ -157,7 +157,7 @@ impl Outbox {
         }
     }
 
-    /// `count` bytes of the chunk are written; what is left moves to the queue.
+    /// Records that `count` bytes of the chunk are written; the rest moves to the queue.
     pub(crate) fn advance_chunk(&mut self, count: usize, ledger: &Arc<Ledger>) {
         if count == self.chunk.len() {
             self.chunk.clear();
@@ -168,7 +168,7 @@ impl Outbox {
         self.written = count;
     }
 
-    /// Fills `slices` with the front of the queue; returns how many.
+    /// Fills `slices` with the front of the queue; returns their number.
     pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut used = 0;
         let mut skip = self.written;
@@ -180,7 +180,7 @@ impl Outbox {
         used
     }
 
-    /// `count` bytes from the front of the queue are written.
+    /// Records that `count` bytes from the front of the queue are written.
     pub(crate) fn advance(&mut self, count: usize) {
         self.written += count;
         while let Some(first) = self.queue.front() {
@@ -196,12 +196,12 @@ impl Outbox {
         }
     }
 
-    /// Bytes that are to be written.
+    /// Bytes that are not written yet.
     pub(crate) fn unwritten(&self) -> usize {
         self.bytes - self.written + self.chunk.len()
     }
 
-    /// Bytes of the chunk.
+    /// Bytes in the chunk.
     pub(crate) fn chunk_bytes(&self) -> usize {
         self.chunk.len()
     }
@@ -211,7 +211,7 @@ impl Outbox {
         self.queue.is_empty() && self.chunk.is_empty()
     }
 
-    /// Whether something waits for the kernel.
+    /// Whether output waits for the kernel.
     pub(crate) fn is_backlogged(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -221,13 +221,13 @@ impl Outbox {
         self.queue.len()
     }
 
-    /// Bytes charged: each queued entry its length and [`ENTRY_CHARGE`].
+    /// The charge: the length of each queued entry and [`ENTRY_CHARGE`] for each.
     pub(crate) fn charge(&self) -> usize {
         self.bytes - self.written + self.queue.len() * ENTRY_CHARGE
     }
 
-    /// Whether what waits behind the entry that is being written exceeds a limit. That one may be of any length: it
-    /// takes its time, and no reader has to keep up with it.
+    /// Whether what waits behind the entry that is being written exceeds a limit. That entry may be of any length:
+    /// writing it takes time that does not depend on the reader alone.
     pub(crate) fn is_over(&self, limits: &GatewayLimits) -> bool {
         let Some(first) = self.queue.front() else {
             return false;
@@ -239,11 +239,12 @@ impl Outbox {
             || wide(self.messages - first.messages) > limits.outbox_frames
     }
 
-    /// Applies a dropping policy until the limits hold, or nothing is left that may be dropped; returns the messages dropped.
+    /// Applies a dropping policy until the limits hold or nothing is left that may be dropped; returns the number of
+    /// dropped messages.
     pub(crate) fn drop_excess(&mut self, limits: &GatewayLimits) -> u64 {
         let mut dropped = 0;
         while self.is_over(limits) {
-            // the entry that is being written stays, and a control frame is never dropped
+            // the entry that is being written stays, and control frames are never dropped
             let mut behind = 1..self.queue.len();
             let droppable = |&index: &usize| {
                 let entry = &self.queue[index];
@@ -263,8 +264,8 @@ impl Outbox {
         dropped
     }
 
-    /// Drops everything but the entry begun, so that what follows makes no hole but ends the
-    /// stream; returns the messages dropped.
+    /// Drops everything except the entry that was begun. The stream ends there, so that no message is missing in
+    /// between; returns the number of dropped messages.
     pub(crate) fn truncate(&mut self) -> u64 {
         let mut dropped = self.messages_in_chunk();
         (self.chunk, self.chunk_messages, self.chunk_asked) = (Vec::new(), 0, 0);
@@ -279,12 +280,12 @@ impl Outbox {
         dropped
     }
 
-    /// Messages not yet written.
+    /// Messages that are not written yet.
     pub(crate) fn messages(&self) -> u64 {
         u64::from(self.messages) + self.messages_in_chunk()
     }
 
-    /// A message may take no byte, and then it waits for nothing.
+    /// The messages in the chunk. A message may have no bytes, and then it waits for nothing.
     fn messages_in_chunk(&self) -> u64 {
         if self.chunk.is_empty() {
             return 0;
@@ -297,7 +298,7 @@ impl Outbox {
         self.chunk.len() > CHUNK_BYTES
     }
 
-    /// Appends a message, or none: a control frame.
+    /// Appends a message or a control frame, which has 0 messages.
     #[inline]
     fn append_counted<const MESSAGES: u32>(
         &mut self,
@@ -346,7 +347,7 @@ impl Outbox {
     }
 }
 
-/// A count of bytes that no outbox gets near to.
+/// Narrows a number of bytes, which in an outbox never comes near the limit.
 fn narrow(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
@@ -355,14 +356,14 @@ fn wide(count: u32) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// Shared frames up to this size are copied into the chunk of a connection that keeps up: one
-/// contiguous write costs the kernel less than many small pieces.
+/// Shared frames up to this size are copied into the chunk of a connection that keeps up, because one contiguous write
+/// costs the kernel less than many small pieces.
 const COPY_BYTES: usize = 2048;
 
-/// A chunk of this size is written at once.
+/// A chunk of this size is written before the turn ends.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Queue capacity that an emptied outbox keeps.
+/// Queue capacity that an empty outbox keeps.
 const KEPT_ENTRIES: usize = 0;
 
 #[cfg(any(test, feature = "fuzzing"))]

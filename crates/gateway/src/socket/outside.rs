@@ -1,4 +1,5 @@
-//! What comes to connections from outside: the commands about their lives, closing one for another, and closing many at once.
+//! What reaches connections from outside: commands about their lives, closing one for another, and closing many at
+//! once.
 
 use millrace_core::ShardSet;
 
@@ -11,7 +12,7 @@ use crate::inbox::Command;
 use crate::socket::Wake;
 
 impl Env {
-    /// Closes another connection, behind what was posted before.
+    /// Closes another connection, after what was posted to it before.
     pub(crate) fn close_link(&self, link: Link, code: u16, reason: &str) {
         let mut dirty = ShardSet::default();
         self.post_close(link, code, reason, &mut dirty);
@@ -31,7 +32,7 @@ impl Env {
 }
 
 impl Env {
-    /// A command about one connection's life.
+    /// Applies a command about one connection's life.
     pub(crate) fn apply_for(&self, connection: &Shared, command: Command) {
         match command {
             Command::Hold { events, bytes, .. } => {
@@ -56,7 +57,7 @@ impl Env {
         }
     }
 
-    /// A worker tells the session something, [in one piece](Instruction::append).
+    /// Passes an instruction of a worker to the session; it is encoded [in one piece](Instruction::append).
     pub(crate) fn tell_in_one_piece(&self, connection: &Shared, instruction: &[u8]) {
         if let Some(instruction) = Instruction::read(instruction) {
             let io = &mut *connection.io.borrow_mut();
@@ -64,13 +65,13 @@ impl Env {
         }
     }
 
-    /// Somebody used the session's waker.
+    /// The session's waker was used.
     fn wake_posted(&self, connection: &Shared) {
         let io = &mut *connection.io.borrow_mut();
         let extra = io.extra.as_deref();
         if let Some(waker) = extra.and_then(|extra| extra.waker.as_deref()) {
             waker.arrived();
-            // its worker may still send while it handles the peer's last
+            // the session may still send while the worker handles the peer's last messages
             if matches!(io.phase, Phase::Open | Phase::Ending(_)) {
                 self.tell_session(connection, io, Wake::Posted);
             }
@@ -91,7 +92,7 @@ impl Env {
         }
     }
 
-    /// Closes all connections of a worker that is gone, or leaves.
+    /// Closes all connections of a worker that is gone or leaving.
     pub(crate) fn close_of_worker(&self, worker: u32, reason: &CloseReason) {
         let deadline = self.closing_deadline();
         self.close_all(reason, "No worker available", deadline, |connection| {
@@ -99,8 +100,8 @@ impl Env {
         });
     }
 
-    /// Closes every connection that matches; pending ones are refused with 503 and `refusal`. What was sent to them has
-    /// until `deadline` to leave.
+    /// Closes every connection that matches; pending ones are refused with 503 and `refusal`. Queued output has until
+    /// `deadline` to be sent.
     pub(crate) fn close_all(
         &self,
         reason: &CloseReason,

@@ -1,4 +1,4 @@
-//! A token bucket for messages per second. Pure: the time is an argument.
+//! A token bucket for messages per second. Pure: the current time is an argument.
 
 /// See the module.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// A full bucket: one second's worth.
+    /// A full bucket, for one second.
     pub(crate) fn new(per_second: u32, now: u64) -> Self {
         Self {
             per_second,
@@ -25,7 +25,7 @@ impl Rate {
         self.milli = self.milli.saturating_sub(1000);
     }
 
-    /// How long to wait until a message may be taken, in milliseconds; 0 is not at all.
+    /// How long to wait until a message may be taken, in milliseconds; 0: not at all.
     pub(crate) fn wait(&mut self, now: u64) -> u64 {
         self.refill(now);
         let missing = 1000u64.saturating_sub(self.milli);
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_brings_its_messages_back() {
+    fn a_second_refills_its_messages() {
         let mut rate = Rate::new(10, 0);
         for _ in 0..10 {
             assert_eq!(rate.wait(0), 0);

@@ -1,5 +1,5 @@
-//! Bytes from one connection: its task reads and decodes while there is credit, and lets the writing go on when the
-//! kernel has room again.
+//! Reading from one connection: its task reads and decodes while there is credit, and continues writing when the kernel
+//! has room again.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -23,7 +23,7 @@ impl Env {
             self.flush(connection, io);
         }
         self.read(connection, io, cx);
-        // reading may have made something to say that is no message: TLS does that
+        // reading may produce output that is not a message, as TLS does
         if io.stream.as_ref().is_some_and(Stream::has_unsent) {
             self.mark_dirty(connection);
         }
@@ -37,11 +37,11 @@ impl Env {
     fn read(&self, connection: &Shared, io: &mut Io, cx: &mut Context<'_>) {
         for _ in 0..READS {
             let readable = match io.phase {
-                // its end would be found again and again
+                // the end of the stream would be found again and again
                 Phase::Open if connection.half_closed.get() => false,
                 Phase::Open => self.may_read(connection, io),
                 Phase::Closing { peer_close } => peer_close != PeerClose::StreamEnd,
-                // what comes behind its last word is nobody's
+                // input behind a close or an error is ignored
                 Phase::Ending(ref ending) => {
                     matches!(ending.peer_close, PeerClose::Goodbye | PeerClose::Mistake)
                 }
@@ -85,11 +85,11 @@ impl Env {
                 }
             }
         }
-        // more may be waiting, and so may others
+        // more input may be waiting, and other connections get a turn first
         cx.waker().wake_by_ref();
     }
 
-    /// Whether the connection may be read; where not, whoever ends the pause wakes its task.
+    /// Whether the connection may be read. If not, ending the pause wakes its task.
     fn may_read(&self, connection: &Shared, io: &mut Io) -> bool {
         if io.swelling == Swelling::Paused
             && io.outbox.charge() > self.limits.outbox_read_pause_bytes
@@ -110,7 +110,7 @@ impl Env {
         if io.wait == Wait::InLine || connection.partial.get() == Partial::HeldBack {
             return false;
         }
-        // whoever only listens has nothing for the worker
+        // a session without input for the worker does not wait for it
         if !connection.traits.feeds_worker || self.worker_has_room(connection, io) {
             return true;
         }
@@ -118,8 +118,8 @@ impl Env {
         false
     }
 
-    /// Whether the worker can take another event of this connection; where not, the worker will
-    /// wake this shard when it has caught up.
+    /// Whether the worker can take another event of this connection. If not, the worker wakes this shard when it has
+    /// caught up.
     pub(crate) fn worker_has_room(&self, connection: &Shared, io: &mut Io) -> bool {
         let queue = connection.worker.queue();
         let limits = &self.limits;
@@ -129,7 +129,7 @@ impl Env {
         };
         if !room() {
             queue.pause(1 << self.index.get());
-            // a batch may have been finished between the look and the announcement
+            // a batch may have been finished between the check and the announcement
             if !room() {
                 return false;
             }
@@ -168,7 +168,7 @@ impl Env {
         }
     }
 
-    /// What the session holds of what its peer sent.
+    /// Counts what the session keeps of its peer's input.
     fn count_held(&self, connection: &Shared, io: &mut Io) {
         let mut held = io.session.unfinished();
         if io.extra.is_some() {
@@ -185,8 +185,8 @@ impl Env {
         self.wake_called(connection, io, why);
     }
 
-    /// Tells the session what its worker says, in every phase in which it may send: its first words may lie before the
-    /// opening, its last behind the peer's.
+    /// Wakes the session on behalf of its worker, in every phase in which the worker may send: before the opening is
+    /// complete, and after the peer's last input.
     pub(crate) fn tell_session(&self, connection: &Shared, io: &mut Io, why: Wake<'_>) {
         if !io.is_live() {
             return;
@@ -199,13 +199,13 @@ impl Env {
         let (result, _) = self.call_session(connection, io, |session, cx| session.wake(why, cx));
         if let Err(reason) = result {
             if reason.is_by_peer() {
-                // what came before it is handled first
+                // what came before the close is handled first
                 self.peer_ended(connection, io, reason);
             } else {
                 self.close(connection, io, &reason);
             }
         } else if stalled && !io.stalls() {
-            // the large body that input waited for is over, or the session has room again
+            // the transfer that input waited for has ended, or the session has room again
             self.restart_clocks(io);
             connection.wake();
         }
@@ -214,7 +214,7 @@ impl Env {
         }
     }
 
-    /// Calls the session and does what comes of it. The flag says that something complete was taken.
+    /// Calls the session and applies the outcome. The flag says that something complete was taken.
     pub(crate) fn call_session<R>(
         &self,
         connection: &Shared,
@@ -243,7 +243,7 @@ impl Env {
         };
         let mut cx = session::Context::new(self, connection, parts, audience);
         let result = call(&mut **session, &mut cx);
-        // unlocks the worker's queue: closing may lock it again
+        // this unlocks the worker's queue, which closing may lock again
         let outcome = cx.outcome();
         let progressed = outcome.alive && outcome.delivered > 0;
         self.settle(connection, io, outcome);
@@ -261,7 +261,7 @@ impl Env {
         }
         let mut look_again = outcome.look_again;
         if outcome.alive {
-            // the look at the pong's deadline would come too late for the next ping
+            // the check at the pong's deadline would be too late for the next ping
             look_again |= std::mem::replace(&mut io.times.ping, 0) > 0;
             io.times.alive = now;
         }
@@ -287,7 +287,7 @@ impl Env {
         }
     }
 
-    /// What is long is written before more of it follows, the rest when the turn ends.
+    /// A long reply is written before more of it follows; other replies are written when the turn ends.
     fn after_reply(&self, connection: &Shared, io: &mut Io, replied: Replied) {
         let is_long = replied == Replied::Long || io.outbox.wants_flush();
         if is_long && matches!(io.phase, Phase::Open) {
@@ -297,5 +297,5 @@ impl Env {
     }
 }
 
-/// Reads in a row before others get their turn.
+/// Consecutive reads before other connections get a turn.
 const READS: usize = 4;

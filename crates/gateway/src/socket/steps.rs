@@ -1,4 +1,5 @@
-//! The steps of a session's transfers: what its worker wants reaches the session, and their room and their end the worker.
+//! The steps of a session's transfers: passes the worker's steps to the session, and tells the worker of room and of
+//! ends.
 
 use super::Wake;
 use super::connection::{Io, Shared};
@@ -34,7 +35,8 @@ impl Env {
         }
     }
 
-    /// Drops what few connections have: the session is asked nothing more. The worker hears that its transfers are over.
+    /// Drops the state that few connections have, once the session is called no more. The worker is told that its
+    /// transfers have ended.
     pub(super) fn drop_extra(&self, connection: &Shared, io: &mut Io) {
         let Some(extra) = io.extra.take() else {
             return;

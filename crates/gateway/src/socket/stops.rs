@@ -1,5 +1,5 @@
-//! Stops of listeners in progress on one thread: how many of their connections are left. Counted once when a stop
-//! begins, and from then on with each connection that comes or goes, so that waiting costs nothing.
+//! Stops of listeners in progress on one thread: how many of their connections are left. They are counted once when a
+//! stop begins, and then updated with each connection that opens or closes, so that waiting costs nothing.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 #[derive(Debug, Default)]
 pub(crate) struct Stops(RefCell<Vec<Rc<Stop>>>);
 
-/// One of them.
+/// A stop in progress.
 #[derive(Debug)]
 pub(crate) struct Stop {
     listeners: Vec<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct Stop {
 }
 
 impl Stops {
-    /// Begins to count; `left` are there now.
+    /// Begins to count; `left` connections exist now.
     pub(crate) fn begin(&self, listeners: &[u32], left: usize) -> Rc<Stop> {
         let stop = Rc::new(Stop {
             listeners: listeners.to_vec(),
@@ -30,18 +30,18 @@ impl Stops {
         stop
     }
 
-    /// It is over, whoever is left.
+    /// Ends a stop, even if connections are left.
     pub(crate) fn end(&self, stop: &Rc<Stop>) {
         let mut stops = self.0.borrow_mut();
         stops.retain(|other| !Rc::ptr_eq(other, stop));
     }
 
-    /// A connection of this listener came after all.
+    /// Counts a connection of this listener that opened during the stop.
     pub(crate) fn came(&self, listener: u32) {
         self.each(listener, |stop| stop.left.set(stop.left.get() + 1));
     }
 
-    /// A connection of this listener is gone.
+    /// Counts a connection of this listener that is gone.
     pub(crate) fn left(&self, listener: u32) {
         self.each(listener, |stop| {
             let left = stop.left.get().saturating_sub(1);
@@ -53,7 +53,7 @@ impl Stops {
     }
 
     fn each(&self, listener: u32, count: impl Fn(&Stop)) {
-        // none nearly always
+        // there is no stop nearly always
         for stop in &*self.0.borrow() {
             if stop.listeners.contains(&listener) {
                 count(stop);
@@ -63,7 +63,7 @@ impl Stops {
 }
 
 impl Stop {
-    /// Waits until nobody is left.
+    /// Waits until no connection is left.
     pub(crate) async fn nobody_left(&self) {
         while self.left.get() > 0 {
             self.nobody_left.notified().await;
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_comes_during_a_stop_is_waited_for() {
+    fn a_connection_that_opens_during_a_stop_is_waited_for() {
         let stops = Stops::default();
         let stop = stops.begin(&[1, 2], 1);
         stops.came(2);
@@ -102,7 +102,7 @@ mod tests {
         stops.left(1);
         assert!(is_over(&first) && !is_over(&second));
         stops.end(&first);
-        // nobody of one that is over is counted
+        // connections are not counted for a stop that has ended
         stops.came(1);
         assert!(is_over(&first));
         stops.left(1);

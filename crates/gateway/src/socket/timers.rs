@@ -1,5 +1,5 @@
-//! Deadlines of connections: pings, pongs, unfinished messages, blocked writes, unauthenticated clients, idleness and
-//! closing. One look per connection and deadline, no timer per message.
+//! Deadlines of connections: pings, pongs, incomplete messages, blocked writes, unauthenticated clients, idleness and
+//! closing. There is one check per connection and deadline, and no timer per message.
 
 use super::connection::{Extra, Io, Partial, Phase, Shared};
 use super::env::Env;
@@ -11,16 +11,16 @@ use crate::inbox::Command;
 use crate::limits::MESSAGE_RATE_FLOOR;
 
 impl Env {
-    /// Something came that has deadlines; they count from the time given back.
+    /// Starts the timers for something with deadlines, which are counted from the returned time.
     pub(crate) fn arm_timers(&self) -> u64 {
         self.wheel_armed.notify_one();
-        // the shard may have slept since its last turn
+        // the clock may be old, because the shard may have slept since its last turn
         self.tick();
         self.now.get()
     }
 
-    /// Sets a deadline unless an earlier one is set already. One that is far off is looked at on the way: it would stay in the
-    /// wheel until then, though its connection may be gone long before.
+    /// Sets a deadline unless an earlier one is set. A distant deadline is replaced by an earlier check, because it
+    /// would stay in the wheel long after its connection is gone.
     pub(crate) fn arm(&self, connection: &Shared, io: &mut Io, at: u64) {
         let at = at.min(self.now.get() + REVOLUTION_MS);
         if at >= io.armed {
@@ -28,7 +28,7 @@ impl Env {
         }
         let before = std::mem::replace(&mut io.armed, at);
         if at == io.armed_before {
-            // it is in the wheel already
+            // this deadline is in the wheel already
             io.armed_before = u64::MAX;
             return;
         }
@@ -46,14 +46,14 @@ impl Env {
         });
     }
 
-    /// Sets the deadlines of a connection that just opened.
+    /// Sets the deadlines of a connection that has just opened.
     pub(crate) fn arm_first(&self, connection: &Shared, io: &mut Io) {
         if let Some(at) = self.next(connection, io) {
             self.arm(connection, io, at);
         }
     }
 
-    /// Time passed while nothing was read does not count against the peer.
+    /// Restarts clocks, so that time in which nothing was read does not count against the peer.
     pub(crate) fn restart_clocks(&self, io: &mut Io) {
         let now = self.now.get().max(1);
         if io.times.ping > 0 {
@@ -67,7 +67,7 @@ impl Env {
     pub(crate) fn due(&self, connection: &Shared, at: u64) {
         let io = &mut *connection.io.borrow_mut();
         if io.armed != at {
-            // an earlier deadline was set since, and has fired or will
+            // an earlier deadline was set since, and has fired or will fire
             if io.armed_before == at {
                 io.armed_before = u64::MAX;
             }
@@ -82,7 +82,7 @@ impl Env {
             self.close(connection, io, &reason);
         }
         if let Some(at) = self.next(connection, io) {
-            // a look that is set already may come a little early, but need not be set again
+            // a check that is set already may come a little early, but saves a new entry
             let at = if io.armed_before <= at {
                 io.armed_before
             } else {
@@ -91,12 +91,12 @@ impl Env {
             self.arm(connection, io, at);
         }
         if matches!(io.phase, Phase::Open) {
-            // a pause for the message rate may be over
+            // the pause of the message rate may be over
             connection.wake();
         }
     }
 
-    /// Does what was asked for a time that has come.
+    /// Does what was requested for a time that has come.
     fn wake_due(&self, connection: &Shared, io: &mut Io) {
         let now = self.now.get();
         let Some(extra) = io.extra.as_deref_mut() else {
@@ -117,7 +117,7 @@ impl Env {
         }
     }
 
-    /// Looks at every deadline; sends the ping that is due.
+    /// Checks every deadline, and sends a ping that is due.
     fn judge(&self, connection: &Shared, io: &mut Io) -> Option<CloseReason> {
         let now = self.now.get();
         let limits = &connection.listener.config.limits;
@@ -144,7 +144,7 @@ impl Env {
             return io.is_broken().then_some(CloseReason::ABNORMAL);
         }
         if paused {
-            // not reading: the peer cannot show that it lives
+            // the connection is not read: the peer cannot show that it is alive
             return None;
         }
         if times.unfinished > 0 {
@@ -162,7 +162,7 @@ impl Env {
             let received = bytes_of(io.session.unfinished());
             let due = (now - times.ping) * MESSAGE_RATE_FLOOR / 1000;
             if received >= times.ping_received.saturating_add(due) {
-                // no pong fits into a frame that takes this long; its bytes show that the peer lives
+                // no pong fits into a frame that takes this long; its bytes show that the peer is alive
                 (times.ping, times.ping_received) = (now, received);
                 return None;
             }
@@ -186,7 +186,7 @@ impl Env {
         None
     }
 
-    /// The next moment worth a look.
+    /// The next time at which a check is needed.
     fn next(&self, connection: &Shared, io: &Io) -> Option<u64> {
         let now = self.now.get();
         let limits = &connection.listener.config.limits;
@@ -194,7 +194,7 @@ impl Env {
         let blocked =
             (times.blocked > 0).then(|| times.blocked + millis(self.limits.write_timeout));
         let others = match io.phase {
-            // nobody waits for the peer, and nothing is read that would tell of its end
+            // the peer is not awaited, and nothing is read that would show its end
             Phase::Open if connection.half_closed.get() => {
                 let idle = millis(limits.idle_timeout);
                 [
@@ -213,7 +213,7 @@ impl Env {
                 };
                 let idle = millis(limits.idle_timeout);
                 let unfinished = times.unfinished + millis(limits.message_deadline);
-                // while nothing is read these two are not judged, so they need no haste
+                // these two are not checked while nothing is read, so they may be late
                 let soonest = now
                     + if is_paused(connection, io) {
                         RATE_LOOK_MS
@@ -241,7 +241,7 @@ impl Env {
     }
 }
 
-/// Whether reading stands still: the peer cannot show that it lives.
+/// Whether reading is paused, so that the peer cannot show that it is alive.
 fn is_paused(connection: &Shared, io: &Io) -> bool {
     io.is_paused() || connection.partial.get() == Partial::HeldBack
 }
@@ -250,8 +250,8 @@ fn bytes_of(unfinished: usize) -> u64 {
     u64::try_from(unfinished).unwrap_or(u64::MAX)
 }
 
-/// How often a half-closed connection is looked at, whether its peer is gone.
+/// How often a half-closed connection is checked for a peer that has gone.
 const HALF_CLOSED_LOOK_MS: u64 = 1000;
 
-/// How often a message that outlived its deadline is looked at.
+/// How often a message beyond its deadline is checked.
 const RATE_LOOK_MS: u64 = 1000;

@@ -1,4 +1,4 @@
-//! The transfers that lie on one thread. Owns their ids, and knows whom a step is for; takes none itself.
+//! The transfers of one thread. Owns their ids and their owners; takes no steps itself.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,17 +11,17 @@ use crate::event::{Step, TransferId};
 /// See the module.
 pub(crate) struct Transfers {
     shard: ShardIndex,
-    /// How many there have been.
+    /// The number of transfers so far.
     opened: Cell<u64>,
     owners: RefCell<AHashMap<TransferId, Owner>>,
 }
 
-/// Whom the steps of a transfer are for.
+/// The owner of a transfer, who gets its steps.
 #[derive(Clone)]
 pub(crate) enum Owner {
-    /// What a part of the shard waits with.
+    /// A part of the shard that waits for the steps.
     Waiting(Rc<dyn TakesSteps>),
-    /// A connection: its session is woken.
+    /// A connection, whose session is woken.
     Connection { slot: u32, socket: SocketId },
 }
 
@@ -39,7 +39,7 @@ impl Transfers {
         }
     }
 
-    /// Opens one: whom its steps are for, who may want to know its id. To be [closed](Self::close).
+    /// Opens a transfer for the owner that `make` returns, which gets the id. The owner has to [close](Self::close) it.
     pub(crate) fn open<T>(&self, make: impl FnOnce(TransferId) -> (Owner, T)) -> T {
         let count = self.opened.get() + 1;
         self.opened.set(count);
@@ -49,17 +49,17 @@ impl Transfers {
         given
     }
 
-    /// Nobody takes its steps any more.
+    /// Ends a transfer: later steps are ignored.
     pub(crate) fn close(&self, id: TransferId) {
         self.owners.borrow_mut().remove(&id);
     }
 
-    /// Whom a step is for; `None`: it came too late.
+    /// The owner of a transfer; `None`: it has ended.
     pub(crate) fn owner(&self, id: TransferId) -> Option<Owner> {
         self.owners.borrow().get(&id).cloned()
     }
 
-    /// How many there are.
+    /// The number of open transfers.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn count(&self) -> usize {
         self.owners.borrow().len()
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_for_whoever_opened_the_transfer_until_it_is_closed() {
+    fn a_step_goes_to_the_owner_of_the_transfer_until_it_is_closed() {
         let transfers = Transfers::new(ShardIndex::new(3).unwrap());
         let open = || {
             let steps = Rc::new(Steps::default());
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(one.0.shard(), ShardIndex::new(3));
         let step = |id, bytes| match transfers.owner(id) {
             Some(Owner::Waiting(owner)) => owner.step(Step::Pull(bytes)),
-            _ => panic!("it is open"),
+            _ => panic!("the transfer is open"),
         };
         step(one.0, 1);
         step(other.0, 4);

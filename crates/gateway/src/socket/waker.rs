@@ -1,5 +1,5 @@
-//! Wakes a session from any thread. At most one wake-up of a connection is under way: it carries nothing, so a
-//! second one would say no more.
+//! Wakes a session from any thread. At most one wake-up of a connection is in progress: it carries no data, so that a
+//! second one would add nothing.
 
 use std::sync::{Arc, Weak};
 use std::task::Wake;
@@ -35,7 +35,7 @@ impl SessionWaker {
         }
     }
 
-    /// The wake-up has come: the session looks now, and what happens from here on needs another.
+    /// The wake-up has arrived: the session checks now, and later changes need another wake-up.
     pub(super) fn arrived(&self) {
         self.under_way.end();
     }
@@ -47,7 +47,7 @@ impl Wake for SessionWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // whoever outlives the gateway wakes nobody
+        // a waker that outlives the gateway does nothing
         if let Some(hub) = self.hub.upgrade() {
             let (slot, socket) = (self.slot, self.socket);
             let command = Command::Wake { slot, socket };
@@ -71,13 +71,14 @@ impl UnderWay {
         inboxes.wake(&mut dirty);
     }
 
-    /// A swap and no store: whatever was done before a wake-up that this one stood for is seen from here on.
+    /// A swap instead of a store: everything that was done before the wake-ups that this one stands for is visible from
+    /// now on.
     fn end(&self) {
         self.0.swap(false, Ordering::AcqRel);
     }
 }
 
-/// Run with `RUSTFLAGS="--cfg millrace_loom"`: every interleaving of waking and looking.
+/// Run with `RUSTFLAGS="--cfg millrace_loom"`: checks every interleaving of waking and checking.
 #[cfg(all(test, millrace_loom))]
 mod loom_tests {
     use super::*;
@@ -86,7 +87,7 @@ mod loom_tests {
     use loom::thread;
 
     #[test]
-    fn what_was_done_before_a_wake_up_is_seen_and_one_is_under_way_at_most() {
+    fn changes_before_a_wake_up_are_seen_and_at_most_one_is_in_progress() {
         loom::model(|| {
             let shard = ShardIndex::new(0).expect("there is a shard 0");
             let inboxes = Arc::new(Inboxes::new());
@@ -113,10 +114,14 @@ mod loom_tests {
             };
             turn();
             for thread in threads {
-                thread.join().expect("it ends");
+                thread.join().expect("the thread ends");
             }
             turn();
-            assert_eq!(seen, [1, 1], "something was done, and nobody looks");
+            assert_eq!(
+                seen,
+                [1, 1],
+                "a change was made, and the session does not check"
+            );
         });
     }
 }

@@ -1,28 +1,27 @@
-//! The timer wheels of an I/O shard: coarse deadlines for every connection at the cost of a few bytes
-//! each. Pure: the time is an argument.
+//! The timer wheels of an I/O shard: coarse deadlines for every connection, at a few bytes each. Pure: the current time
+//! is an argument.
 
 use millrace_core::SocketId;
 
 /// Milliseconds per tick.
 pub(crate) const TICK_MS: u64 = 50;
 
-/// Ticks until every bucket has had its turn …
+/// Ticks of one revolution, in which every bucket has its turn …
 const REVOLUTION: u64 = 512;
 
-/// … and milliseconds.
+/// … and its milliseconds.
 pub(crate) const REVOLUTION_MS: u64 = REVOLUTION * TICK_MS;
 
-/// A deadline that has come.
+/// A deadline that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) slot: u32,
     pub(crate) socket: SocketId,
-    /// The deadline as it was set, in milliseconds; entries whose connection has since set an
-    /// earlier one are stale.
+    /// The deadline as it was set, in milliseconds. The entry is stale if its connection has set an earlier one since.
     pub(crate) at: u64,
 }
 
-/// What a wheel keeps.
+/// An entry of a wheel.
 pub(crate) trait Timed: Copy {
     /// When it is due, in milliseconds.
     fn at(&self) -> u64;
@@ -38,7 +37,7 @@ impl Timed for Due {
 #[derive(Debug)]
 pub(crate) struct Wheel<T> {
     buckets: Vec<Vec<T>>,
-    /// The first tick not yet turned.
+    /// The first tick that was not handled yet.
     tick: u64,
     entries: usize,
 }
@@ -63,10 +62,10 @@ impl<T: Timed> Wheel<T> {
         self.entries == 0
     }
 
-    /// Moves to `now` and appends what has come due to `fired`.
+    /// Advances to `now`, and appends what is due to `fired`.
     pub(crate) fn advance(&mut self, now: u64, fired: &mut Vec<T>) {
         let last = now / TICK_MS;
-        // an idle wheel may be far behind; one turn visits every bucket
+        // an idle wheel may be far behind; one revolution visits every bucket
         let first = self.tick.max((last + 1).saturating_sub(REVOLUTION));
         for tick in first..=last {
             let bucket = &mut self.buckets[Self::index(tick)];
@@ -91,7 +90,7 @@ impl<T: Timed> Wheel<T> {
     }
 }
 
-/// Capacity an emptied bucket keeps.
+/// Capacity that an emptied bucket keeps.
 const KEPT_CAPACITY: usize = 64;
 
 #[cfg(test)]
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_deadlines_beyond_one_turn() {
+    fn keeps_deadlines_beyond_one_revolution() {
         let turn = REVOLUTION_MS;
         let mut wheel = Wheel::new(0);
         wheel.insert(due(1, 2 * turn + 100));
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wheel_that_slept_long_fires_everything_once() {
+    fn a_wheel_that_was_idle_long_fires_everything_once() {
         let mut wheel = Wheel::new(0);
         wheel.insert(due(1, 100));
         wheel.insert(due(2, 40_000));

@@ -1,5 +1,5 @@
-//! Bytes to one connection: what the kernel takes of its outbox, and what follows from what it leaves. The first attempt
-//! is the turn's; the connection's task makes the others.
+//! Writing to one connection: what the kernel accepts of its outbox, and what follows from the rest. The turn makes the
+//! first attempt; the connection's task makes the others.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use crate::net::stream::Stream;
 use crate::socket::Wake;
 
 impl Env {
-    /// Writes what the kernel takes, then judges what is left.
+    /// Writes what the kernel accepts, then checks what is left.
     pub(crate) fn flush(&self, connection: &Shared, io: &mut Io) {
         let ledger = self.hub.ledger();
         let outbox = &mut io.outbox;
@@ -28,7 +28,7 @@ impl Env {
             })
         });
         let wrote = written.unwrap_or_else(|| {
-            // the handshake is not done: all of it waits, by reference
+            // the handshake is not complete: everything waits, by reference
             outbox.seal(ledger);
             Ok(0)
         });
@@ -47,7 +47,7 @@ impl Env {
             io.times.blocked = 0;
         }
         self.charge(connection, io);
-        // what is told of room may ask about more, of which nothing was written yet
+        // the session that is told of room may ask for a notice about new output, of which nothing is written yet
         if io.extra.as_deref().is_some_and(|extra| extra.unwritten > 0) {
             self.look_whether_written(connection, io, wrote);
         }
@@ -59,8 +59,8 @@ impl Env {
         }
     }
 
-    /// Writes what the kernel takes of much that another connection's session has appended. What follows from that waits for the
-    /// end of the turn: no session is called within the call of another.
+    /// Writes what the kernel accepts of much output that another connection's session has appended. The consequences
+    /// wait for the end of the turn, because no session is called within the call of another.
     pub(crate) fn write_ahead(&self, connection: &Shared, io: &mut Io) {
         if io.is_behind() || !io.outbox.wants_flush() {
             return;
@@ -71,7 +71,7 @@ impl Env {
                 write_out(stream, outbox, &mut Context::from_waker(waker), ledger)
             })
         });
-        // an error comes again when the turn ends
+        // an error occurs again when the turn ends
         if let Some(Ok(wrote)) = written
             && !io.stream.as_ref().is_some_and(Stream::is_carried)
         {
@@ -79,10 +79,10 @@ impl Env {
         }
     }
 
-    /// The session is told when what it asked about is written.
+    /// Tells the session when the output that it asked about is written.
     #[inline(never)]
     fn look_whether_written(&self, connection: &Shared, io: &mut Io, wrote: usize) {
-        // what was dropped, or written by the ring, counts too
+        // output that was dropped, or sent by the ring, counts as written
         let most = io.outbox.unwritten();
         let Some(extra) = io.extra.as_deref_mut() else {
             return;
@@ -93,7 +93,7 @@ impl Env {
         }
     }
 
-    /// The kernel took less than there was.
+    /// The kernel accepted less than there was.
     #[inline(never)]
     fn fall_behind(&self, connection: &Shared, io: &mut Io, wrote: usize) {
         if (wrote > 0 || io.times.blocked == 0) && io.stream.is_some() {
@@ -113,7 +113,7 @@ impl Env {
         }
     }
 
-    /// What the adapter said behind everything that was posted before is appended, and reading goes on.
+    /// Appends a reply that had to follow what was posted before, and continues reading.
     pub(crate) fn answer(&self, connection: &Shared, answer: LateReply) {
         let io = &mut *connection.io.borrow_mut();
         if !io.is_live() {
@@ -134,20 +134,20 @@ impl Env {
             self.restart_clocks(io);
             connection.wake();
         } else {
-            // what it publishes goes to all of them
+            // what this connection publishes goes to all shards
             self.wait_for_shards(connection, io);
         }
         self.mark_dirty(connection);
         self.wake_session(connection, io, Wake::Resumed);
     }
 
-    /// The low water of an outbox, whatever its limit: what comes then has half of it.
+    /// The low-water mark of an outbox, at most half of its limit: the rest is room for new output.
     pub(crate) fn drained_bytes(&self) -> usize {
         let pause = self.limits.outbox_read_pause_bytes / DRAINED_PART;
         pause.min(self.limits.outbox_bytes / 2)
     }
 
-    /// The outbox fell below its low water: reading goes on, and the application may send more.
+    /// The outbox fell below its low-water mark: reading continues, and the application may send more.
     #[inline(never)]
     fn drained(&self, connection: &Shared, io: &mut Io) {
         let paused = std::mem::replace(&mut io.swelling, Swelling::None) == Swelling::Paused;
@@ -167,7 +167,7 @@ impl Env {
         }
     }
 
-    /// Keeps the ledger's count of outbox entries, and the list of backlogs.
+    /// Updates the ledger's count of outbox entries, and the list of backlogs.
     pub(crate) fn charge(&self, connection: &Connection, io: &mut Io) {
         let entries = io.outbox.entries();
         let before = usize::try_from(io.charged_entries).unwrap_or(usize::MAX);
@@ -178,14 +178,14 @@ impl Env {
         } else if entries < before {
             ledger.subtract((before - entries) * charge);
         }
-        // a count of boxes in memory stays far below
+        // the number of entries in memory stays far below the maximum
         io.charged_entries = u32::try_from(entries).unwrap_or(u32::MAX);
         if entries > 0 || before > 0 {
             self.list_backlog(connection, io);
         }
     }
 
-    /// Lists a connection by what waits for the kernel, or no longer.
+    /// Updates a connection's entry in the list of backlogs by what waits for the kernel.
     pub(crate) fn list_backlog(&self, connection: &Connection, io: &Io) {
         let size = match io.outbox.entries() {
             0 => 0,
@@ -205,14 +205,14 @@ impl Env {
     }
 }
 
-/// A drained outbox holds at most this part of the read pause.
+/// An outbox counts as drained at the read pause divided by this.
 const DRAINED_PART: usize = 4;
 
-/// Emptied chunk buffers kept, and how large each may be.
+/// Emptied chunk buffers that are kept, and the largest size of each.
 const SPARE_BUFFERS: usize = 1024;
 const SPARE_BYTES: usize = 4096;
 
-/// Writes the outbox until it is empty or the kernel is full; returns the bytes written.
+/// Writes the outbox until it is empty or the kernel accepts no more; returns the bytes written.
 fn write_out(
     stream: &mut Stream,
     outbox: &mut Outbox,
@@ -261,5 +261,5 @@ fn write_out(
     Ok(total)
 }
 
-/// Frames in one vectored write.
+/// The most frames in one vectored write.
 const SLICES: usize = 64;

@@ -1,4 +1,4 @@
-//! How long a worker leaves its doorbell unanswered: the time for which its event loop was busy with something else.
+//! How long a worker leaves its doorbell unanswered: the time for which its event loop is busy with other work.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) struct LoopDelays {
     since: Instant,
     rings: AtomicU64,
-    /// When the ring that is being timed was, in µs since `since`; 0: none.
+    /// The time of the ring that is being measured, in µs since `since`; 0: none.
     rung_at: AtomicU64,
     delays: Histogram,
 }
@@ -25,7 +25,7 @@ impl LoopDelays {
         }
     }
 
-    /// The doorbell is rung.
+    /// Records that the doorbell rings.
     pub(crate) fn rung(&self) {
         if self
             .rings
@@ -36,7 +36,7 @@ impl LoopDelays {
         }
     }
 
-    /// … and answered.
+    /// Records that the doorbell is answered.
     pub(crate) fn answered(&self) {
         if self.rung_at.load(Ordering::Relaxed) > 0 {
             let rung_at = self.rung_at.swap(0, Ordering::Relaxed);
@@ -55,5 +55,5 @@ impl LoopDelays {
     }
 }
 
-/// A look at the clock for every ring would cost as much as a short message does.
+/// Reading the clock for every ring would cost as much as a short message.
 const SAMPLE: u64 = 8;

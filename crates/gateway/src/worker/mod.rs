@@ -1,4 +1,4 @@
-//! A worker's queue of events and its batches. Knows no gateway and rings nobody.
+//! A worker's queue of events and its batches. Knows no gateway and rings no doorbell.
 
 mod delays;
 pub(crate) mod queue;

@@ -1,6 +1,5 @@
-//! A worker's queue: many I/O shards append event records, one JavaScript thread takes them in
-//! batches. Owns the records, the credits that bound each connection, and the doorbell's flag.
-//! Never calls JavaScript.
+//! A worker's queue: many I/O shards append event records, and one JavaScript thread takes them in batches. Owns the
+//! records, the credits that limit each connection, and the doorbell's flag. Never calls JavaScript.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -14,14 +13,14 @@ use crate::event::{Event, RecordKind};
 use crate::limits::{ASCII_SIDECAR_BYTES, BATCH_BYTES, SIDECAR_BYTES};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
-/// What a worker is handed at once.
+/// The records that a worker takes at once.
 #[derive(Debug)]
 pub struct Batch {
     /// Records, see [`record`](crate::event::record).
     pub bytes: Vec<u8>,
     /// Payloads too large to be copied, by index.
     pub sidecars: Vec<Sidecar>,
-    /// Whether a binary payload lies among the records, which handlers are shown in place.
+    /// Whether the records contain a binary payload, which handlers read in place.
     pub has_binary: bool,
     seq: u64,
 }
@@ -40,9 +39,9 @@ pub(crate) struct PendingClose {
 pub(crate) struct Queue {
     state: Mutex<State>,
     ringing: AtomicBool,
-    /// Rings that were answered.
+    /// The number of answered rings.
     answers: AtomicU64,
-    /// A bound was met when the last message was appended.
+    /// Whether a limit was met when the last message was appended.
     full: AtomicBool,
     /// Sequence number of the newest batch whose records are all handled or held.
     handled: AtomicU64,
@@ -57,12 +56,12 @@ struct State {
     seq: u64,
     events: usize,
     bytes: usize,
-    /// The OPEN and CLOSE records among them.
+    /// The OPEN and CLOSE records among the events.
     lives: Load,
     free_slots: Vec<u32>,
     next_slot: u32,
     connections: u64,
-    /// Every event so far.
+    /// The number of all events so far.
     told: u64,
     closes: AHashMap<SocketId, PendingClose>,
     spare: Vec<Vec<u8>>,
@@ -77,11 +76,11 @@ struct Chunk {
     sidecar_bytes: usize,
     has_binary: bool,
     events: usize,
-    /// The OPEN and CLOSE records among them.
+    /// The OPEN and CLOSE records among the events.
     lives: Load,
 }
 
-/// The queue, locked for one reader's messages. Drop it before calling anything that locks.
+/// The locked queue, for one reader's messages. Drop it before calling anything that locks.
 #[derive(Debug)]
 pub(crate) struct Appender<'a> {
     state: MutexGuard<'a, State>,
@@ -121,7 +120,7 @@ impl Queue {
         }
     }
 
-    /// Takes the oldest batch, and which I/O shards wait for the room that it leaves.
+    /// Takes the oldest batch; also returns which I/O shards wait for the room that this frees.
     pub(crate) fn take(&self) -> Option<(Batch, u64)> {
         let mut state = self.state.lock();
         if state.retired {
@@ -141,8 +140,8 @@ impl Queue {
         Some((batch, self.paused.swap(0, Ordering::SeqCst)))
     }
 
-    /// Every record of `batch` is handled or held. Returns whether more is pending and which I/O
-    /// shards wait for room or credit.
+    /// Records that every record of `batch` is handled or held. Returns whether more is pending, and which I/O shards
+    /// wait for room or credit.
     pub(crate) fn finish(&self, batch: Batch) -> (bool, u64) {
         let mut bytes = batch.bytes;
         let more = {
@@ -157,8 +156,8 @@ impl Queue {
         (more, self.paused.swap(0, Ordering::SeqCst))
     }
 
-    /// Announces that a connection of I/O shard `bit` waits; the caller then looks at its
-    /// condition again, so that a batch finished meanwhile is not missed.
+    /// Announces that a connection of I/O shard `bit` waits. The caller then has to check its condition again, so that
+    /// it does not miss a batch that was finished meanwhile.
     pub(crate) fn pause(&self, bit: u64) {
         self.paused.fetch_or(bit, Ordering::SeqCst);
     }
@@ -168,14 +167,14 @@ impl Queue {
         self.handled.load(Ordering::SeqCst)
     }
 
-    /// Events and bytes waiting.
+    /// The number of waiting events and their bytes.
     pub(crate) fn backlog(&self) -> (usize, usize) {
         let state = self.state.lock();
         (state.events, state.bytes)
     }
 
-    /// Whether messages may be appended. Looks at the bounds only if they were met; whoever waits
-    /// is woken by [`finish`](Self::finish).
+    /// Whether messages may be appended. Checks the limits only if they were met; [`finish`](Self::finish) wakes shards
+    /// that wait for room.
     pub(crate) fn has_room(&self, events: usize, bytes: usize) -> bool {
         if !self.full.load(Ordering::SeqCst) {
             return true;
@@ -188,23 +187,23 @@ impl Queue {
         room
     }
 
-    /// Events told to the worker so far.
+    /// The number of events passed to the worker so far.
     pub(crate) fn events(&self) -> u64 {
         self.state.lock().told
     }
 
-    /// Connections pinned to the worker.
+    /// The number of connections pinned to the worker.
     pub(crate) fn connections(&self) -> u64 {
         self.state.lock().connections
     }
 
-    /// Whether nothing waits, closes that no handler has begun included.
+    /// Whether nothing waits, including closes that no handler has begun.
     pub(crate) fn is_empty(&self) -> bool {
         let state = self.state.lock();
         state.chunks.is_empty() && state.closes.is_empty()
     }
 
-    /// Sets the ringing flag; true when the caller has to ring.
+    /// Sets the ringing flag; true if the caller has to ring.
     pub(crate) fn start_ringing(&self) -> bool {
         !self.ringing.swap(true, Ordering::SeqCst)
     }
@@ -214,18 +213,18 @@ impl Queue {
         self.ringing.load(Ordering::SeqCst)
     }
 
-    /// Clears the ringing flag: before the drain, never after.
+    /// Clears the ringing flag. Has to happen before the drain, never after it.
     pub(crate) fn stop_ringing(&self) {
         self.answers.fetch_add(1, Ordering::Relaxed);
         self.ringing.store(false, Ordering::SeqCst);
     }
 
-    /// How many rings were answered.
+    /// The number of answered rings.
     pub(crate) fn answers(&self) -> u64 {
         self.answers.load(Ordering::Relaxed)
     }
 
-    /// Refuses everything from now on and gives back the closes that no handler has begun.
+    /// Refuses everything from now on, and returns the closes that no handler has begun.
     pub(crate) fn retire(&self) -> Vec<PendingClose> {
         let mut state = self.state.lock();
         state.retired = true;
@@ -256,7 +255,7 @@ impl Appender<'_> {
         chunk.seq
     }
 
-    /// Apart, so that what is short is appended out of registers.
+    /// A function of its own, so that short payloads are appended from registers.
     #[inline(never)]
     fn message_beside(
         &mut self,
@@ -296,7 +295,7 @@ impl Appender<'_> {
         chunk.seq
     }
 
-    /// Whether another message may follow; where not, nobody appends one for the time being.
+    /// Whether another message may follow. If not, connections append none until there is room.
     pub(crate) fn has_room(&self, events: usize, bytes: usize) -> bool {
         let room = self.state.has_room(events, bytes);
         if !room {
@@ -311,7 +310,7 @@ impl State {
         self.events < events.max(1) && self.bytes < bytes.max(1)
     }
 
-    /// The chunk that takes an OPEN or CLOSE record with this payload, already counted.
+    /// The chunk for an OPEN or CLOSE record with this payload, which is already counted.
     fn room_for_life(&mut self, payload: usize) -> &mut Chunk {
         let bytes = record::record_bytes(payload);
         self.lives.add(bytes);
@@ -320,8 +319,8 @@ impl State {
         chunk
     }
 
-    /// Has a record appended with this payload, which names a sidecar by its index and length; returns the sequence number
-    /// of the chunk.
+    /// Appends a record with a sidecar, whose index and length are its payload; returns the sequence number of the
+    /// chunk.
     fn beside(
         &mut self,
         payload: usize,
@@ -342,7 +341,7 @@ impl State {
         seq
     }
 
-    /// The chunk that takes a record with this payload, already counted.
+    /// The chunk for a record with this payload, which is already counted.
     fn room(&mut self, payload: usize) -> &mut Chunk {
         let needed = record::record_bytes(payload);
         let fits = self.chunks.back().is_some_and(|chunk| {
@@ -370,14 +369,13 @@ impl State {
     }
 }
 
-/// Events that no handler waits for are handed over with the next one that a handler does, or when
-/// there are so many.
+/// Events without a handler are passed on together with the next event that has one, or once there are this many.
 const QUIET_EVENTS: usize = 256;
 
 /// Emptied record buffers kept for reuse.
 const SPARE_CHUNKS: usize = 4;
 
-/// Sidecar bytes after which a new batch is begun, so that one drain stays short.
+/// Sidecar bytes after which a new batch begins, so that one drain stays short.
 const CHUNK_SIDECAR_BYTES: usize = 1024 * 1024;
 
 mod lives;
@@ -392,6 +390,6 @@ mod accounting_tests;
 #[cfg(test)]
 mod tests;
 
-/// Run with `RUSTFLAGS="--cfg millrace_loom"`: every interleaving of the protocols below.
+/// Run with `RUSTFLAGS="--cfg millrace_loom"`: checks every interleaving of the calls above.
 #[cfg(all(test, millrace_loom))]
 mod loom_tests;

@@ -11,7 +11,7 @@ pub enum Sidecar {
     Bytes(Vec<u8>),
 }
 
-/// A long ASCII text that can be sent on without being copied: it lies behind [`HEAD_ROOM`].
+/// A long ASCII text that can be sent without a copy, because it lies behind [`HEAD_ROOM`].
 #[derive(Debug, Default)]
 pub struct AsciiText(Vec<u8>);
 
@@ -38,7 +38,7 @@ impl AsciiText {
         self.0.get(HEAD_ROOM..).unwrap_or_default()
     }
 
-    /// The text behind [`HEAD_ROOM`] bytes of anything.
+    /// The text behind [`HEAD_ROOM`] arbitrary bytes.
     pub(crate) fn into_roomy(self) -> Vec<u8> {
         self.0
     }

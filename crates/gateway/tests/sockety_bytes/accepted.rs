@@ -1,13 +1,13 @@
-//! Unusual bytes that are right, one by one: wide numbers, bits without a meaning, heads in pieces, packets of nothing, contents
-//! in every order.
+//! Unusual but valid bytes, case by case: wide numbers, unused bits, heads in pieces, empty packets, contents in every
+//! order.
 
 use crate::account::Account;
 use crate::seen::hex;
 use crate::stand::Stand;
 
-/// What follows a header, and what is told of it.
+/// Bytes after a header, and the expected events.
 const ACCEPTED: [(&str, &[&str]); 34] = [
-    // sizes of packets, of the action and of data in more bytes than they need
+    // sizes of packets, of the action and of data in more bytes than necessary
     ("20 13 00 U 01 61", &["1: a"]),
     ("24 1300 00 U 01 61", &["1: a"]),
     ("28 130000 00 U 01 61", &["1: a"]),
@@ -18,7 +18,7 @@ const ACCEPTED: [(&str, &[&str]); 34] = [
         "20 19 c0 U 01 62 020000000000 ec 02000000 6869",
         &["1: b", "1: Data hi"],
     ),
-    // a reserved bit, data of no bytes, no files; the channel is free for another
+    // a reserved bit, empty data, no files; the channel is free for another message
     ("20 13 01 U 01 61", &["1: a"]),
     ("20 14 40 U 01 61 00 20 13 00 U 01 62", &["1: a", "2: b"]),
     (
@@ -36,12 +36,12 @@ const ACCEPTED: [(&str, &[&str]); 34] = [
         &["1: response", "2: a", "1: Data ok"],
     ),
     ("20 00 60 00 60 13 00 U 01 61", &["1: a"]),
-    // twelve bits for small numbers, and the highest ones
+    // small numbers in twelve bits, and the greatest numbers
     ("10 05 20 13 00 U 01 61", &["1: a"]),
     ("1f ff 20 13 00 U 01 61", &["1: a"]),
     ("40 05 U", &["fast reply 5"]),
     ("4f ff U", &["fast reply 4095"]),
-    // the first file's index in a byte, and a size in four
+    // the index of the first file in one byte, and a size in four
     (
         "20 1a 10 U 01 66 01 0300 00 03 01 78 c1 03 00 616263 d1 00",
         &["1: f", "1: File(0) abc"],
@@ -50,7 +50,7 @@ const ACCEPTED: [(&str, &[&str]); 34] = [
         "20 1a 10 U 01 66 01 0300 00 03 01 78 cc 03000000 616263 d0",
         &["1: f", "1: File(0) abc"],
     ),
-    // packets of nothing
+    // empty packets
     (
         "22 13 00 U 01 73 70 00 70 01 78 70 00 80",
         &["1: s", "1: Stream x"],
@@ -63,15 +63,15 @@ const ACCEPTED: [(&str, &[&str]); 34] = [
         "20 1a 10 U 01 66 01 0000 00 00 01 78 c0 00 d0",
         &["1: f", "1: File(0) "],
     ),
-    // bits that mean nothing
+    // unused bits
     ("af bf", &["go away", "heartbeat"]),
     (
         "22 13 00 U 01 73 73 01 78 8f 20 13 00 U 01 62",
         &["1: s", "2: b", "1: Stream x"],
     ),
-    // what means nothing without a message
+    // packets that have no effect without a message
     ("b0 90 20 13 00 U 01 61", &["go away", "1: a"]),
-    // answers to what nobody asked
+    // answers without a question
     ("50 21 00 P U 31 P", &["1: response", "fast reply 1"]),
     // files before the rest of the head, around it, and in another order
     (
@@ -100,7 +100,7 @@ const ACCEPTED: [(&str, &[&str]); 34] = [
             "heartbeat",
         ],
     ),
-    // messages that are given up, within contents and within a head; their channel is free
+    // aborted messages, within contents and within a head; their channel is free
     (
         "20 14 40 U 01 61 03 e0 02 6869 90 20 13 00 U 01 62",
         &["1: a", "1: given up", "2: b", "1: Data hi and no end"],
@@ -112,14 +112,14 @@ const ACCEPTED: [(&str, &[&str]); 34] = [
     ),
 ];
 
-/// The table's, each with its bytes.
+/// The rows of the table, each with its bytes.
 fn all() -> impl Iterator<Item = (&'static str, Vec<u8>, &'static [&'static str])> {
     let all = ACCEPTED.into_iter();
     all.map(|(text, brief)| (text, hex(&format!("e3 {text}")), brief))
 }
 
 #[test]
-fn each_is_told_and_ends_nothing() {
+fn each_is_reported_and_closes_nothing() {
     let mut stand = Stand::new();
     for (text, wire, brief) in all() {
         let account = stand.send(&wire);
@@ -130,7 +130,7 @@ fn each_is_told_and_ends_nothing() {
 }
 
 #[test]
-fn wherever_it_is_cut_the_same_is_told() {
+fn wherever_the_bytes_are_cut_the_events_are_the_same() {
     let mut stand = Stand::new();
     for (text, wire, brief) in all() {
         for account in stand.send_cut(&wire) {
@@ -144,7 +144,7 @@ fn wherever_it_is_cut_the_same_is_told() {
 }
 
 #[test]
-fn a_byte_at_a_time_the_same_is_told() {
+fn the_events_are_the_same_a_byte_at_a_time() {
     let mut stand = Stand::new();
     let wires: Vec<_> = all().map(|(_, wire, _)| wire).collect();
     let wires: Vec<_> = wires.iter().map(|wire| &wire[..]).collect();

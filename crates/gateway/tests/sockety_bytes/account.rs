@@ -1,4 +1,4 @@
-//! What a worker is told of one connection, and what it has to be told.
+//! What a worker was told of one connection, and what it should be told.
 
 use std::collections::BTreeMap;
 
@@ -9,26 +9,27 @@ use crate::support::Event;
 use crate::support::manual::Manual;
 use crate::support::sockety::told;
 
-/// Everything that a worker is told of one connection. Contents of one message may come in any order and in any pieces.
+/// Everything that a worker is told of one connection. The contents of one message may arrive in any order and in any
+/// pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Account {
     said: Vec<Said>,
     heartbeats: u32,
-    /// Bytes by message and part, and whether that is all.
+    /// Bytes by message and part, and whether the part has ended.
     contents: BTreeMap<(u64, Part), (Vec<u8>, bool)>,
-    /// Whether the end cut something off. `None`: it was not told, as there was no header.
+    /// Whether the end cut something off. `None`: there was no such event, because there was no header.
     is_cut: Option<bool>,
     pub(crate) code: u32,
     pub(crate) reason: String,
 }
 
-/// Heads and small packets, in their order.
+/// Heads and small packets in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Said {
     Message(u64, Draft),
     FastReply(u32, Id),
     GoAway,
-    /// A message was given up.
+    /// A message was aborted.
     Abort(u64),
 }
 
@@ -40,7 +41,7 @@ enum Part {
 }
 
 impl Account {
-    /// What a worker has to be told of a peer that sends this, and then nothing more, by what a decoder makes of it.
+    /// What a worker has to be told of a peer that sends this and then nothing more, according to a decoder.
     pub(crate) fn expected(wire: &[u8]) -> Self {
         Self::expected_by(&DecoderConfig::default(), wire)
     }
@@ -66,7 +67,7 @@ impl Account {
         account
     }
 
-    /// What matters of it, in words.
+    /// The essential content as text.
     pub(crate) fn brief(&self) -> Vec<String> {
         let mut brief: Vec<_> = self.said.iter().map(Said::brief).collect();
         for ((number, part), (bytes, ended)) in &self.contents {
@@ -81,7 +82,7 @@ impl Account {
         brief
     }
 
-    /// The ids that fast replies had.
+    /// The ids of fast replies.
     pub(crate) fn replied(&self) -> Vec<Id> {
         let ids = self.said.iter().filter_map(|said| match said {
             Said::FastReply(_, id) => Some(*id),
@@ -104,7 +105,7 @@ impl Account {
 
     fn add(&mut self, number: u64, part: Part, bytes: &[u8], last: bool) {
         let (all, ended) = self.contents.entry((number, part)).or_default();
-        assert!(!*ended, "more of {part:?} behind its end");
+        assert!(!*ended, "more of {part:?} after its end");
         all.extend_from_slice(bytes);
         *ended = last;
     }
@@ -127,14 +128,14 @@ impl Said {
     }
 }
 
-/// What was seen so far.
+/// The state of the decoded input.
 #[derive(Default)]
 struct Expected {
     account: Account,
     count: u64,
-    /// By channel, the messages that are coming.
+    /// The messages in progress by channel.
     numbers: BTreeMap<u16, u64>,
-    /// By channel, pieces of files that came before the rest of their message's head.
+    /// Pieces of files by channel that arrived before the rest of their message's head.
     early: BTreeMap<u16, Vec<(u32, Vec<u8>, bool)>>,
     mistake: Option<DecodeError>,
 }
@@ -168,7 +169,7 @@ impl Expected {
             }
             Seen::Abort(channel) => {
                 self.early.remove(&channel);
-                // nobody was told of one whose head is not complete
+                // the worker was not told of a message whose head is incomplete
                 let number = self.numbers.remove(&channel);
                 self.account.said.extend(number.map(Said::Abort));
             }
@@ -202,19 +203,19 @@ impl Expected {
     }
 }
 
-/// What a worker was told of some connections.
+/// What a worker was told of several connections.
 #[derive(Default)]
 pub(crate) struct Accounts {
     by_slot: BTreeMap<u32, Account>,
-    /// Whose each transfer is.
+    /// The connection, message and part of each transfer.
     transfers: BTreeMap<u64, (u32, u64, Part)>,
-    /// How those that broke off did.
+    /// How transfers broke off.
     broken: BTreeMap<u64, u32>,
     closed: Vec<Account>,
 }
 
 impl Accounts {
-    /// Of connections that come to their end, in any order.
+    /// The accounts of this many connections that end, in any order.
     pub(crate) fn take(worker: &Manual, count: usize) -> Vec<Account> {
         let mut accounts = Self::default();
         while accounts.closed.len() < count {
@@ -312,7 +313,8 @@ impl Accounts {
         }
     }
 
-    /// Of each part that has not ended it was told once that it broke off: with its message, or with the connection.
+    /// For each part that has not ended, asserts that the worker was told once that it broke off: with its message or
+    /// with the connection.
     fn close(&mut self, slot: u32, code: u32, reason: String) {
         let mut account = self.by_slot.remove(&slot).unwrap();
         (account.code, account.reason) = (code, reason);
@@ -330,6 +332,6 @@ impl Accounts {
     }
 }
 
-/// How a transfer broke off, by number.
+/// The numbers of the ways in which a transfer breaks off.
 const ABORTED: u32 = 1;
 const BROKEN: u32 = 5;

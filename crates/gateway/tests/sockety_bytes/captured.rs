@@ -1,4 +1,5 @@
-//! What other implementations of Sockety sent: each captured vector is told as what it says, in whatever pieces it comes.
+//! Bytes that other implementations of Sockety sent: the events of each captured vector are its contents, in whatever
+//! pieces it arrives.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use crate::account::Account;
 use crate::stand::Stand;
 use crate::vectors::vectors;
 
-/// Beginnings, and what was captured before it was finished.
+/// Vectors that were captured before the message was complete.
 const UNFINISHED: [&str; 11] = [
     "response-stream-flag-s2c",
     "data-70000-head-c2s-prefix",
@@ -21,13 +22,13 @@ const UNFINISHED: [&str; 11] = [
     "file-count-258-c2s",
 ];
 
-/// Mistakes of their sender, and what they are taken for: an id that begins a byte early, and one byte too many.
+/// Errors of the sender, and how they are decoded: an id that begins a byte early, and an excess byte.
 const REFUSED: [(&str, &str); 2] = [
     ("BUG-go-fastreply-5", "fast reply 5"),
     ("BUG-go-fastreply-300", "fast reply 274"),
 ];
 
-/// Those that can be cut at every byte in no time.
+/// Vectors that are short enough to be cut at every byte.
 fn short() -> Vec<(&'static str, Vec<u8>)> {
     let all = vectors().into_iter();
     let all = all.map(|vector| (vector.name, vector.stream()));
@@ -35,7 +36,7 @@ fn short() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn each_is_told_as_what_it_says() {
+fn the_events_of_each_vector_are_its_contents() {
     let mut stand = Stand::new();
     let mut ends = BTreeMap::new();
     for vector in vectors() {
@@ -49,7 +50,7 @@ fn each_is_told_as_what_it_says() {
         } else if refused.is_some() {
             (1002, "unknown packet type")
         } else {
-            // the peer has ended it between two messages
+            // the peer has closed between two messages
             (1005, "")
         };
         assert_eq!((account.code, &*account.reason), end, "{name}");
@@ -58,10 +59,11 @@ fn each_is_told_as_what_it_says() {
     assert_eq!(ends, BTreeMap::from([(1002, 2), (1005, 69), (1006, 11)]));
 }
 
-/// The bytes of the two fast replies are no such reply to the message that they were meant for. A header that says 0 means the
-/// 256 channels that its sender has: the highest of them may be chosen, and it is the peer's count alone.
+/// The bytes of the two fast replies are not valid replies to the messages that they were meant for. A header of 0
+/// means the 256 channels of its sender: even the highest of them may be used, because the count only concerns the
+/// peer.
 #[test]
-fn mistakes_of_other_implementations() {
+fn invalid_bytes_of_other_implementations() {
     let mut stand = Stand::new();
     let mut wires = BTreeMap::new();
     for vector in vectors().iter().filter(|vector| vector.is_mistake()) {
@@ -69,7 +71,7 @@ fn mistakes_of_other_implementations() {
     }
     assert_eq!(wires.len(), 3);
     for (name, brief) in REFUSED {
-        // it need not send anything more to be closed
+        // the connection is closed without further input
         let accounts = stand.provoke(&[&wires[name]]);
         assert_eq!(accounts, [Account::expected(&wires[name])]);
         assert_eq!(accounts[0].brief(), [brief]);
@@ -83,7 +85,7 @@ fn mistakes_of_other_implementations() {
 }
 
 #[test]
-fn wherever_it_is_cut_the_same_is_told() {
+fn wherever_a_vector_is_cut_the_events_are_the_same() {
     let mut stand = Stand::new();
     for (name, wire) in short() {
         let expected = Account::expected(&wire);
@@ -94,11 +96,11 @@ fn wherever_it_is_cut_the_same_is_told() {
 }
 
 #[test]
-fn a_byte_at_a_time_the_same_is_told() {
+fn the_events_are_the_same_a_byte_at_a_time() {
     let mut stand = Stand::new();
     let mut wires: Vec<_> = short().into_iter().map(|(_, wire)| wire).collect();
     for wire in &mut wires {
-        // up to the byte that is a mistake
+        // up to the invalid byte
         let is_mistake = |length: &usize| Account::expected(&wire[..*length]).code == 1002;
         let length = (1..=wire.len()).find(is_mistake);
         wire.truncate(length.unwrap_or(wire.len()));
@@ -108,7 +110,7 @@ fn a_byte_at_a_time_the_same_is_told() {
 }
 
 #[test]
-fn wherever_it_ends_what_came_is_told() {
+fn wherever_a_vector_ends_what_arrived_is_reported() {
     let mut stand = Stand::new();
     for (_, wire) in short() {
         let wires: Vec<_> = (0..wire.len()).map(|end| &wire[..end]).collect();
@@ -116,7 +118,7 @@ fn wherever_it_ends_what_came_is_told() {
     }
 }
 
-/// These are the accounts of them, in any order.
+/// Asserts that these are the accounts of the wires, in any order.
 fn assert_all(mut accounts: Vec<Account>, wires: &[&[u8]]) {
     let mut expected: Vec<_> = wires.iter().map(|wire| Account::expected(wire)).collect();
     for all in [&mut accounts, &mut expected] {

@@ -1,5 +1,5 @@
-//! Bytes of Sockety through a whole gateway: what its worker is told of them, wherever they are cut or end, how their connection
-//! ends, and that no other is touched.
+//! Bytes of Sockety through a whole gateway: what its worker is told of them, wherever they are cut or end, how their
+//! connection closes, and that no other connection is affected.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

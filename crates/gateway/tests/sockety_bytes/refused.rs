@@ -1,4 +1,5 @@
-//! Every mistake that ends a connection: with its code and its reason, behind what came before it, and no other connection.
+//! Every kind of invalid input: it closes its connection with a code and a reason, after what came before it, and
+//! closes no other.
 
 use millrace_gateway::Options;
 use millrace_protocol::sockety::DecoderConfig;
@@ -7,7 +8,8 @@ use crate::account::Account;
 use crate::seen::hex;
 use crate::stand::Stand;
 
-/// What a connection begins with, the reason for its end, and what is told of what came before; 1002 all.
+/// The first bytes of a connection, the reason of its close, and the events for what came before; the code is always
+/// 1002.
 const REFUSED: [(&str, &str, &[&str]); 44] = [
     ("00", "wrong control byte", &[]),
     ("e4", "wrong control byte", &[]),
@@ -17,7 +19,7 @@ const REFUSED: [(&str, &str, &[&str]); 44] = [
     ("e2 0000", "no channels", &[]),
     ("e3 f0", "unknown packet type", &[]),
     ("e3 a0 ff", "unknown packet type", &["heartbeat"]),
-    // a message or a response where another is
+    // a message or a response on a channel that has one already
     (
         "e3 20 14 40 U 01 61 02 20 13 00 U 01 62",
         "channel busy",
@@ -34,7 +36,7 @@ const REFUSED: [(&str, &str, &[&str]); 44] = [
         &["1: f"],
     ),
     ("e3 20 12 00 U 01 20 13 00 U 01 62", "channel busy", &[]),
-    // more of a head where none is incomplete
+    // a continuation where no head is incomplete
     ("e3 60 02 01 61", "nothing to continue", &[]),
     (
         "e3 20 13 00 U 01 61 60 00",
@@ -47,11 +49,11 @@ const REFUSED: [(&str, &str, &[&str]); 44] = [
         &["1: a", "1: Data  and no end"],
     ),
     ("e3 20 12 00 U 01 03 60 01 61", "nothing to continue", &[]),
-    // more in a head than its fields
+    // a head with more bytes than its fields take
     ("e3 20 14 00 U 01 61 00", "body too long", &[]),
     ("e3 50 22 00 P U 00", "body too long", &[]),
     ("e3 20 12 00 U 01 60 02 61 62", "body too long", &[]),
-    // contents without a message, and those that were not announced
+    // contents without a message, and contents that were not announced
     ("e3 e0 02 6869", "unexpected Data", &[]),
     ("e3 e0 00", "unexpected Data", &[]),
     ("e3 70 01 61", "unexpected Stream", &[]),
@@ -88,13 +90,13 @@ const REFUSED: [(&str, &str, &[&str]); 44] = [
         "unexpected Stream End",
         &["1: a", "1: Stream x"],
     ),
-    // contents of a message that was given up
+    // contents of an aborted message
     (
         "e3 20 14 40 U 01 61 03 e0 02 6869 90 e0 01 61",
         "unexpected Data",
         &["1: a", "1: given up", "1: Data hi and no end"],
     ),
-    // before the head is complete
+    // contents before the head is complete
     ("e3 22 11 00 U 80 60 02 01 61", "unexpected Stream End", &[]),
     (
         "e3 22 11 00 U 70 01 78 60 02 01 61",
@@ -113,7 +115,7 @@ const REFUSED: [(&str, &str, &[&str]); 44] = [
         "too much data",
         &["1: a", "1: Data hi", "1: Stream  and no end"],
     ),
-    // files that there are not, and other bytes of them than announced
+    // files that do not exist, and files with more or fewer bytes than announced
     (
         "e3 20 1a 10 U 01 66 01 0300 00 03 01 78 c1 03 01 616263",
         "wrong file index",
@@ -151,7 +153,7 @@ const REFUSED: [(&str, &str, &[&str]); 44] = [
     ),
 ];
 
-/// Texts that are none; 1007.
+/// Invalid texts; the code is 1007.
 const NO_TEXT: [(&str, &str); 3] = [
     ("e3 20 13 00 U 01 ff", "invalid UTF-8 in action"),
     ("e3 20 13 00 U 02 c3 60 01 28", "invalid UTF-8 in action"),
@@ -161,7 +163,7 @@ const NO_TEXT: [(&str, &str); 3] = [
     ),
 ];
 
-/// Limits of a listener with two channels, no files and short heads; the codes.
+/// Input beyond the limits of a listener with two channels, no files and short heads, with the codes.
 const BEYOND: [(&str, &str, u32); 5] = [
     ("e3 02", "channel out of range", 1002),
     ("e3 1f ff", "channel out of range", 1002),
@@ -175,7 +177,7 @@ const BEYOND: [(&str, &str, u32); 5] = [
 ];
 
 #[test]
-fn each_mistake_ends_its_connection_with_its_reason() {
+fn invalid_input_closes_its_connection_with_its_reason() {
     let mut stand = Stand::new();
     for (text, reason, brief) in REFUSED {
         let account = refuse(&mut stand, &DecoderConfig::default(), text);
@@ -190,7 +192,7 @@ fn each_mistake_ends_its_connection_with_its_reason() {
 }
 
 #[test]
-fn a_limit_ends_the_connection_that_exceeds_it() {
+fn exceeding_a_limit_closes_the_connection() {
     let options = Options::new().number("maxReceivedChannels", 2);
     let mut stand = Stand::with(options, b"\xe1\x02", |listener| {
         listener.set_limit("filesPerMessage", 0).unwrap();
@@ -208,7 +210,7 @@ fn a_limit_ends_the_connection_that_exceeds_it() {
     }
 }
 
-/// Sends a mistake and nothing behind it, and the same with something behind it; the peer has not ended its side.
+/// Sends invalid input alone, and again with more behind it; the peer does not end its side.
 fn refuse(stand: &mut Stand, config: &DecoderConfig, text: &str) -> Account {
     let wire = hex(text);
     let behind = [&wire[..], &hex("20 13 00 U 01 7a").repeat(1000)].concat();
@@ -219,9 +221,9 @@ fn refuse(stand: &mut Stand, config: &DecoderConfig, text: &str) -> Account {
     expected
 }
 
-/// At each cut the mistake, or what leads to it, is in another read.
+/// At each cut the invalid bytes, or those that lead to them, are in a different read.
 #[test]
-fn wherever_a_mistake_is_cut_it_is_one() {
+fn invalid_input_is_found_wherever_it_is_cut() {
     let mut stand = Stand::new();
     let all = REFUSED.iter().map(|(text, ..)| text);
     for text in all.chain(NO_TEXT.iter().map(|(text, _)| text)) {

@@ -1,4 +1,4 @@
-//! A gateway, peers that send bytes to it, and a connection beside them that has nothing to do with that.
+//! A gateway, peers that send bytes to it, and a bystander: another connection, which must not be affected.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -20,7 +20,7 @@ pub(crate) struct Stand {
     worker: Manual,
     bystander: Client,
     socket: SocketId,
-    /// What the gateway says first.
+    /// The gateway's header.
     header: &'static [u8],
 }
 
@@ -51,7 +51,7 @@ impl Stand {
         let mut stream = TcpStream::connect(&self.server.address).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();
         stream.set_nodelay(true).unwrap();
-        // what is not read yet would be lost with a connection that is reset
+        // the header has to be read before, because a reset connection loses unread bytes
         let mut header = vec![0; self.header.len()];
         stream.read_exact(&mut header).unwrap();
         assert_eq!(header, self.header);
@@ -62,13 +62,14 @@ impl Stand {
         self.server.gateway.stats().traffic.bytes_in
     }
 
-    /// What is sent at once, and then nothing more.
+    /// Sends bytes at once and nothing more.
     pub(crate) fn send(&mut self, wire: &[u8]) -> Account {
         let mut accounts = self.send_each(&[wire]);
         accounts.pop().unwrap()
     }
 
-    /// What is sent on one connection each, and then nothing more; in the order of the ends.
+    /// Sends each of these on a connection of its own, and nothing more; returns the accounts in the order in which the
+    /// connections end.
     pub(crate) fn send_each(&mut self, wires: &[&[u8]]) -> Vec<Account> {
         let mut streams: Vec<_> = wires.iter().map(|_| self.connect()).collect();
         for (stream, wire) in streams.iter_mut().zip(wires) {
@@ -78,17 +79,19 @@ impl Stand {
         self.ends(streams)
     }
 
-    /// What is sent on one connection each, and is waited behind for the end; in the order of the ends.
+    /// Sends each of these on a connection of its own and waits for the close without ending the stream; returns the
+    /// accounts in the order of the closes.
     pub(crate) fn provoke(&mut self, wires: &[&[u8]]) -> Vec<Account> {
         let mut streams: Vec<_> = wires.iter().map(|_| self.connect()).collect();
         for (stream, wire) in streams.iter_mut().zip(wires) {
-            // what lies behind the mistake need not be taken
+            // bytes after the invalid ones may be refused
             let _closed = stream.write_all(wire);
         }
         self.ends(streams)
     }
 
-    /// The same bytes on many connections, cut at another place on each. The second half follows once every first is read.
+    /// Sends the same bytes on many connections, cut at a different place on each. The second halves follow once all
+    /// first halves are read.
     pub(crate) fn send_cut(&mut self, wire: &[u8]) -> Vec<Account> {
         let mut streams: Vec<_> = (1..wire.len()).map(|_| self.connect()).collect();
         let before = self.bytes_in();
@@ -99,15 +102,16 @@ impl Stand {
         }
         assert!(eventually(|| self.bytes_in() == before + sent));
         for (stream, cut) in streams.iter_mut().zip(1..) {
-            // one whose mistake has come may be closed
+            // a connection with invalid bytes in its first half may be closed
             let _closed = stream.write_all(&wire[cut..]);
             finish(stream);
         }
         self.ends(streams)
     }
 
-    /// What is sent on one connection each, the next byte of each once the last of all is read, and then nothing more. In the
-    /// order of the ends. None may have a mistake before its last byte.
+    /// Sends each of these on a connection of its own, byte by byte, each byte once the previous one of all connections
+    /// is read, and then nothing more. Returns the accounts in the order in which the connections end. No input may be
+    /// invalid before its last byte.
     pub(crate) fn send_slowly(&mut self, wires: &[&[u8]]) -> Vec<Account> {
         let mut streams: Vec<_> = wires.iter().map(|_| self.connect()).collect();
         let most = wires.iter().map(|wire| wire.len()).max();
@@ -126,13 +130,14 @@ impl Stand {
         self.ends(streams)
     }
 
-    /// The worker learns of the ends, the peers see theirs and nothing else, and the bystander is untouched.
+    /// Takes the worker's events up to the closes, and asserts that the peers get their close and nothing else, and
+    /// that the bystander is not affected.
     fn ends(&mut self, streams: Vec<TcpStream>) -> Vec<Account> {
         let accounts = Accounts::take(&self.worker, streams.len());
         for mut stream in streams {
             let mut rest = Vec::new();
             match stream.read_to_end(&mut rest) {
-                // where the gateway had not read everything
+                // the gateway had not read everything
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
                 end => assert_eq!(end.unwrap(), 0, "{rest:?}"),
             }
@@ -141,7 +146,7 @@ impl Stand {
         accounts
     }
 
-    /// Nothing is left of the others, and the bystander asks and is answered.
+    /// Asserts that nothing is left of the other connections, and that the bystander's question is answered.
     fn assert_untouched(&mut self) {
         let stats = || self.server.gateway.stats();
         assert!(eventually(|| stats().connections == 1));
@@ -157,7 +162,7 @@ impl Stand {
     }
 }
 
-/// It sends nothing more; one that the gateway has closed has no side left to shut.
+/// Ends the sending side; a connection that the gateway has closed has none to end.
 fn finish(stream: &TcpStream) {
     let _closed = stream.shutdown(Shutdown::Write);
 }

@@ -65,7 +65,7 @@ impl Client {
             assert_eq!(
                 stream.read(&mut byte).unwrap(),
                 1,
-                "ended in the head: {}",
+                "the stream ended in the head: {}",
                 String::from_utf8_lossy(&head)
             );
             head.push(byte[0]);
@@ -90,7 +90,7 @@ impl Client {
         self.send(&frame(Opcode::Text, text.as_bytes()));
     }
 
-    /// The next thing received.
+    /// The next item that the client receives.
     pub(crate) fn next(&mut self) -> Received {
         let config = DecoderConfig {
             role: Role::Client,

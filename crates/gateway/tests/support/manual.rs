@@ -16,7 +16,7 @@ pub(crate) struct Manual {
     pub(crate) bell: Arc<Bell>,
 }
 
-/// Registers one and makes it take connections.
+/// Registers a worker and activates it.
 pub(crate) fn manual(gateway: &Arc<Gateway>, handlers: Handlers) -> Manual {
     let bell = Arc::new(Bell::default());
     let worker = gateway.add_worker(handlers, Bell::door(&bell));
@@ -28,7 +28,7 @@ pub(crate) fn manual(gateway: &Arc<Gateway>, handlers: Handlers) -> Manual {
     }
 }
 
-/// Whether it says only that a connection of Sockety has come as far as it must.
+/// Whether the event only reports the opening of a Sockety connection.
 fn is_beginning(event: &Event) -> bool {
     matches!(
         event,
@@ -40,7 +40,7 @@ fn is_beginning(event: &Event) -> bool {
 }
 
 impl Manual {
-    /// Takes what is there now.
+    /// Takes the events that wait now.
     pub(crate) fn take(&self) -> Vec<Event> {
         self.worker.begin_drain();
         let mut events = Vec::new();
@@ -56,8 +56,8 @@ impl Manual {
         events
     }
 
-    /// Takes events until there are `count`. Looks without being rung: nobody rings for an event that
-    /// no handler waits for.
+    /// Takes events until there are `count`. Checks repeatedly instead of waiting for the bell, because the bell does
+    /// not ring for events without a handler.
     pub(crate) fn expect(&self, count: usize) -> Vec<Event> {
         let mut events = Vec::new();
         let there = eventually(|| {
@@ -68,7 +68,7 @@ impl Manual {
         events
     }
 
-    /// Waits for one OPEN and nothing else.
+    /// Waits for one OPEN event and no other.
     pub(crate) fn opened(&self) -> SocketId {
         let events = self.expect(1);
         let [Event::Open { socket, .. }] = events[..] else {
@@ -110,7 +110,7 @@ pub(crate) fn send_all<'a>(
     gateway.wake(&mut dirty);
 }
 
-/// Waits for a condition that another thread brings about; false if it does not.
+/// Waits for a condition that another thread causes; false if that takes too long.
 pub(crate) fn eventually(condition: impl FnMut() -> bool) -> bool {
     eventually_within(SOON, condition)
 }

@@ -1,4 +1,4 @@
-//! A gateway and a worker in Rust, for tests of the whole gateway; clients are in its siblings.
+//! A gateway and a worker in Rust, for tests of the whole gateway; the other files have its clients.
 
 pub(crate) mod client;
 pub(crate) mod manual;
@@ -14,11 +14,11 @@ use millrace_gateway::{
     Sidecar, SocketId, Target, Worker,
 };
 
-/// How long is waited for something that should happen at once. It only bounds a hang: a busy machine may leave a thread
-/// alone for seconds.
+/// The timeout for something that should happen at once. Only bounds a hang: on a busy machine a thread may not run for
+/// seconds.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
-/// The limit of HTTP that says how long a client may be silent before its first request.
+/// The limit of HTTP for the silence of a client before its first request.
 pub(crate) const FIRST_REQUEST: &str = "firstRequestTimeoutMs";
 
 /// A doorbell that wakes a waiting thread.
@@ -29,7 +29,7 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// The bell as the gateway knows it.
+    /// The bell as the gateway's interface.
     pub(crate) fn door(bell: &Arc<Self>) -> Arc<dyn Doorbell> {
         let bell: Arc<Self> = Arc::clone(bell);
         bell
@@ -54,7 +54,7 @@ impl Doorbell for Bell {
     }
 }
 
-/// What a worker was told.
+/// An event that a worker got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Open {
@@ -79,27 +79,27 @@ pub(crate) enum Event {
     Drain {
         slot: u32,
     },
-    /// What a protocol tells: the event's number, its fields and its payload.
+    /// An event of a protocol: its number, its fields and its payload.
     Told {
         slot: u32,
         number: u32,
         fields: Vec<u8>,
         payload: Vec<u8>,
     },
-    /// A piece of a large body.
+    /// A piece of a transfer's body.
     Piece {
         id: u64,
         data: Vec<u8>,
         last: bool,
     },
-    /// What became of a transfer.
+    /// A change in the state of a transfer.
     Turn {
         id: u64,
         turn: u32,
     },
 }
 
-/// Decodes a batch as JavaScript does.
+/// Decodes a batch like JavaScript.
 pub(crate) fn decode(bytes: &[u8], sidecars: &[Sidecar]) -> Vec<Event> {
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let mut events = Vec::new();
@@ -176,7 +176,7 @@ fn told(slot: u32, record: &[u8], head: u32, sidecars: &[Sidecar]) -> Event {
     }
 }
 
-/// What stands behind the token.
+/// The reason behind the token.
 fn reason_of(rest: &[u8]) -> String {
     let word = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().unwrap());
     let token = match word(0) {
@@ -201,7 +201,7 @@ pub(crate) struct Server {
     pub(crate) notices: Arc<Bell>,
 }
 
-/// Starts one. Clients may take their time to speak, unless the handshake's time is shorter.
+/// Starts a gateway. Its clients may be silent as long as the handshake timeout allows.
 pub(crate) fn serve(config: GatewayConfig, mut listener: ListenerConfig) -> Server {
     if listener.protocol == "http" {
         let soon = SOON.as_millis().try_into().unwrap();
@@ -210,7 +210,7 @@ pub(crate) fn serve(config: GatewayConfig, mut listener: ListenerConfig) -> Serv
     serve_as_given(config, listener)
 }
 
-/// Starts one whose clients have the time to speak that the listener gives.
+/// Starts a gateway whose clients may be silent only as long as the listener's limit allows.
 pub(crate) fn serve_as_given(config: GatewayConfig, listener: ListenerConfig) -> Server {
     let gateway = Gateway::new();
     let notices = Arc::new(Bell::default());
@@ -240,7 +240,7 @@ impl Server {
         }
     }
 
-    /// Stops and ends the gateway, as JavaScript does.
+    /// Stops and ends the gateway like JavaScript.
     pub(crate) fn stop(&self) {
         let ticket = self
             .gateway
@@ -251,7 +251,7 @@ impl Server {
     }
 }
 
-/// A worker that echoes every message, accepts everybody, and remembers what it was told.
+/// A worker that echoes every message, accepts every connection, and stores its events.
 pub(crate) struct Echo {
     pub(crate) worker: Arc<Worker>,
     pub(crate) events: Arc<Mutex<Vec<Event>>>,

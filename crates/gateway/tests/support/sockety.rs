@@ -1,4 +1,4 @@
-//! Sockety as tests use it: a listener, a client on the codec, and what a worker does.
+//! Sockety for tests: a listener, a client on the codec, and the actions of a worker.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use millrace_protocol::sockety::{
 use super::manual::Manual;
 use super::{Event, SOON, Server, serve};
 
-/// Operations, by number.
+/// Numbers of operations.
 pub(crate) const SEND: u32 = 1;
 pub(crate) const FAST_REPLY: u32 = 2;
 
@@ -36,7 +36,7 @@ pub(crate) fn server() -> Server {
     server_with(Options::new(), |_| {})
 }
 
-/// A client, and what it has heard.
+/// A client, and what it has received.
 pub(crate) struct Client {
     pub(crate) stream: TcpStream,
     pub(crate) sender: Sender,
@@ -44,7 +44,7 @@ pub(crate) struct Client {
     unread: Vec<u8>,
 }
 
-/// What a client hears, in short.
+/// An item that a client received, in short form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     Message {
@@ -63,12 +63,12 @@ pub(crate) enum Heard {
 }
 
 impl Client {
-    /// Connects, and exchanges headers.
+    /// Connects and exchanges headers.
     pub(crate) fn connect(server: &Server) -> Self {
         Self::connect_to(server, &[0xe3])
     }
 
-    /// The same where the gateway has this header.
+    /// The same for a gateway with this header.
     pub(crate) fn connect_to(server: &Server, header: &[u8]) -> Self {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();
@@ -114,7 +114,7 @@ impl Client {
         self.stream.write_all(&wire).unwrap();
     }
 
-    /// The next that comes, whole; messages come one after the other here.
+    /// The next complete message or packet; messages come one after the other here.
     pub(crate) fn hear(&mut self) -> Option<Heard> {
         let mut heard = None;
         loop {
@@ -142,7 +142,7 @@ impl Client {
     }
 }
 
-/// Takes an item. Whether what it belongs to is whole.
+/// Takes an item. Returns whether its message is complete.
 fn take(item: Item<'_>, heard: &mut Option<Heard>) -> bool {
     let (now, is_whole) = match item {
         Item::Message {
@@ -171,7 +171,7 @@ fn take(item: Item<'_>, heard: &mut Option<Heard>) -> bool {
                 Some(Heard::Message { data, .. } | Heard::Response { data, .. }) => {
                     data.extend_from_slice(bytes);
                 }
-                other => panic!("data behind {other:?}"),
+                other => panic!("data after {other:?}"),
             }
             return finished;
         }
@@ -184,10 +184,10 @@ fn take(item: Item<'_>, heard: &mut Option<Heard>) -> bool {
     is_whole
 }
 
-/// What a worker was told of a message.
+/// The contents of a message's event.
 #[derive(Debug)]
 pub(crate) struct Told {
-    /// Bits: a response, expects one, has a stream.
+    /// Bits: whether it is a response, expects one, has a stream.
     pub(crate) flags: u32,
     pub(crate) number: u64,
     pub(crate) id: Id,
@@ -243,7 +243,7 @@ pub(crate) fn told(event: &Event) -> Told {
     }
 }
 
-/// Has the session of a socket do something.
+/// Sends an instruction to the session of a socket.
 pub(crate) fn tell(
     worker: &Manual,
     socket: SocketId,

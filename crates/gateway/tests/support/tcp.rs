@@ -1,4 +1,4 @@
-//! Raw TCP as tests use it: a listener, clients, and what their worker is told.
+//! Raw TCP for tests: a listener, clients, and the events of their worker.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -49,7 +49,7 @@ pub(crate) fn connect(server: &Server) -> TcpStream {
     stream
 }
 
-/// Connects, is let in, and says nothing.
+/// Connects and is accepted, without sending anything.
 pub(crate) fn enter(server: &Server, worker: &Manual) -> (TcpStream, SocketId) {
     let stream = connect(server);
     (stream, worker.opened())
@@ -86,5 +86,5 @@ pub(crate) fn is_close(event: Option<&Event>, code: u32) -> bool {
 /// Without `handleOpen`, so that connecting needs no answer.
 pub(crate) const QUIET: Handlers = ALL.without(Handlers::OPEN).without(Handlers::DRAIN);
 
-/// More than the kernel takes for a reader that does not read.
+/// More bytes than the kernel accepts for a client that does not read.
 pub(crate) const BEYOND_THE_KERNEL: usize = 10 << 20;

@@ -1,4 +1,4 @@
-//! Raw connections: requests written by hand, answers read to their end, receive buffers kept small.
+//! Raw connections: requests written by hand, answers read to their end, and small receive buffers.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use super::SOON;
 use super::client::{Client, request};
 
-/// A connection whose kernel takes little for a reader that does not read.
+/// A connection whose kernel buffers little for a client that does not read.
 pub(crate) fn narrow(address: &str) -> TcpStream {
     use socket2::{Domain, Protocol, Socket, Type};
     let address: SocketAddr = address.parse().unwrap();
@@ -38,7 +38,7 @@ pub(crate) fn exchange(address: &str, bytes: &[u8]) -> String {
     rest(&mut stream)
 }
 
-/// Everything until the end; a connection that is cut ends, too.
+/// Everything until the stream ends or is cut.
 pub(crate) fn rest(stream: &mut TcpStream) -> String {
     let mut all = Vec::new();
     let mut buffer = [0; 4096];

@@ -1,4 +1,4 @@
-//! The backplane option from JavaScript: checked, files read already.
+//! The backplane option from JavaScript, which has checked it and read its files.
 
 use millrace_gateway::{
     BackplaneBounds, BackplaneConfig, BackplaneCredentials, BackplaneProtocol, BackplaneServer,
@@ -9,7 +9,7 @@ use super::Options;
 use crate::arguments;
 use crate::failure::{Failure, Outcome};
 
-/// The option `backplane`, where it is given.
+/// Reads the option `backplane`, if it is given.
 pub(super) fn optional(options: &Options<'_>) -> Outcome<Option<BackplaneConfig>> {
     let js = options.js;
     let value = js.get(options.object, c"backplane")?;
@@ -33,7 +33,7 @@ pub(super) fn optional(options: &Options<'_>) -> Outcome<Option<BackplaneConfig>
             token: own.text(c"token")?,
         },
         tls: tls(&own)?,
-        // those of the gateway's limits
+        // the gateway replaces these by its limits
         bounds: BackplaneBounds::default(),
     }))
 }

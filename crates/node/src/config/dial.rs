@@ -1,4 +1,4 @@
-//! What a connection is made by: where its peer is, TLS, and what is spoken.
+//! The options of an outbound connection: the address of its peer, TLS, and the protocol.
 
 use std::ffi::CStr;
 use std::net::{IpAddr, SocketAddr};
@@ -11,7 +11,7 @@ use crate::arguments;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Value};
 
-/// A connection that is to be made.
+/// Reads the options of an outbound connection.
 pub(crate) fn dial(js: Js<'_>, value: Value<'_>) -> Outcome<DialConfig> {
     let options = Options { js, object: value };
     Ok(DialConfig {
@@ -41,7 +41,7 @@ fn target(options: &Options<'_>) -> Outcome<DialTarget> {
 fn parsed<T: FromStr>(text: &str, name: &CStr) -> Outcome<T> {
     text.parse().map_err(|_| {
         let name = name.to_string_lossy();
-        Failure::Argument(format!("{name}: '{text}' is no address"))
+        Failure::Argument(format!("{name}: '{text}' is not an address"))
     })
 }
 

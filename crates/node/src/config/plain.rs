@@ -1,4 +1,5 @@
-//! Plain JavaScript objects as options of a protocol: any names, any values, of which nothing is known here.
+//! Plain JavaScript objects as options of a protocol. Any names and values are accepted, and their meaning
+//! is unknown here.
 
 use std::ffi::CString;
 
@@ -9,7 +10,7 @@ use crate::arguments;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Type, Value};
 
-/// An object's own properties; what is `undefined` is as if it were not there.
+/// Reads an object's own properties. A property with the value `undefined` counts as absent.
 pub(super) fn options(js: Js<'_>, object: Value<'_>) -> Outcome<Options> {
     within(js, object, DEPTH)
 }
@@ -41,7 +42,7 @@ fn plain(js: Js<'_>, value: Value<'_>, (name, depth): (&str, usize)) -> Outcome<
                 let element = js.element(value, index)?;
                 plain(js, element, (name, depth - 1))
             });
-            // a hole in a list is none of its values
+            // a hole in an array is skipped
             let elements: Outcome<Vec<_>> = elements.collect();
             Plain::List(elements?.into_iter().flatten().collect())
         }
@@ -57,5 +58,5 @@ fn plain(js: Js<'_>, value: Value<'_>, (name, depth): (&str, usize)) -> Outcome<
     Ok(Some(made))
 }
 
-/// Levels of lists and objects in each other, so that one that holds itself ends.
+/// The deepest nesting of arrays and objects, which bounds the work for an object that contains itself.
 const DEPTH: usize = 16;

@@ -1,4 +1,4 @@
-//! TLS options from JavaScript: PEM in bytes, files read already.
+//! TLS options from JavaScript: PEM as bytes. JavaScript has read the files.
 
 use std::ffi::CStr;
 
@@ -9,7 +9,7 @@ use crate::arguments;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Value};
 
-/// The option `tls` of a listener, where it is given.
+/// Reads the option `tls` of a listener, if it is given.
 pub(super) fn optional(options: &Options<'_>) -> Outcome<Option<TlsConfig>> {
     let js = options.js;
     let value = js.get(options.object, c"tls")?;
@@ -19,7 +19,7 @@ pub(super) fn optional(options: &Options<'_>) -> Outcome<Option<TlsConfig>> {
     tls(js, value).map(Some)
 }
 
-/// TLS options.
+/// Reads TLS options.
 pub(crate) fn tls(js: Js<'_>, value: Value<'_>) -> Outcome<TlsConfig> {
     let options = Options { js, object: value };
     let mut config = TlsConfig {

@@ -1,4 +1,4 @@
-//! Calling, throwing, keeping values. Reads none.
+//! Calls, throws and keeps values. Reads none.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -39,12 +39,12 @@ impl<'s> Js<'s> {
     }
 
     pub(crate) fn throw(self, error: Value<'_>) {
-        // SAFETY: see the impl block. A failure means that an exception is pending or nothing can be thrown.
+        // SAFETY: see the impl block. A failure means that an exception is pending or that nothing can be thrown.
         let _cannot_throw = unsafe { sys::napi_throw(self.env, error.raw) };
     }
 
-    /// Makes a pending exception an uncaught one. None stays pending: a terminated worker leaves one
-    /// that must not be there when the environment is cleaned up.
+    /// Turns a pending exception into an uncaught one. None stays pending: a terminated worker leaves one, which must
+    /// be gone when the environment is cleaned up.
     pub(crate) fn report_pending(self) {
         let mut pending = false;
         // SAFETY: see the impl block.
@@ -55,13 +55,14 @@ impl<'s> Js<'s> {
         // SAFETY: see the impl block.
         let taken =
             self.make(|out| unsafe { sys::napi_get_and_clear_last_exception(self.env, out) });
-        // a termination is no object
+        // a termination is not an object
         if let Ok(exception) = taken
             && self
                 .type_of(exception)
                 .is_ok_and(|kind| kind == Type::Object)
         {
-            // SAFETY: see the impl block. It fails when the environment is going away, and then nobody wants it.
+            // SAFETY: see the impl block. It fails when the environment is ending, and then the exception can be
+            // ignored.
             let _going_away = unsafe { sys::napi_fatal_exception(self.env, exception.raw) };
         }
     }
@@ -98,12 +99,12 @@ impl<'s> Js<'s> {
 
     /// Lets the value be collected. The reference must not be used again.
     pub(crate) fn forget(self, reference: Reference) {
-        // SAFETY: as in `kept`. A failure means that the environment is going away with all references.
+        // SAFETY: as in `kept`. A failure means that the environment is ending with all references.
         let _going_away = unsafe { sys::napi_delete_reference(self.env, reference.0) };
     }
 
-    /// Calls `then` with `data` and `hint` on this thread when `value` is collected. Not every runtime does for what is
-    /// left when the environment ends, and some do after its cleanup hooks.
+    /// Calls `then` with `data` and `hint` on this thread when `value` is collected. For values that still exist when
+    /// the environment ends, some runtimes never call it, and some call it after the cleanup hooks.
     pub(crate) fn when_collected(
         self,
         value: Value<'_>,
@@ -111,17 +112,18 @@ impl<'s> Js<'s> {
         data: *mut c_void,
         hint: *mut c_void,
     ) -> Outcome<()> {
-        // SAFETY: see the impl block; whoever gave `then` has made it for these two.
+        // SAFETY: see the impl block; the caller has made `then` for these two pointers.
         check(unsafe {
             sys::napi_add_finalizer(self.env, value.raw, data, Some(then), hint, ptr::null_mut())
         })
     }
 
-    /// Has the runtime count so many bytes more, or fewer, of memory that is not its own and that what it collects lets go of.
+    /// Tells the runtime that its collectable objects hold so many more (or fewer) bytes of memory outside its heap.
     pub(crate) fn count_memory(self, change: i64) {
         let mut total = 0;
         if change != 0 {
-            // SAFETY: see the impl block. A failure means that the environment is going away, and nothing is collected any more.
+            // SAFETY: see the impl block. A failure means that the environment is ending, and nothing is collected any
+            // more.
             let _going_away =
                 unsafe { sys::napi_adjust_external_memory(self.env, change, &raw mut total) };
         }
@@ -142,5 +144,5 @@ impl<'s> Js<'s> {
     }
 }
 
-/// What the runtime calls with the two pointers that it was given.
+/// A function that the runtime calls with the two pointers that it was given.
 pub(crate) type Finalizer = unsafe extern "C" fn(sys::napi_env, *mut c_void, *mut c_void);

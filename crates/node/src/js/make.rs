@@ -1,4 +1,4 @@
-//! Making values. Reads none.
+//! Makes values. Reads none.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
@@ -38,14 +38,14 @@ impl<'s> Js<'s> {
         self.make(|out| unsafe { sys::napi_create_string_utf8(self.env, start, length, out) })
     }
 
-    /// A string of ASCII bytes.
+    /// Makes a string of ASCII bytes.
     pub(crate) fn ascii_string(self, text: &[u8]) -> Outcome<Value<'s>> {
         let (start, length) = (text.as_ptr().cast::<c_char>(), text.len().cast_signed());
         // SAFETY: see the impl block.
         self.make(|out| unsafe { sys::napi_create_string_latin1(self.env, start, length, out) })
     }
 
-    /// The addon's own file, as a URL; an empty string where the runtime does not know.
+    /// The addon's own file as a URL; an empty string if the runtime does not know it.
     pub(crate) fn module_file(self) -> Outcome<Value<'s>> {
         let mut url = ptr::null();
         // SAFETY: see the impl block.
@@ -53,7 +53,7 @@ impl<'s> Js<'s> {
         if status != sys::Status::napi_ok || url.is_null() {
             return self.string("");
         }
-        // SAFETY: the runtime gives text that ends with a zero byte and stays as long as the addon is loaded.
+        // SAFETY: the runtime returns text that ends with a zero byte and is valid as long as the addon is loaded.
         self.string(&unsafe { CStr::from_ptr(url) }.to_string_lossy())
     }
 
@@ -67,16 +67,16 @@ impl<'s> Js<'s> {
         self.make(|out| unsafe { sys::napi_create_array_with_length(self.env, length, out) })
     }
 
-    /// A `Buffer` with a copy of the bytes.
+    /// Makes a `Buffer` with a copy of the bytes.
     pub(crate) fn buffer(self, bytes: &[u8]) -> Outcome<Value<'s>> {
         let (start, length) = (bytes.as_ptr().cast::<c_void>(), bytes.len());
-        // SAFETY: see the impl block; the copy's address is not wanted.
+        // SAFETY: see the impl block; the address of the copy is not needed.
         self.make(|out| unsafe {
             sys::napi_create_buffer_copy(self.env, length, start, ptr::null_mut(), out)
         })
     }
 
-    /// An `ArrayBuffer` with a copy of the bytes, and the address of that copy.
+    /// Makes an `ArrayBuffer` with a copy of the bytes. Returns it and the address of the copy.
     pub(crate) fn array_buffer(self, bytes: &[u8]) -> Outcome<(Value<'s>, *mut u8)> {
         let mut data = ptr::null_mut::<c_void>();
         // SAFETY: see the impl block.
@@ -88,13 +88,14 @@ impl<'s> Js<'s> {
             if data.is_null() {
                 return Err(Failure::Abandoned);
             }
-            // SAFETY: the runtime has just allocated `bytes.len()` bytes at `data`; nobody else knows them.
+            // SAFETY: the runtime has just allocated `bytes.len()` bytes at `data`, and nothing else has their
+            // address.
             unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
         }
         Ok((value, data))
     }
 
-    /// An `ArrayBuffer` that owns `bytes` without a copy, where the runtime allows it.
+    /// Makes an `ArrayBuffer` that owns `bytes` without a copy, if the runtime allows it.
     pub(crate) fn adopted_array_buffer(self, bytes: Vec<u8>) -> Outcome<Value<'s>> {
         let length = bytes.len();
         let owner = Box::into_raw(Box::new(bytes));
@@ -120,7 +121,7 @@ impl<'s> Js<'s> {
                 scope: PhantomData,
             });
         }
-        // SAFETY: the runtime refused, so `owner` is still ours alone.
+        // SAFETY: the runtime refused, so nothing else uses `owner`.
         let bytes = unsafe { Box::from_raw(owner) };
         if status == sys::Status::napi_no_external_buffers_allowed {
             return self.array_buffer(&bytes).map(|(value, _)| value);
@@ -129,14 +130,14 @@ impl<'s> Js<'s> {
         Err(Failure::Abandoned)
     }
 
-    /// Has the runtime count so many bytes more, at most those of `shown`, among the short-lived buffers that it has, and look
-    /// whether it has too many. V8 looks where it allocates the memory of one itself, and adopted ones are allocated
-    /// elsewhere.
+    /// Makes the runtime count so many more bytes, at most those of `shown`, among its short-lived buffers, and check
+    /// whether it has too many. V8 makes this check when it allocates the memory of a buffer itself, but adopted
+    /// buffers are allocated elsewhere.
     pub(crate) fn weigh(self, bytes: usize, shown: &'static [u8]) -> Outcome<()> {
         let data = shown.as_ptr().cast_mut().cast::<c_void>();
         let length = bytes.min(shown.len());
         let mut raw = ptr::null_mut();
-        // SAFETY: the data has `length` bytes for ever, and nobody gets the buffer, so that nobody writes to them.
+        // SAFETY: the data has `length` bytes for ever, and no code gets the buffer, so nothing writes to them.
         let status = unsafe {
             sys::napi_create_external_arraybuffer(
                 self.env,
@@ -175,7 +176,7 @@ impl<'s> Js<'s> {
         check(unsafe { sys::napi_set_element(self.env, array.raw, index, value.raw) })
     }
 
-    /// A function whose callback gets `data`.
+    /// Makes a function whose callback gets `data`.
     pub(crate) fn function(
         self,
         name: &CStr,
@@ -183,14 +184,14 @@ impl<'s> Js<'s> {
         data: *mut c_void,
     ) -> Outcome<Value<'s>> {
         let length = name.to_bytes().len().cast_signed();
-        // SAFETY: see the impl block; the callback checks nothing about `data`, its maker does.
+        // SAFETY: see the impl block; the callback does not check `data`, its maker does.
         self.make(|out| unsafe {
             sys::napi_create_function(self.env, name.as_ptr(), length, Some(callback), data, out)
         })
     }
 }
 
-/// Drops what [`Js::adopted_array_buffer`] handed over; any thread may call it.
+/// Drops what [`Js::adopted_array_buffer`] handed over. Any thread may call it.
 extern "C" fn release_bytes(_env: sys::napi_env, _data: *mut c_void, hint: *mut c_void) {
     // SAFETY: `hint` is the Box made there, and the runtime finalizes a buffer once.
     drop(unsafe { Box::from_raw(hint.cast::<Vec<u8>>()) });

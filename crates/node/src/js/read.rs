@@ -1,4 +1,4 @@
-//! Reading values. Makes none but those it finds.
+//! Reads values. Makes none except those that it finds in other values.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -57,8 +57,9 @@ impl<'s> Js<'s> {
         Ok(boolean)
     }
 
-    /// Appends a string's UTF-8 to `out`; lone surrogates become U+FFFD. One call for all but the
-    /// first large string, because `out` keeps its room. False: not a string.
+    /// Appends a string's UTF-8 to `out`; lone surrogates become U+FFFD. Needs a single call for all strings
+    /// except the first large one, because `out` keeps its capacity. Returns false if the value is not a
+    /// string.
     pub(crate) fn append_string(self, value: Value<'_>, out: &mut Vec<u8>) -> Outcome<bool> {
         if out.capacity() - out.len() < STRING_ROOM {
             out.reserve(STRING_ROOM);
@@ -66,7 +67,7 @@ impl<'s> Js<'s> {
         let Some(written) = self.write_string(value, out)? else {
             return Ok(false);
         };
-        // what does not fit is cut between characters, of at most four bytes, before a final zero
+        // text that does not fit is truncated between characters of at most four bytes, before a final zero
         if written + 5 > out.capacity() - out.len() {
             let mut length = 0;
             // SAFETY: see the impl block; without a buffer the call only measures.
@@ -81,7 +82,7 @@ impl<'s> Js<'s> {
             })?;
             out.reserve(length + 8);
             let written = self.write_string(value, out)?.unwrap_or_default();
-            // SAFETY: `write_string` initialised that many bytes behind the length, within the capacity.
+            // SAFETY: `write_string` initialised that many bytes after the length, within the capacity.
             unsafe { out.set_len(out.len() + written) };
         } else {
             // SAFETY: as above.
@@ -90,10 +91,11 @@ impl<'s> Js<'s> {
         Ok(true)
     }
 
-    /// A string's UTF-8 behind `room` zero bytes, in a buffer of about that size. `None`: not a string.
+    /// A string's UTF-8 after `room` zero bytes, in a buffer of about that size. `None` if the value is not a
+    /// string.
     pub(crate) fn string_behind(self, value: Value<'_>, room: usize) -> Outcome<Option<Vec<u8>>> {
         let mut units = 0;
-        // SAFETY: see the impl block; without a buffer the call only measures: the UTF-16 units.
+        // SAFETY: see the impl block; without a buffer the call only measures the UTF-16 units.
         let status = unsafe {
             sys::napi_get_value_string_latin1(
                 self.env,
@@ -107,8 +109,8 @@ impl<'s> Js<'s> {
             return Ok(None);
         }
         check(status)?;
-        // Measuring the UTF-8 takes longer than writing it, so what is written as if it were ASCII tells
-        // whether it is: one more character, of at most four bytes, and a final zero would have fit.
+        // Measuring the UTF-8 takes longer than writing it. So the string is written as if it were ASCII. If
+        // it is, there is still room for one more character of at most four bytes and a final zero.
         let mut bytes = Vec::with_capacity(room + units + 5);
         bytes.resize(room, 0);
         let mut written = self.write_string(value, &mut bytes)?.unwrap_or_default();
@@ -127,12 +129,13 @@ impl<'s> Js<'s> {
             bytes.reserve_exact(length + 1);
             written = self.write_string(value, &mut bytes)?.unwrap_or_default();
         }
-        // SAFETY: `write_string` initialised that many bytes behind the length, within the capacity.
+        // SAFETY: `write_string` initialised that many bytes after the length, within the capacity.
         unsafe { bytes.set_len(room + written) };
         Ok(Some(bytes))
     }
 
-    /// Writes into the spare capacity of `out`; returns how many bytes. `None`: not a string.
+    /// Writes into the spare capacity of `out` and returns the number of bytes. `None` if the value is not a
+    /// string.
     fn write_string(self, value: Value<'_>, out: &mut Vec<u8>) -> Outcome<Option<usize>> {
         let spare = out.spare_capacity_mut();
         let mut written = 0;
@@ -162,13 +165,13 @@ impl<'s> Js<'s> {
         Ok(length)
     }
 
-    /// An element; a getter may run JavaScript.
+    /// Reads an element. A getter may run JavaScript.
     pub(crate) fn element(self, array: Value<'_>, index: u32) -> Outcome<Value<'s>> {
         // SAFETY: see the impl block.
         self.make(|out| unsafe { sys::napi_get_element(self.env, array.raw, index, out) })
     }
 
-    /// A property; a getter may run JavaScript.
+    /// Reads a property. A getter may run JavaScript.
     pub(crate) fn get(self, object: Value<'_>, name: &CStr) -> Outcome<Value<'s>> {
         // SAFETY: see the impl block; `name` ends with a zero byte.
         self.make(|out| unsafe {
@@ -176,7 +179,7 @@ impl<'s> Js<'s> {
         })
     }
 
-    /// The names of an object's own enumerable properties, an array of strings. What it inherits is not there.
+    /// The names of an object's own enumerable properties as an array of strings, without inherited ones.
     pub(crate) fn names(self, object: Value<'_>) -> Outcome<Value<'s>> {
         // SAFETY: see the impl block.
         self.make(|out| unsafe {
@@ -191,8 +194,8 @@ impl<'s> Js<'s> {
         })
     }
 
-    /// Shows the bytes of an `ArrayBuffer`, typed array or `DataView` to `look`, which must not run
-    /// JavaScript; `None` for anything else, memory shared between threads included.
+    /// Passes the bytes of an `ArrayBuffer`, typed array or `DataView` to `look`, which must not run
+    /// JavaScript. `None` for any other value, including memory that threads share.
     pub(crate) fn with_bytes<R>(
         self,
         value: Value<'_>,
@@ -204,14 +207,14 @@ impl<'s> Js<'s> {
         if length == 0 || data.is_null() {
             return Ok(Some(look(&[])));
         }
-        // SAFETY: the runtime says `length` bytes are at `data`; they stay while `value` is reachable and
+        // SAFETY: the runtime says that `length` bytes are at `data`; they stay while `value` is reachable and
         // no JavaScript runs, and no other thread can see an unshared buffer.
         Ok(Some(look(unsafe {
             std::slice::from_raw_parts(data, length)
         })))
     }
 
-    /// Whether it is an `ArrayBuffer` that was given away.
+    /// Whether the value is an `ArrayBuffer` that was transferred.
     #[cfg(unix)]
     pub(crate) fn is_detached(self, value: Value<'_>) -> Outcome<bool> {
         let mut answer = false;
@@ -228,7 +231,7 @@ impl<'s> Js<'s> {
         check(unsafe { sys::napi_is_typedarray(self.env, value.raw, &raw mut answer) })?;
         if answer {
             let mut kind = -1;
-            // SAFETY: see the impl block; the offset is not wanted, `data` includes it.
+            // SAFETY: see the impl block; the offset is not needed, because `data` includes it.
             check(unsafe {
                 sys::napi_get_typedarray_info(
                     self.env,
@@ -264,7 +267,7 @@ impl<'s> Js<'s> {
             if !answer {
                 return Ok(None);
             }
-            // SAFETY: see the impl block; the offset is not wanted, `data` includes it.
+            // SAFETY: see the impl block; the offset is not needed, because `data` includes it.
             check(unsafe {
                 sys::napi_get_dataview_info(
                     self.env,
@@ -276,7 +279,7 @@ impl<'s> Js<'s> {
                 )
             })?;
         }
-        // a view on a SharedArrayBuffer shows bytes that another thread may be writing
+        // a view of a SharedArrayBuffer has bytes that another thread may be writing
         // SAFETY: see the impl block.
         check(unsafe { sys::napi_is_arraybuffer(self.env, buffer, &raw mut answer) })?;
         Ok(answer.then_some((data.cast::<u8>().cast_const(), length)))
@@ -300,5 +303,5 @@ fn element_size(kind: sys::napi_typedarray_type) -> Option<usize> {
     }
 }
 
-/// Spare room looked for before a string is read; longer ones take a second look.
+/// The spare capacity before a string is read. Longer strings need a second call.
 const STRING_ROOM: usize = 4096;

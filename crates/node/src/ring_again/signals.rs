@@ -1,5 +1,5 @@
-//! What the thread and whoever rings tell each other: rings and answers of a line, and whether the thread looks. Pure: parks
-//! and wakes nobody.
+//! What the thread and the code that rings tell each other: the rings and answers of a line, and whether the thread is
+//! looking. Pure: parks and wakes no thread.
 
 #[cfg(millrace_loom)]
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,40 +14,40 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// To be called before each ring; [`RingAgain::rung`](super::RingAgain::rung) comes after it.
+    /// Must be called before each ring. [`RingAgain::rung`](super::RingAgain::rung) follows it.
     pub(crate) fn ring(&self) {
         self.rings.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// To be called for each ring that is answered.
+    /// Must be called for each ring that is answered.
     pub(crate) fn answer(&self) {
         self.answers.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// How many answers there were, if one is missing.
+    /// The number of answers so far, if one is missing.
     pub(super) fn waiting(&self) -> Option<u64> {
         let answers = self.answers.load(Ordering::Acquire);
         (self.rings.load(Ordering::Acquire) != answers).then_some(answers)
     }
 }
 
-/// Whether the thread looks, or will before it sleeps.
+/// Whether the thread looks, or will look before it sleeps.
 #[derive(Debug, Default)]
 pub(super) struct Awake(AtomicBool);
 
 impl Awake {
-    /// The thread begins a look: it sees what was rung before this, and is told of what is rung after it.
+    /// The thread begins a look: it sees the rings before this call and is told about the rings after it.
     pub(super) fn look_begins(&self) {
         self.0.swap(false, Ordering::AcqRel);
     }
 
-    /// Something was rung. True: the thread may sleep, and is to be woken.
+    /// Records a ring. Returns true if the thread may be asleep and must be woken.
     pub(super) fn rung(&self) -> bool {
-        // always a change: either it follows the one that begins a look, or that one sees all that came before it
+        // this write is always needed: the swap that begins a look sees it, or it sees that swap
         !self.0.swap(true, Ordering::AcqRel)
     }
 
-    /// Whether something was rung since the look began.
+    /// Whether there was a ring since the look began.
     pub(super) fn is_rung(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }

@@ -1,5 +1,6 @@
-//! The numbers that the functions of `millrace/sockets` are given. Nothing wraps: what does not fit is a `TypeError`. None is
-//! inlined: the addon would have each of them thirty times, beside a call of the system that takes much longer.
+//! The numbers that the functions of `millrace/sockets` get. Numbers never wrap: one that does not fit is a
+//! `TypeError`. No function is inlined, because the addon would contain thirty copies of each, next to system calls
+//! that take much longer.
 
 use super::table;
 use crate::arguments::{is_undefined, wrong};
@@ -8,8 +9,8 @@ use crate::environment::Environment;
 use crate::failure::Outcome;
 use crate::numbers;
 
-/// A number that may be a descriptor: any integer of at most 32 bits. One that no descriptor can have becomes another
-/// that none has.
+/// Reads a number that may be a descriptor: any integer of at most 32 bits. A number that cannot be a descriptor is
+/// replaced by another that cannot be one.
 #[inline(never)]
 pub(super) fn descriptor(call: &Call<'_, Environment>, at: usize, name: &str) -> Outcome<u32> {
     let given = call.arguments[at];
@@ -24,7 +25,7 @@ pub(super) fn descriptor(call: &Call<'_, Environment>, at: usize, name: &str) ->
     Err(wrong(call.js, given, name, INTEGER))
 }
 
-/// An integer of 32 bits.
+/// Reads an integer of 32 bits.
 #[inline(never)]
 pub(super) fn int(call: &Call<'_, Environment>, at: usize, name: &str) -> Outcome<i32> {
     let given = call.arguments[at];
@@ -36,7 +37,7 @@ pub(super) fn int(call: &Call<'_, Environment>, at: usize, name: &str) -> Outcom
     Err(wrong(call.js, given, name, INTEGER))
 }
 
-/// A port, which addresses of `of` may not have: then it may be left out.
+/// Reads a port. It may be omitted if addresses of the family `of` have none.
 #[inline(never)]
 pub(super) fn port(call: &Call<'_, Environment>, at: usize, of: u32) -> Outcome<u16> {
     let given = call.arguments[at];
@@ -57,7 +58,7 @@ pub(super) fn port(call: &Call<'_, Environment>, at: usize, of: u32) -> Outcome<
     ))
 }
 
-/// How many bytes to receive.
+/// Reads how many bytes to receive.
 #[inline(never)]
 pub(super) fn size(call: &Call<'_, Environment>, at: usize) -> Outcome<usize> {
     let given = call.arguments[at];
@@ -72,5 +73,5 @@ pub(super) fn size(call: &Call<'_, Environment>, at: usize) -> Outcome<usize> {
 
 const INTEGER: &str = "an integer of at most 32 bits";
 
-/// What one call receives at most.
+/// The most bytes that one call receives.
 const MOST_BYTES: usize = 65_536;

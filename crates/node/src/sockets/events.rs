@@ -1,4 +1,4 @@
-//! `poll` and `epoll`: lists of numbers in turn, out and in.
+//! `poll` and `epoll`, with arrays of alternating numbers.
 
 use millrace_sockets::Turn;
 
@@ -15,8 +15,8 @@ use crate::failure::Outcome;
 use crate::js::{Js, Value};
 use crate::numbers;
 
-/// `poll(entries, timeout): number[] | undefined | number`: of `entries`, descriptor and events in turn, what happened at
-/// each.
+/// `poll(entries, timeout): number[] | undefined | number`: `entries` has descriptors and events alternately. Returns
+/// what happened at each descriptor.
 pub(super) fn poll<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     let js = call.js;
     let mut entries = pairs(js, call.arguments[0])?;
@@ -51,7 +51,7 @@ pub(super) fn epoll_control<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     done(call.js, result)
 }
 
-/// `epollWait(epfd, maxevents, timeout): number[] | undefined | number`: descriptor and events in turn.
+/// `epollWait(epfd, maxevents, timeout): number[] | undefined | number`: returns descriptors and events alternately.
 #[cfg(target_os = "linux")]
 pub(super) fn epoll_wait<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     let js = call.js;
@@ -69,7 +69,7 @@ pub(super) fn epoll_wait<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     })
 }
 
-/// Numbers as an array.
+/// Converts numbers to an array.
 fn list(js: Js<'_>, numbers: impl ExactSizeIterator<Item = f64>) -> Outcome<Value<'_>> {
     let array = js.array(numbers.len())?;
     for (index, number) in (0..).zip(numbers) {
@@ -78,7 +78,7 @@ fn list(js: Js<'_>, numbers: impl ExactSizeIterator<Item = f64>) -> Outcome<Valu
     Ok(array)
 }
 
-/// Descriptors and events of a list in which JavaScript has put only integers.
+/// Reads the descriptors and events of an array in which JavaScript has put only integers.
 fn pairs(js: Js<'_>, value: Value<'_>) -> Outcome<Vec<(u32, i16)>> {
     if !js.is_array(value)? {
         return Err(wrong(js, value, "entries", "an array"));
@@ -92,7 +92,7 @@ fn pairs(js: Js<'_>, value: Value<'_>) -> Outcome<Vec<(u32, i16)>> {
         })?;
         let fd = pair.0.and_then(numbers::to_u32).unwrap_or(u32::MAX);
         let events = pair.1.and_then(numbers::to_i32).unwrap_or(0);
-        // `poll` has events of 16 bits
+        // the events of `poll` have 16 bits
         let [low, high, ..] = events.to_le_bytes();
         pairs.push((fd, i16::from_le_bytes([low, high])));
     }

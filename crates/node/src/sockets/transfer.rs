@@ -1,4 +1,4 @@
-//! Connections and bytes. What does not end within a slice of time answers with nothing, and is called again.
+//! Connections and bytes. A call that does not end within a slice of time returns `undefined` and is repeated.
 
 use millrace_sockets::{Place, Turn};
 
@@ -39,8 +39,8 @@ pub(super) fn connect<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     }
 }
 
-/// `send(fd, data, flags, from): number | [number]`: without the first `from` bytes; an array, if there are more to be
-/// sent, tells how many went.
+/// `send(fd, data, flags, from): number | [number]`: omits the first `from` bytes. If more bytes must be sent, returns
+/// an array with the number of bytes sent.
 pub(super) fn send<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     let js = call.js;
     let number = descriptor(call, 0, "fd")?;
@@ -107,7 +107,7 @@ pub(super) fn receive_from<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     })
 }
 
-/// Text as UTF-8, other bytes replaced.
+/// Converts bytes to text as UTF-8, with invalid bytes replaced, or to an `ArrayBuffer`.
 fn show_data<'s>(js: Js<'s>, bytes: &[u8], as_bytes: bool) -> Outcome<Value<'s>> {
     if as_bytes {
         return js.array_buffer(bytes).map(|(buffer, _)| buffer);

@@ -1,11 +1,11 @@
-//! Messages with their length in front.
+//! Messages that begin with their length.
 
 use std::borrow::Cow;
 use std::mem;
 
 use super::{DecodeError, hold};
 
-/// Bytes of a length.
+/// The size of a length field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Width {
     /// Lengths up to 255.
@@ -17,7 +17,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// How many bytes these are.
+    /// The number of bytes of the length field.
     pub const fn bytes(self) -> u8 {
         match self {
             Self::One => 1,
@@ -32,11 +32,11 @@ impl Width {
     }
 }
 
-/// A message that has not come to its end.
+/// A message that is not complete.
 #[derive(Debug)]
 pub(super) struct Partial {
     width: Width,
-    /// Bytes of the length that came, and what they say.
+    /// The bytes of the length that were received, and their value.
     seen: u8,
     length: u32,
     held: Vec<u8>,
@@ -82,7 +82,7 @@ impl Partial {
         Ok(Some(Cow::Owned(mem::take(&mut self.held))))
     }
 
-    /// The length, once all of it came.
+    /// Returns the length when all its bytes were received.
     #[inline]
     fn take_length(&mut self, input: &mut &[u8]) -> Option<u32> {
         while self.seen < self.width.bytes() {
@@ -99,7 +99,7 @@ impl Partial {
         self.length = 0;
     }
 
-    /// No message has been begun.
+    /// Succeeds if no message is incomplete.
     pub(super) fn finish(&self) -> Result<(), DecodeError> {
         self.unfinished()
             .map_or(Ok(()), |bytes| Err(DecodeError::Truncated(bytes)))
@@ -114,12 +114,12 @@ impl Partial {
     }
 }
 
-/// A payload whose length cannot be said in so few bytes.
+/// A payload that is longer than its length field can express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a payload of {0} bytes is too long")]
 pub struct TooLong(pub usize);
 
-/// Appends one message. Nothing is appended of one that has more than [`Width::most_payload`].
+/// Appends one message. Appends nothing if the payload is longer than [`Width::most_payload`].
 ///
 /// # Example
 ///

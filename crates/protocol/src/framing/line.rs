@@ -1,4 +1,5 @@
-//! Lines. LF ends one, and a CR before it belongs to the end; what goes out never has an end inside.
+//! Lines. LF ends a line, and one CR before it belongs to the line end. A line that is sent never contains a line
+//! end.
 
 use std::borrow::Cow;
 use std::mem;
@@ -7,7 +8,7 @@ use memchr::{memchr, memchr2};
 
 use super::{DecodeError, hold};
 
-/// The beginning of a line, as far as it came.
+/// The part of a line that was received.
 #[derive(Debug, Default)]
 pub(super) struct Partial {
     held: Vec<u8>,
@@ -37,10 +38,11 @@ impl Partial {
         Ok(self.finish_line().map(Cow::Owned))
     }
 
-    /// Keeps bytes that end no line. A CR may be one more than the bound, for it may belong to the end.
+    /// Keeps bytes that do not end a line. They may exceed the bound by one CR, because that may belong to the line
+    /// end.
     fn push(&mut self, bytes: &[u8], most: usize) -> Result<(), DecodeError> {
         let Some(last) = bytes.last() else {
-            return Ok(()); // what was held is within the bound
+            return Ok(()); // the bytes kept before are within the bound
         };
         let length = self.held.len().saturating_add(bytes.len());
         bounded(length - usize::from(*last == b'\r'), most)?;
@@ -48,7 +50,7 @@ impl Partial {
         Ok(())
     }
 
-    /// The line that was begun, at its end.
+    /// Returns the line that earlier input began, at its end.
     fn finish_line(&mut self) -> Option<Vec<u8>> {
         let mut line = mem::take(&mut self.held);
         if line.is_empty() {
@@ -82,7 +84,7 @@ fn bounded(length: usize, most: usize) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// Appends one line. CR and LF inside of it become blanks, so that nobody can say two lines in one.
+/// Appends one line. CR and LF inside it become blanks, so that a payload cannot add a second line.
 ///
 /// # Example
 ///
@@ -106,19 +108,19 @@ pub fn append_line(payload: &[u8], out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Whether bytes are text, and of which sort.
+/// Whether bytes are text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Text {
     /// All bytes are below 0x80.
     Ascii,
     /// Valid UTF-8.
     Utf8,
-    /// No text.
+    /// Not text.
     No,
 }
 
 impl Text {
-    /// Looks at all bytes.
+    /// Checks all bytes.
     #[inline]
     pub fn of(bytes: &[u8]) -> Self {
         if bytes.is_ascii() {
@@ -131,8 +133,8 @@ impl Text {
     }
 }
 
-/// Whether a line is the first of an HTTP request: a method, a target, and a version. Who sends one to a server of lines
-/// may be a browser that a page told to, with more lines in the body.
+/// Whether a line is the first line of an HTTP request: a method, a target and a version. A browser can be made by a
+/// page to send such a request to a line-based server, with further lines in its body.
 ///
 /// # Example
 ///
@@ -153,7 +155,7 @@ pub fn is_http_request(line: &[u8]) -> bool {
             if major.is_ascii_digit() && minor.is_ascii_digit())
 }
 
-/// A character of a method (RFC 9110 §5.6.2).
+/// Whether a byte may be part of a method (RFC 9110 §5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -1,7 +1,7 @@
-//! Messages on a plain stream of bytes: lines, lengths in front, or just what came.
+//! Messages on a plain stream of bytes: lines, messages that begin with their length, or unframed bytes.
 //!
-//! Owns the bytes of a message that has not come to its end. Never claims memory for a length that was announced, never
-//! copies a message that lies whole in the input, never reads a clock.
+//! Owns the bytes of an incomplete message. Never allocates for an announced length, never copies a message that lies
+//! wholly in the input, never reads a clock.
 //!
 //! ```
 //! use millrace_protocol::framing::{Decoder, Framing, append_line};
@@ -25,18 +25,18 @@ use std::borrow::Cow;
 pub use length::{TooLong, Width, append_length};
 pub use line::{Text, append_line, is_http_request};
 
-/// How messages are told apart.
+/// How messages are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Framing {
-    /// Each ends with LF; one CR before that belongs to the end.
+    /// Each message ends with LF. One CR before it belongs to the line end.
     Line,
-    /// Each has its length in front, big-endian, in this width. The length does not count itself.
+    /// Each message begins with its length, big-endian, in this width. The length does not include itself.
     Length(Width),
-    /// They are not: what comes is handed on as it comes.
+    /// Messages are not separated: bytes are handed on as they are received.
     None,
 }
 
-/// The reading half of one connection.
+/// The receiving half of one connection.
 #[derive(Debug)]
 pub struct Decoder {
     state: State,
@@ -47,7 +47,7 @@ enum State {
     Line(line::Partial),
     Length(length::Partial),
     None,
-    /// After an error: nothing more is yielded.
+    /// The state after an error. Nothing more is yielded.
     Failed,
 }
 
@@ -57,7 +57,7 @@ const _: () = assert!(
 );
 
 impl Decoder {
-    /// A decoder before its first message. Allocates nothing.
+    /// Makes a decoder for a new connection. Allocates nothing.
     pub fn new(framing: Framing) -> Self {
         let state = match framing {
             Framing::Line => State::Line(line::Partial::default()),
@@ -67,11 +67,11 @@ impl Decoder {
         Self { state }
     }
 
-    /// The next message in `input`, which is moved on behind what was taken; `None`: all of it was, and more is needed.
-    /// A message has at most `message_bytes`, without what frames it; of an unframed stream, pieces have. Borrowed if it lay
-    /// whole in the input, else owned.
+    /// Returns the next message and removes it from `input`. `None` means that all input was consumed and more is
+    /// needed. A message has at most `message_bytes`, without its framing; a piece of an unframed stream has at most as
+    /// many. The message is borrowed if it lies wholly in the input, otherwise owned.
     ///
-    /// After an error nothing more is yielded, and all further input is thrown away.
+    /// After an error nothing more is yielded, and all further input is discarded.
     #[inline]
     pub fn next<'i>(
         &mut self,
@@ -94,7 +94,7 @@ impl Decoder {
         found
     }
 
-    /// The stream has come to its end, which ends a line too: the line that was unfinished, if there is one.
+    /// Ends the stream. This also ends a line, so an unfinished line is returned.
     pub fn finish(&mut self) -> Result<Option<Vec<u8>>, DecodeError> {
         match std::mem::replace(&mut self.state, State::Failed) {
             State::Line(partial) => Ok(partial.finish()),
@@ -103,7 +103,7 @@ impl Decoder {
         }
     }
 
-    /// Bytes received of a message that has not come to its end, with those of its length; `None` between messages.
+    /// The bytes received of an incomplete message, including those of its length; `None` between messages.
     pub fn unfinished(&self) -> Option<usize> {
         match &self.state {
             State::Line(partial) => partial.unfinished(),
@@ -112,7 +112,7 @@ impl Decoder {
         }
     }
 
-    /// Bytes of memory that the unfinished message holds: at most about twice what was received.
+    /// The memory that the incomplete message holds: at most about twice the bytes received.
     pub fn held_bytes(&self) -> usize {
         match &self.state {
             State::Line(partial) => partial.held_bytes(),
@@ -122,7 +122,7 @@ impl Decoder {
     }
 }
 
-/// All of the input, but no more than a message may have.
+/// Takes all input, but at most as many bytes as a message may have.
 fn chunk<'i>(input: &mut &'i [u8], most: usize) -> Option<Cow<'i, [u8]>> {
     let bytes = *input;
     let (chunk, rest) = bytes.split_at(most.max(1).min(bytes.len()));
@@ -130,8 +130,8 @@ fn chunk<'i>(input: &mut &'i [u8], most: usize) -> Option<Cow<'i, [u8]>> {
     (!chunk.is_empty()).then_some(Cow::Borrowed(chunk))
 }
 
-/// Appends bytes that arrived to what is held. Doubles, so that appending stays cheap, but never beyond `most`, which is
-/// what the message can come to.
+/// Appends received bytes to `held`. Doubles the capacity, so that appending stays cheap, but never beyond `most`, the
+/// longest that the message can become.
 fn hold(held: &mut Vec<u8>, arrived: &[u8], most: usize) {
     let least = held.len().saturating_add(arrived.len());
     if least > held.capacity() {
@@ -141,23 +141,23 @@ fn hold(held: &mut Vec<u8>, arrived: &[u8], most: usize) {
     held.extend_from_slice(arrived);
 }
 
-/// Why bytes are no messages. The connection cannot go on: nobody knows where the next one begins.
+/// Why bytes are not valid messages. The connection must end, because the beginning of the next message is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// A line exceeds the bound, which is the value; how long it would have become is not known.
+    /// A line exceeds the bound, which is the value. The full length of the line is not known.
     #[error("line too long: it has more than {0} bytes")]
     LineTooLong(usize),
     /// A message would exceed the bound; the value is the length that was announced.
     #[error("message too big: {0} bytes are announced")]
     MessageTooBig(u32),
-    /// The stream ended within a message, or within its length; the value is how many bytes of them came.
+    /// The stream ended within a message or its length. The value is the number of bytes received.
     #[error("the stream ended within a message, {0} bytes of which had come")]
     Truncated(usize),
 }
 
 impl DecodeError {
-    /// The code to close the connection with, as RFC 6455 has them: 1009, or 1006 where nobody listens any more.
+    /// The code to close the connection with, as in RFC 6455: 1009, or 1006 if the peer has already ended the stream.
     pub const fn close_code(&self) -> u16 {
         match self {
             Self::LineTooLong(_) | Self::MessageTooBig(_) => 1009,

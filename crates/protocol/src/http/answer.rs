@@ -1,19 +1,19 @@
-//! An answer that was written as a message of HTTP/1.1 by somebody who is trusted to mean well, and no more: followed part
-//! by part, so that whoever passes it on knows where it ends. Keeps no bytes: a head, and what is behind the last chunk,
-//! comes in one piece.
+//! A response of HTTP/1.1 as text that trusted code wrote. Owns how far the response has been read, so that its reader
+//! knows where it ends; it checks only what that needs. Keeps no bytes: a head, or the rest after the last chunk, must
+//! come in one piece.
 
 use super::bytes::{lists, split_once};
 use super::field;
 use super::head::without_cr;
 use super::head_lines::HeadLines;
 
-/// Follows one answer.
+/// Follows one response.
 #[derive(Debug)]
 pub struct AnswerReader {
     state: State,
-    /// To a request that gets no body.
+    /// The request was HEAD, so the response has no body.
     heads: bool,
-    /// The answer is of a kind that has none.
+    /// The kind of the response has no body.
     bare: bool,
 }
 
@@ -25,30 +25,30 @@ enum State {
     Ended,
 }
 
-/// Where an answer's body ends.
+/// Where the body of a response ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// There is none.
+    /// There is no body.
     None,
-    /// After so many bytes.
+    /// After this many bytes.
     Counted(u64),
-    /// With its last chunk.
+    /// With the last chunk.
     Chunked,
-    /// With the connection.
+    /// With the end of the connection.
     Closed,
 }
 
-/// Where a chunked body stands.
+/// The position in a chunked body.
 #[derive(Debug, Clone, Copy)]
 enum Chunk {
     Size(u64),
     Data(u64),
-    /// The line end behind the data.
+    /// The line end after the data of a chunk.
     End,
     Last,
 }
 
-/// A part of an answer.
+/// A part of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub enum AnswerPart<'a> {
     /// A head of status 1xx.
@@ -57,37 +57,37 @@ pub enum AnswerPart<'a> {
     Head(AnswerLines<'a>),
     /// Bytes of the body.
     Data,
-    /// What stands between those of a chunked body.
+    /// Bytes between the data of a chunked body.
     Framing,
     /// The end of a chunked body, with the lines of its trailers.
     Trailers(&'a [u8]),
-    /// Bytes that have no place in the answer.
+    /// Bytes that do not belong to the response.
     Excess,
 }
 
-/// The head of an answer.
+/// The head of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerLines<'a> {
     /// From 200 to 999.
     pub status: u16,
-    /// Behind the status.
+    /// The reason phrase after the status.
     pub reason: &'a [u8],
     /// The first line with its end.
     pub first: &'a [u8],
     rest: &'a [u8],
-    /// It says that the connection ends with it.
+    /// The head says that the connection ends with this response.
     pub closes: bool,
-    /// Where its body ends.
+    /// Where the body ends.
     pub framing: Framing,
 }
 
-/// What was written is no answer.
+/// The text is not a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("what was written is no answer of HTTP/1.1")]
+#[error("the text is not a response of HTTP/1.1")]
 pub struct NoAnswer;
 
 impl AnswerReader {
-    /// At the beginning of an answer; `heads`: to a HEAD.
+    /// Starts a response. `heads`: the request was HEAD.
     pub const fn new(heads: bool) -> Self {
         Self {
             state: State::Head,
@@ -96,7 +96,7 @@ impl AnswerReader {
         }
     }
 
-    /// What `bytes` begin with, and how many of them that is. Nothing of it is looked at again.
+    /// Finds the next part at the beginning of `bytes`. Returns the part and its length. No byte is read twice.
     pub fn advance<'a>(
         &mut self,
         bytes: &'a [u8],
@@ -121,12 +121,12 @@ impl AnswerReader {
         }
     }
 
-    /// Whether nothing is missing if nothing more comes.
+    /// Whether the response is complete if no more bytes follow.
     pub const fn is_whole(&self) -> bool {
         matches!(self.state, State::Ended | State::Body(Framing::Closed))
     }
 
-    /// Whether there is no body to this answer, whatever is written of it.
+    /// Whether the response has no body, even if bytes of one are written.
     pub const fn takes_no_body(&self) -> bool {
         self.bare
     }
@@ -146,7 +146,7 @@ impl AnswerReader {
         };
         lines.judge()?;
         if status < 200 {
-            // another protocol is the gateway's to begin
+            // only the gateway may switch to another protocol
             return match status {
                 101 => Err(NoAnswer),
                 _ => Ok((length, AnswerPart::Informational)),
@@ -205,7 +205,7 @@ impl AnswerReader {
         }
     }
 
-    /// A chunk's size and the end of its line; it may come in pieces.
+    /// Reads a chunk's size and the end of its line, which may come in pieces.
     fn size<'a>(
         &mut self,
         mut size: u64,
@@ -235,12 +235,12 @@ impl AnswerReader {
 }
 
 impl<'a> AnswerLines<'a> {
-    /// Its header lines, as they were written.
+    /// The header lines as they were written.
     pub fn lines(&self) -> HeadLines<'a> {
         HeadLines::of(self.rest)
     }
 
-    /// Each of these lines with its end, and its name.
+    /// The header lines, each with its line end, and their names.
     pub fn whole_lines(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         self.rest
             .split_inclusive(|&byte| byte == b'\n')
@@ -260,7 +260,7 @@ impl<'a> AnswerLines<'a> {
                     let number = std::str::from_utf8(value)
                         .ok()
                         .and_then(|text| text.parse().ok());
-                    // a proxy may take another length than we do where there are two, or one that is not a number
+                    // two lengths, or an invalid one, can be read differently by other parsers
                     if length.is_some() || !digits || number.is_none() {
                         return Err(NoAnswer);
                     }
@@ -281,14 +281,14 @@ impl<'a> AnswerLines<'a> {
     }
 }
 
-/// Name and value of a line with its end.
+/// Splits a line with its line end into name and value.
 fn judge_line(line: &[u8]) -> Result<(&[u8], &[u8]), NoAnswer> {
     let line = line.strip_suffix(b"\n").ok_or(NoAnswer)?;
     let line = without_cr(line).map_err(|_| NoAnswer)?;
     field::split(line).map_err(|_| NoAnswer)
 }
 
-/// `HTTP/1.1 200 OK`, with its end.
+/// Parses a status line such as `HTTP/1.1 200 OK` with its line end.
 fn status(line: &[u8]) -> Result<(u16, &[u8]), NoAnswer> {
     let line = line.strip_suffix(b"\r\n").ok_or(NoAnswer)?;
     let (version, rest) = split_once(line, b' ').ok_or(NoAnswer)?;
@@ -309,7 +309,7 @@ fn status(line: &[u8]) -> Result<(u16, &[u8]), NoAnswer> {
     ))
 }
 
-/// The lines in front of the first empty one, with their ends, and how long all of that is.
+/// Returns the lines before the first empty one, with their line ends, and the length including the empty line.
 fn end_of_lines(bytes: &[u8]) -> Option<(&[u8], usize)> {
     let found = memchr::memmem::find(bytes, b"\r\n\r\n")?;
     Some((bytes.get(..found + 2)?, found + 4))
@@ -326,7 +326,7 @@ mod tests {
         rest = &rest[used..];
         while !rest.is_empty() {
             let piece = &rest[..stride.min(rest.len())];
-            // what is behind the last chunk comes in one piece
+            // the rest after the last chunk must come in one piece
             let piece = if matches!(reader.state, State::Chunk(Chunk::Last)) {
                 rest
             } else {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_found_however_they_are_cut() {
+    fn bodies_are_found_wherever_the_input_is_split() {
         let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1F\r\n0123456789012345678901234567890\r\n0\r\nX: y\r\n\r\n";
         let counted = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
         for stride in 1..40 {
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_refused() {
+    fn invalid_responses_are_refused() {
         for text in [
             "HTTP/1.1 200 OK\r\n",
             "HTTP/1.1 20 OK\r\n\r\n",

@@ -1,11 +1,11 @@
-//! Requests whose parts come apart, as HTTP/2 has them: the rules of [`Inspector`](super::Inspector) that are left,
-//! since where a message ends is the protocol's to say.
+//! Requests whose parts come separately, as in HTTP/2. Applies those rules of [`Inspector`](super::Inspector) that
+//! do not concern the end of a message, which the protocol itself marks.
 
 use super::config::InspectorConfig;
 use super::refusal::Refusal;
 use super::request_line;
 
-/// Judges a method and a path with its query, and how many headers there are.
+/// Checks a method, a path with its query, and the number of headers.
 pub fn judge(
     method: &[u8],
     path: &[u8],

@@ -1,10 +1,10 @@
-//! Which bytes may stand where in a head, and the small ways to cut one up.
+//! Which bytes may occur in each part of a head, and small functions that split one.
 
 /// RFC 9110 §5.6.2.
 const TOKEN: u8 = 1;
-/// RFC 3986 §2, the percent sign included, the fragment's `#` left out.
+/// RFC 3986 §2, with the percent sign and without the fragment's `#`.
 const TARGET: u8 = 2;
-/// Besides these, what browsers leave as it is in a query.
+/// Characters that browsers leave unescaped in a query, in addition to `TARGET`.
 const QUERY: u8 = 4;
 /// RFC 3986 §3.2.2 with a port.
 const HOST: u8 = 8;
@@ -47,33 +47,34 @@ fn all(bytes: &[u8], kind: u8) -> bool {
     })
 }
 
-/// Whether these are characters of a token, or nothing.
+/// Whether all bytes may occur in a token. True for no bytes.
 #[inline]
 pub(super) fn token_chars(bytes: &[u8]) -> bool {
     all(bytes, TOKEN)
 }
 
-/// Whether a target's path has only characters that it may have.
+/// Whether the path of a target has only valid characters.
 pub(super) fn path_chars(bytes: &[u8]) -> bool {
     all(bytes, TARGET)
 }
 
-/// … and its query.
+/// Whether the query of a target has only valid characters.
 pub(super) fn query_chars(bytes: &[u8]) -> bool {
     all(bytes, QUERY)
 }
 
-/// Whether a target has only characters that it may have for `node:http`: everything of ASCII that can be seen.
+/// Whether a target has only characters that `node:http` accepts: visible ASCII.
 pub(super) fn node_target_chars(bytes: &[u8]) -> bool {
     bytes.iter().all(u8::is_ascii_graphic)
 }
 
-/// … and a `Host`.
+/// Whether a `Host` has only valid characters.
 pub(super) fn host_chars(bytes: &[u8]) -> bool {
     all(bytes, HOST)
 }
 
-/// Whether a header's value has no control character but HTAB. Branch-free, so that it is done many at a time.
+/// Whether a header's value has no control character except HTAB. Has no branches, so that the compiler can
+/// vectorise it.
 #[inline]
 pub(super) fn is_value(bytes: &[u8]) -> bool {
     let bad = bytes.iter().fold(0, |bad, &byte| {
@@ -82,7 +83,7 @@ pub(super) fn is_value(bytes: &[u8]) -> bool {
     bad == 0
 }
 
-/// Without blanks and tabs around it.
+/// Removes blanks and tabs at both ends.
 #[inline]
 pub(super) fn trim(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = bytes {
@@ -94,14 +95,14 @@ pub(super) fn trim(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// The parts before and after the first `byte`.
+/// Returns the parts before and after the first `byte`.
 #[inline]
 pub(super) fn split_once(bytes: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     let (before, rest) = bytes.split_at_checked(memchr::memchr(byte, bytes)?)?;
     Some((before, rest.get(1..)?))
 }
 
-/// Whether a header's value, a list of tokens, has this one, in any case.
+/// Whether a header's value, which is a list of tokens, contains this token, ignoring case.
 pub fn lists(value: &[u8], token: &[u8]) -> bool {
     value
         .split(|&byte| byte == b',')

@@ -1,11 +1,12 @@
-//! A chunked body (RFC 9112 §7.1): followed byte by byte between its chunks, by count inside them.
+//! A chunked body (RFC 9112 §7.1). The bytes between chunks are checked one by one, those of a chunk are
+//! only counted.
 
 use super::config::InspectorConfig;
 use super::field;
 use super::head::without_cr;
 use super::refusal::Refusal;
 
-/// Where a chunked body stands.
+/// The position in a chunked body.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chunked {
     place: Place,
@@ -32,7 +33,8 @@ enum Place {
     },
     DataCr,
     DataLf,
-    /// Bytes of whole lines so far, how many, and bytes of the next in which there is no line end.
+    /// The bytes of the complete lines so far, their number, and the bytes of the next line that were
+    /// searched for a line end.
     Trailers {
         bytes: usize,
         count: usize,
@@ -49,8 +51,8 @@ impl Chunked {
         }
     }
 
-    /// Follows the body; returns how many bytes may be passed on and whether they end it. Those of a trailer
-    /// that is not whole are given again.
+    /// Follows the body. Returns how many bytes may be passed on and whether they end it. The bytes of an
+    /// incomplete trailer must be given again.
     pub(super) fn advance(
         &mut self,
         bytes: &[u8],
@@ -85,7 +87,7 @@ impl Chunked {
         (at, Ok(false))
     }
 
-    /// One byte between chunks.
+    /// Handles one byte between chunks.
     fn step(&mut self, byte: u8, config: &InspectorConfig) -> Result<(), Refusal> {
         self.place = match (self.place, byte) {
             (Place::Size { value, digits }, _) if byte.is_ascii_hexdigit() => {
@@ -140,7 +142,7 @@ impl Chunked {
         Ok(())
     }
 
-    /// Whole lines behind the last chunk; an empty one ends the body.
+    /// Handles complete lines after the last chunk. An empty line ends the body.
     fn trailers(
         &mut self,
         rest: &[u8],
@@ -169,7 +171,7 @@ impl Chunked {
     }
 }
 
-/// Judges one line without its LF; `Ok(true)` is the last.
+/// Checks one line without its LF. `Ok(true)` is the last line.
 fn trailer(
     line: &[u8],
     bytes: usize,
@@ -194,10 +196,10 @@ const FIRST: Place = Place::Size {
     digits: 0,
 };
 
-/// Digits of a chunk's size: as many as fit into 64 bits.
+/// The most digits of a chunk's size: as many as 64 bits have.
 const LONGEST_SIZE: u8 = 16;
 
-/// Bytes of all the extensions of a body.
+/// The most bytes of all chunk extensions in a body.
 const MOST_EXTENSION_BYTES: usize = 8 * 1024;
 
 /// The value of a hexadecimal digit.

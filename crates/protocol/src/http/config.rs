@@ -1,18 +1,18 @@
-//! The bounds that requests are judged by.
+//! The limits of a request.
 
-/// The bounds of a request.
+/// The limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InspectorConfig {
-    /// Bytes of a request line with its headers; also of a chunked body's trailers.
+    /// The most bytes of a request line with its headers, and of a chunked body's trailers.
     pub head_bytes: usize,
-    /// Header lines, and trailers.
+    /// The most header lines, and the most trailers.
     pub headers: usize,
-    /// Bytes of a request's target.
+    /// The most bytes of a request's target.
     pub target_bytes: usize,
-    /// Bytes of a request's body.
+    /// The most bytes of a request's body.
     pub body_bytes: u64,
-    /// Whether the methods and targets of `node:http` pass, too: what is behind decodes a target itself, and answers a
-    /// broken escape in its own words. Where a message ends is judged as strictly.
+    /// Whether to accept the methods and targets of `node:http`, too. The listener of Node decodes the target itself
+    /// and answers an invalid escape itself. The rules for the end of a message stay as strict.
     pub as_node: bool,
 }
 

@@ -1,10 +1,10 @@
-//! One header line, and what those lines together say of where the message ends (RFC 9112 §6).
+//! One header line, and what all lines of a head say about the end of the message (RFC 9112 §6).
 
 use super::bytes::{is_value, lists, split_once, token_chars, trim};
 use super::refusal::Refusal;
 use super::request_line::{Method, RequestLine, is_authority};
 
-/// What the header lines of a head said so far.
+/// What the header lines of a head have said so far.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a header that was there or not"
@@ -27,11 +27,11 @@ pub(super) enum Body {
     None,
     Counted(u64),
     Chunked,
-    /// Nothing, or frames: that is for the answer to say.
+    /// Nothing or WebSocket frames, depending on the response.
     Upgrade,
 }
 
-/// A header line without its CRLF: name and value, both good.
+/// Splits a header line without its CRLF into a valid name and a valid value.
 pub(super) fn split(line: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
     if let [b' ' | b'\t', ..] = line {
         return Err(Refusal::Folded);
@@ -46,7 +46,7 @@ pub(super) fn split(line: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
     Ok((name, trim(value)))
 }
 
-/// A header that says how the message is read, and so has no place behind it.
+/// Refuses a trailer whose name decides how the message is read.
 pub(super) fn check_trailer(line: &[u8]) -> Result<(), Refusal> {
     let (name, _) = split(line)?;
     if FRAMING
@@ -70,10 +70,10 @@ const FRAMING: [&[u8]; 8] = [
 ];
 
 impl Fields {
-    /// Takes one header line in.
+    /// Records one header line.
     pub(super) fn add(&mut self, line: &[u8], request: RequestLine) -> Result<(), Refusal> {
         let (name, value) = split(line)?;
-        // most names have another length than those that matter
+        // most names differ in length from those that matter
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"host") => self.add_host(value, request),
             6 if name.eq_ignore_ascii_case(b"expect") => self.add_expectation(value, request),
@@ -152,7 +152,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Judges the head as a whole.
+    /// Checks the head as a whole.
     pub(super) fn body(&self, request: RequestLine, body_bytes: u64) -> Result<Body, Refusal> {
         if !self.host && !request.http_1_0 {
             return Err(Refusal::HostMissing);
@@ -165,7 +165,7 @@ impl Fields {
             (false, Some(length @ 1..)) if length > body_bytes => Err(Refusal::BodyTooBig),
             (false, Some(length @ 1..)) => Ok(Body::Counted(length)),
             (false, None) if self.continues => Err(Refusal::LengthMissing),
-            // in HTTP/1.1 this is a body of no bytes
+            // in HTTP/1.1 such a request has an empty body
             (false, None) if request.http_1_0 && request.method == Method::Sends => {
                 Err(Refusal::LengthMissing)
             }

@@ -1,27 +1,27 @@
-//! A request's head: judged line by line, each as soon as it is whole.
+//! A request's head. Each line is checked as soon as it is complete.
 
 use super::config::InspectorConfig;
 use super::field::{Body, Fields};
 use super::refusal::Refusal;
 use super::request_line::{self, RequestLine};
 
-/// A head that is not whole yet, or not begun.
+/// A head that is incomplete or has not begun.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Head {
-    /// Where the first line begins that was not judged.
+    /// Where the first unchecked line begins.
     line: usize,
-    /// Bytes in which all line ends were found.
+    /// How many bytes were searched for line ends.
     seen: usize,
     headers: usize,
     request: Option<RequestLine>,
-    /// What has come of the first line leaves no other version.
+    /// The received part of the first line excludes every version but HTTP/1.0.
     says_http_1_0: bool,
     fields: Fields,
 }
 
 impl Head {
-    /// Looks at the head at the start of `bytes`, which are those of the last look and more. Gives back what
-    /// follows the head and its length once it is whole.
+    /// Reads the head at the start of `bytes`, which begin with the bytes of the last call. Returns what
+    /// follows the head, and the head's length, when the head is complete.
     pub(super) fn advance(
         &mut self,
         bytes: &[u8],
@@ -31,7 +31,7 @@ impl Head {
             let end = self.seen + found;
             let line = bytes.get(self.line..end).unwrap_or_default();
             if self.request.is_none() && self.line == 0 && line == b"\r" {
-                // some clients send an empty line behind a body (RFC 9112 §2.2)
+                // some clients send an empty line after a body (RFC 9112 §2.2)
                 (self.line, self.seen) = (2, 2);
                 continue;
             }
@@ -46,13 +46,13 @@ impl Head {
         Ok(None)
     }
 
-    /// Whether it is known to be of HTTP/1.0; its first line need not be whole for that.
+    /// Whether the head is known to be of HTTP/1.0. An incomplete first line can be enough for that.
     pub(super) fn is_http_1_0(&self) -> bool {
         self.request
             .map_or(self.says_http_1_0, |request| request.http_1_0)
     }
 
-    /// Whether anything of it has come.
+    /// Whether any of its bytes were received.
     pub(super) fn is_begun(&self) -> bool {
         self.seen > 0
     }
@@ -86,7 +86,8 @@ impl Head {
         Ok(None)
     }
 
-    /// Everything that is known of a line before its end: the same as [`judge`](Self::judge) says first.
+    /// Checks a line before its end has come. Finds the same error that [`judge`](Self::judge) would report
+    /// first.
     fn judge_unfinished(&mut self, bytes: &[u8], config: &InspectorConfig) -> Result<(), Refusal> {
         let too_big = bytes.len() >= config.head_bytes;
         if self.request.is_some() {
@@ -109,7 +110,8 @@ impl Head {
         }
     }
 
-    /// Judges a request line as far as a head may reach, so that a long one is judged alike whenever its end comes.
+    /// Checks only as much of a request line as a head may contain, so that the result for a long line does not
+    /// depend on when its end comes.
     fn judge_beginning(&self, line: &[u8], config: &InspectorConfig) -> Result<(), Refusal> {
         let reach = config.head_bytes.saturating_sub(self.line);
         let line = line.get(..reach).unwrap_or(line);
@@ -117,7 +119,7 @@ impl Head {
     }
 }
 
-/// A line without the CR before its LF.
+/// Removes the CR that must precede a line's LF.
 pub(super) fn without_cr(line: &[u8]) -> Result<&[u8], Refusal> {
     line.strip_suffix(b"\r").ok_or(Refusal::BareLineFeed)
 }

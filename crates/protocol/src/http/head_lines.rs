@@ -1,11 +1,11 @@
-//! The lines of a head that was found good, one by one and as they were sent. Judges nothing.
+//! The lines of a valid head, one by one and as they were sent. Checks nothing.
 
 use super::bytes::{path_chars, query_chars, split_once, trim};
 
-/// The target of a request, and what follows its first line.
+/// Returns the target of a request, and the lines after its first line.
 pub fn target(head: &[u8]) -> Option<(&[u8], HeadLines<'_>)> {
     let mut head = head;
-    // an empty line in front is passed over
+    // skips an empty line before the request line
     while let Some(rest) = head.strip_prefix(b"\r\n") {
         head = rest;
     }
@@ -15,8 +15,9 @@ pub fn target(head: &[u8]) -> Option<(&[u8], HeadLines<'_>)> {
     Some((target, HeadLines(rest)))
 }
 
-/// Puts a percent sign in the place of every character of a target that RFC 3986 has no place for: a head that passed
-/// [`as_node`](super::InspectorConfig::as_node) is then one for stricter parsers, which find no path of theirs in it.
+/// Replaces every character of a target that RFC 3986 does not allow by a percent sign. A stricter parser then
+/// accepts a head that passed [`as_node`](super::InspectorConfig::as_node), and cannot match the changed path to one
+/// that it knows.
 pub fn tame(head: &mut [u8]) {
     let start = head.iter().take_while(|&&byte| byte < b' ').count();
     let Some(line) = head.get_mut(start..) else {
@@ -36,12 +37,12 @@ pub fn tame(head: &mut [u8]) {
     }
 }
 
-/// The header lines that are left: names and values, without the blanks around these.
+/// The remaining header lines: names, and values without surrounding blanks.
 #[derive(Debug, Clone)]
 pub struct HeadLines<'a>(&'a [u8]);
 
 impl<'a> HeadLines<'a> {
-    /// Those of such lines, each with its end.
+    /// The header lines in `lines`, each with its line end.
     pub const fn of(lines: &'a [u8]) -> Self {
         Self(lines)
     }
@@ -63,14 +64,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_is_tamed_where_parsers_would_not_take_it() {
+    fn characters_that_parsers_refuse_are_replaced_in_a_target() {
         let mut head = *b"\r\nGET /a<b\xc3%zz?c=\"^#d<> HTTP/1.1\r\nX: <\r\n\r\n";
         tame(&mut head);
         assert_eq!(head, *b"\r\nGET /a%b%%zz?c=%^%d%% HTTP/1.1\r\nX: <\r\n\r\n");
     }
 
     #[test]
-    fn a_head_gives_its_target_and_its_lines_as_they_were_sent() {
+    fn a_head_yields_its_target_and_lines_unchanged() {
         let head = b"\r\nGET //a%2F?b HTTP/1.1\r\nHost: a\r\nX-Two:  b \r\nx-two:c\r\n\r\n";
         let (target, lines) = target(head).unwrap();
         assert_eq!(target, b"//a%2F?b");

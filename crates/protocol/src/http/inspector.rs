@@ -1,5 +1,5 @@
-//! The inspector of one connection's bytes: which of them may be passed on, and when one request ends and the
-//! next begins.
+//! The inspector of one connection's bytes. Owns which bytes may be passed on, and where one request ends and
+//! the next begins.
 
 use super::chunked::Chunked;
 use super::config::InspectorConfig;
@@ -7,12 +7,12 @@ use super::field::Body;
 use super::head::Head;
 use super::refusal::Refusal;
 
-/// Follows the requests of one connection. Keeps no bytes: those of a head that is not whole are given again.
+/// Follows the requests of one connection. Keeps no bytes: those of an incomplete head must be given again.
 #[derive(Debug, Default)]
 pub struct Inspector {
     state: State,
     requests: u64,
-    /// The head that was looked at last is of HTTP/1.0.
+    /// The last head was of HTTP/1.0.
     http_1_0: bool,
 }
 
@@ -31,38 +31,40 @@ impl Default for State {
     }
 }
 
-/// What was found.
+/// The result of an inspection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes from the start that may be passed on. The rest is given again, with more behind it.
+    /// The number of bytes from the start that may be passed on. The caller gives the rest again, followed by
+    /// new bytes.
     pub passed: usize,
-    /// What comes after them.
+    /// What follows these bytes.
     pub outcome: Outcome,
 }
 
-/// What comes after the bytes that may be passed on.
+/// What follows the bytes that may be passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// More of the same.
+    /// More bytes of requests.
     More,
-    /// Whatever the answer makes of it: a WebSocket was asked for. Nothing more is passed.
+    /// A WebSocket handshake was requested, so the response decides. No further bytes are passed on.
     Upgrade,
-    /// The end: this and all that follows must not be read.
+    /// An error: the rest must not be read.
     Refused(Refusal),
 }
 
 impl Inspector {
-    /// At the beginning of a connection.
+    /// Makes an inspector for a new connection.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Looks at what was read: the bytes not passed last time, and those that came since.
+    /// Inspects the bytes that were not passed on last time, followed by new ones.
     pub fn inspect(&mut self, bytes: &[u8], config: &InspectorConfig) -> Progress {
         self.inspect_heads(bytes, config, |_, _| {})
     }
 
-    /// The same, and shows each head that may be passed on, as it was sent, with the place where it begins.
+    /// Does the same, and calls the function for each head that may be passed on, with its bytes and its
+    /// position.
     pub fn inspect_heads(
         &mut self,
         bytes: &[u8],
@@ -112,7 +114,7 @@ impl Inspector {
         Progress { passed, outcome }
     }
 
-    /// Refuses whatever comes next, for a reason of the caller's.
+    /// Refuses all following bytes for a reason that the caller found.
     pub fn refuse(&mut self, refusal: Refusal) -> Outcome {
         if !matches!(self.state, State::Refused { .. }) {
             let in_body = self.is_in_body();
@@ -121,12 +123,12 @@ impl Inspector {
         Outcome::Refused(refusal)
     }
 
-    /// Heads passed so far.
+    /// The number of heads passed on so far.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Whether the body of the last head passed is not whole, and will not be if it was refused.
+    /// Whether the body of the last head is incomplete. A refused body stays incomplete.
     pub fn is_in_body(&self) -> bool {
         matches!(
             self.state,
@@ -134,12 +136,12 @@ impl Inspector {
         )
     }
 
-    /// Whether the last head passed asked for a WebSocket.
+    /// Whether the last head requested a WebSocket.
     pub fn is_at_upgrade(&self) -> bool {
         matches!(self.state, State::Upgrade)
     }
 
-    /// Whether the first request is not whole, as far as it has come, and known to be of HTTP/1.0.
+    /// Whether the first request is incomplete and known to be of HTTP/1.0.
     pub fn is_in_first_of_http_1_0(&self) -> bool {
         let in_first = match self.requests {
             0 => self.is_in_head(),
@@ -149,7 +151,7 @@ impl Inspector {
         in_first && self.http_1_0
     }
 
-    /// Whether a part of a head was seen.
+    /// Whether the beginning of a head was received.
     pub fn is_in_head(&self) -> bool {
         matches!(&self.state, State::Head(head) if head.is_begun())
     }

@@ -1,8 +1,8 @@
-//! HTTP/1.x as it comes from the network, judged before any parser sees it.
+//! HTTP/1.x from the network, checked before a parser sees it.
 //!
-//! Owns what a request may look like on the wire and where it ends. Parses nothing for anybody: [`Inspector`]
-//! is fed with the bytes that were read and says how many of them may be passed on to a parser, which is then
-//! free to be lenient. Never looks behind an upgrade.
+//! Owns which requests are valid on the wire and where they end. Does not parse requests for others:
+//! [`Inspector`] gets the bytes that were read and says how many of them may be passed on to a parser, which
+//! may then be lenient. Never looks at bytes after an upgrade.
 //!
 //! ```
 //! use millrace_protocol::http::{Inspector, InspectorConfig, Outcome, Refusal};

@@ -1,42 +1,43 @@
-//! Why a request is not passed on, and the status that says so. Holds none of the peer's bytes.
+//! Why a request is refused, and the status of the response. Contains none of the peer's bytes.
 
-/// What is wrong with a request. Every one ends its connection, for nobody can say where the next one begins.
+/// What is wrong with a request. Every error ends the connection, because the beginning of the next request
+/// is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Not three parts with one blank between each.
+    /// Not three parts with one blank between them.
     #[error(
         "the request line must be a method, a target and a version with one blank between them"
     )]
     RequestLine,
-    /// The method is no token.
-    #[error("the method is no token")]
+    /// The method is not a token.
+    #[error("the method is not a token")]
     MethodSyntax,
-    /// A token, but none of [`METHODS`](super::METHODS).
+    /// The method is a token but not one of [`METHODS`](super::METHODS).
     #[error("the method is not known")]
     MethodUnknown,
-    /// A character that RFC 3986 has no place for, an invalid escape, or a form that does not fit the method.
+    /// A character that RFC 3986 does not allow, an invalid escape, or a form that does not fit the method.
     #[error("the request target is not valid")]
     Target,
-    /// Longer than `target_bytes`, or than the whole head may be.
+    /// The target is longer than `target_bytes`, or than the head may be.
     #[error("the request target is too long")]
     TargetTooLong,
-    /// Not `HTTP/` and two digits with a point.
+    /// Not `HTTP/` and two digits with a point between them.
     #[error("the HTTP version is not valid")]
     VersionSyntax,
     /// Neither 1.0 nor 1.1.
     #[error("the HTTP version must be 1.0 or 1.1")]
     VersionUnknown,
-    /// A line that ends with LF alone.
+    /// A line ends with LF without CR.
     #[error("lines must end with CRLF")]
     BareLineFeed,
-    /// A line that continues the one before (obs-fold), or a blank in front of the first.
+    /// A line continues the one before (obs-fold), or the first header line begins with a blank.
     #[error("a header line must not begin with a blank")]
     Folded,
     /// A header line without a colon.
     #[error("a header line must have a colon")]
     NoColon,
-    /// A header's name is no token; a blank before the colon makes it none.
+    /// A header's name is not a token. A blank before the colon is an error, too.
     #[error("a header name is not valid")]
     HeaderName,
     /// NUL, CR or another control character in a header's value.
@@ -51,13 +52,13 @@ pub enum Refusal {
     /// `Host` is not a host with or without a port.
     #[error("the Host header is not valid")]
     Host,
-    /// `Content-Length` is no number.
+    /// `Content-Length` is not a number.
     #[error("the Content-Length header is not valid")]
     Length,
     /// More than one `Content-Length`, equal or not.
     #[error("there must be one Content-Length header")]
     LengthRepeated,
-    /// `Content-Length` and `Transfer-Encoding`: two ends of one body.
+    /// Both `Content-Length` and `Transfer-Encoding`, which give one body two ends.
     #[error("Content-Length and Transfer-Encoding exclude each other")]
     LengthAndEncoding,
     /// A body was announced without its length.
@@ -69,19 +70,19 @@ pub enum Refusal {
     /// A transfer coding other than chunked.
     #[error("the only transfer coding is chunked")]
     EncodingUnknown,
-    /// A body where there can be none.
+    /// A body, though the method has none.
     #[error("this method has no body")]
     BodyNotAllowed,
-    /// Over `body_bytes`.
+    /// The body exceeds `body_bytes`.
     #[error("the body is too large")]
     BodyTooBig,
-    /// Something that is no hexadecimal size of a chunk.
+    /// The size of a chunk is not a hexadecimal number.
     #[error("a chunk's size is not valid")]
     ChunkSize,
-    /// An extension of a chunk with control characters, or too many of them.
+    /// A chunk's extension has control characters, or there are too many extensions.
     #[error("a chunk's extension is not valid")]
     ChunkExtension,
-    /// No CRLF where a chunk ends.
+    /// A chunk does not end with CRLF.
     #[error("a chunk must end with CRLF")]
     ChunkEnd,
     /// A trailer that would change how the message is read.
@@ -90,19 +91,20 @@ pub enum Refusal {
     /// An expectation other than 100-continue.
     #[error("the only expectation is 100-continue")]
     Expectation,
-    /// Over `head_bytes`.
+    /// The head exceeds `head_bytes`.
     #[error("the request head is too large")]
     HeadTooBig,
-    /// Over `headers`.
+    /// There are more headers than `headers`.
     #[error("there are too many headers")]
     TooManyHeaders,
-    /// The peer stopped sending in the middle. Found by who reads, not by the inspector.
+    /// The peer stopped sending within the request. The reader of the connection finds this, not the
+    /// inspector.
     #[error("the request is incomplete")]
     Incomplete,
-    /// The head did not come in time. Found by who keeps the time.
+    /// The head exceeded its deadline. The timer's owner finds this, not the inspector.
     #[error("the request head did not come in time")]
     HeadTooSlow,
-    /// The body did not come in time. Found by who keeps the time.
+    /// The body exceeded its deadline. The timer's owner finds this, not the inspector.
     #[error("the request body did not come in time")]
     BodyTooSlow,
 }

@@ -1,4 +1,4 @@
-//! The first line of a request (RFC 9112 §3), strict.
+//! The first line of a request (RFC 9112 §3), parsed strictly.
 
 use super::bytes::{
     host_chars, node_target_chars, path_chars, query_chars, split_once, token_chars,
@@ -6,12 +6,12 @@ use super::bytes::{
 use super::config::InspectorConfig;
 use super::refusal::Refusal;
 
-/// The methods that are known; any other token is answered with 501.
+/// The known methods. Any other token is answered with 501.
 pub const METHODS: [&str; 9] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT",
 ];
 
-/// Those that `node:http` knows besides.
+/// The methods that only `node:http` knows.
 const METHODS_OF_NODE: [&[u8]; 26] = [
     b"ACL",
     b"BIND",
@@ -41,23 +41,24 @@ const METHODS_OF_NODE: [&[u8]; 26] = [
     b"UNSUBSCRIBE",
 ];
 
-/// What the rest of a head is judged by.
+/// What the checks of the rest of the head need to know about the method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
-    /// Announces a body: one whose end is not said would end with the connection.
+    /// A method whose requests usually have a body. Without a length, such a body would end with the
+    /// connection.
     Sends,
     Connect,
     Other,
 }
 
-/// A request line that was found good.
+/// A valid request line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestLine {
     pub(super) method: Method,
     pub(super) http_1_0: bool,
 }
 
-/// Judges a part of a request line that has no end yet.
+/// Checks the beginning of a request line whose end has not come.
 pub(super) fn unfinished(line: &[u8], target_bytes: usize) -> Result<(), Refusal> {
     let Some((method, rest)) = split_once(line, b' ') else {
         return check_method_chars(line);
@@ -66,13 +67,14 @@ pub(super) fn unfinished(line: &[u8], target_bytes: usize) -> Result<(), Refusal
     check_target_length(rest, target_bytes)
 }
 
-/// Whether a part of a request line can only be of HTTP/1.0.
+/// Whether the beginning of a request line leaves HTTP/1.0 as the only version.
 pub(super) fn says_http_1_0(line: &[u8]) -> bool {
     let version = split_once(line, b' ').and_then(|(_, rest)| split_once(rest, b' '));
     version.is_some_and(|(_, version)| version.starts_with(b"HTTP/1.0"))
 }
 
-/// Judges a request line without its CRLF, in the order in which [`unfinished`] would have seen its faults.
+/// Checks a request line without its CRLF, and finds errors in the order in which [`unfinished`] would find
+/// them.
 pub(super) fn parse(line: &[u8], config: &InspectorConfig) -> Result<RequestLine, Refusal> {
     let (method, rest) = split_once(line, b' ').ok_or(Refusal::RequestLine)?;
     let (target, version) = split_once(rest, b' ').ok_or(Refusal::RequestLine)?;
@@ -96,7 +98,7 @@ pub(super) fn parse(line: &[u8], config: &InspectorConfig) -> Result<RequestLine
     Ok(RequestLine { method, http_1_0 })
 }
 
-/// Judges a method and a path with its query that came without a line around them.
+/// Checks a method, and a path with its query, that were not sent as a line.
 pub(super) fn check_apart(
     method: &[u8],
     path: &[u8],
@@ -114,7 +116,7 @@ pub(super) fn check_apart(
     if good { Ok(()) } else { Err(Refusal::Target) }
 }
 
-/// A method's characters; also those of one that is not whole yet.
+/// Checks the characters of a method, which may be incomplete.
 pub(super) fn check_method_chars(method: &[u8]) -> Result<(), Refusal> {
     if token_chars(method) {
         Ok(())
@@ -123,7 +125,7 @@ pub(super) fn check_method_chars(method: &[u8]) -> Result<(), Refusal> {
     }
 }
 
-/// The target is what comes before the next blank or line end, or before the end of what is there.
+/// Checks the length of the target, which ends before the next blank, the line end or the end of the bytes.
 fn check_target_length(rest: &[u8], target_bytes: usize) -> Result<(), Refusal> {
     let shown = rest.get(..=target_bytes).unwrap_or_default();
     if shown.is_empty()
@@ -170,7 +172,7 @@ fn is_path_and_query(bytes: &[u8], config: &InspectorConfig) -> bool {
     path_chars(path) && query_chars(query) && has_good_escapes(bytes)
 }
 
-/// `http://authority/path`, as proxies are asked (RFC 9112 §3.2.2).
+/// `http://authority/path`, the form in requests to proxies (RFC 9112 §3.2.2).
 fn is_absolute(target: &[u8], config: &InspectorConfig) -> bool {
     let Some((scheme, [b'/', b'/', rest @ ..])) = split_once(target, b':') else {
         return false;
@@ -185,7 +187,7 @@ fn is_absolute(target: &[u8], config: &InspectorConfig) -> bool {
     is_authority(authority, false) && is_path_and_query(path, config)
 }
 
-/// A host, with a port where one is asked for (RFC 3986 §3.2 without user information).
+/// Whether the bytes are a host, with a port if `with_port` (RFC 3986 §3.2 without user information).
 pub(super) fn is_authority(bytes: &[u8], with_port: bool) -> bool {
     let (host_is_good, port) = if let [b'[', rest @ ..] = bytes {
         let Some((address, port)) = split_once(rest, b']') else {
@@ -210,7 +212,7 @@ pub(super) fn is_authority(bytes: &[u8], with_port: bool) -> bool {
     named && host_is_good && port_is_good && has_good_escapes(bytes)
 }
 
-/// Whether two hexadecimal digits follow every percent sign.
+/// Whether every percent sign is followed by two hexadecimal digits.
 fn has_good_escapes(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while let Some((_, after)) = split_once(rest, b'%') {

@@ -1,10 +1,11 @@
-//! `X-Forwarded-For` and `Forwarded` (RFC 7239): each proxy adds whom it had the request from, so only what trusted
-//! ones added counts. Read from the right, up to the first address that is not trusted.
+//! `X-Forwarded-For` and `Forwarded` (RFC 7239). Each proxy adds the address from which it got the request, so only
+//! what trusted proxies added counts. The list is read from the right, up to the first address that is not trusted.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Who sent a request that came from a trusted proxy, where `forwarded` and `x_forwarded_for` are the values of these
-/// headers in their order; `None`: nobody says. Nothing that a client can write makes it somebody it is not.
+/// Returns the client's address for a request from a trusted proxy. `forwarded` and `x_forwarded_for` are the values
+/// of these headers in their order; `None` if they name no client. A client cannot choose the result by what it
+/// writes into these headers.
 pub fn client<'a>(
     forwarded: impl Iterator<Item = &'a [u8]>,
     x_forwarded_for: impl Iterator<Item = &'a [u8]>,
@@ -19,16 +20,16 @@ pub fn client<'a>(
     match (standard.is_empty(), usual.is_empty()) {
         (true, _) => nearest(&usual),
         (_, true) => nearest(&standard),
-        // a proxy writes one of them and may pass the other on as the client wrote it
+        // a proxy writes one of the two headers and may pass the client's other one on unchanged
         (false, false) => nearest(&usual).filter(|one| nearest(&standard) == Some(*one)),
     }
 }
 
-/// The address next to the trusted ones.
+/// Returns the address next to the trusted ones.
 fn nearest(hops: &[Option<IpAddr>], trusts: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
     let mut known = None;
     for hop in hops.iter().rev() {
-        // what is no address hides whoever it stands for
+        // an element without an address hides the client behind it
         let Some(address) = *hop else { break };
         known = Some(address);
         if !trusts(address) {
@@ -38,14 +39,14 @@ fn nearest(hops: &[Option<IpAddr>], trusts: impl Fn(IpAddr) -> bool) -> Option<I
     known
 }
 
-/// The elements of a `Forwarded` value: commas in quotes do not part them. A quote that a client left open would swallow
-/// what the proxy adds, so such a value has one element, which says nothing.
+/// Splits a `Forwarded` value into its elements. Commas in quotes do not separate elements. An unclosed quote of the
+/// client would swallow what the proxy adds, so such a value counts as one element without an address.
 fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = if is_closed(value) { value } else { b"" };
     parts(whole, b',')
 }
 
-/// What lies between the separators that are not in a quoted string.
+/// Splits at those separators that are not in a quoted string.
 fn parts(bytes: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(bytes);
     std::iter::from_fn(move || {
@@ -67,7 +68,7 @@ fn is_closed(bytes: &[u8]) -> bool {
     !quotes.open
 }
 
-/// Where quoted strings begin and end.
+/// Tracks where quoted strings begin and end.
 #[derive(Default)]
 struct Quotes {
     open: bool,
@@ -75,7 +76,7 @@ struct Quotes {
 }
 
 impl Quotes {
-    /// Takes the next byte; whether it is in a quoted string.
+    /// Reads the next byte. Returns whether it is in a quoted string.
     fn hide(&mut self, byte: u8) -> bool {
         let inside = self.open;
         if self.escaped {
@@ -89,7 +90,7 @@ impl Quotes {
     }
 }
 
-/// The address of an element's `for=`.
+/// Parses the address in an element's `for=`.
 fn for_of(element: &[u8]) -> Option<IpAddr> {
     let value = parts(element, b';').find_map(|pair| {
         let (name, value) = pair.trim_ascii().split_at_checked(b"for=".len())?;
@@ -101,7 +102,7 @@ fn for_of(element: &[u8]) -> Option<IpAddr> {
     address(unquoted.unwrap_or(value))
 }
 
-/// `192.0.2.7`, `192.0.2.7:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
+/// Parses `192.0.2.7`, `192.0.2.7:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`.
 fn address(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
     let found = text
@@ -119,7 +120,7 @@ fn address(text: &[u8]) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    /// With 10.0.0.0/8 trusted; empty where nobody says.
+    /// The client's address with 10.0.0.0/8 trusted, or an empty string.
     fn of(forwarded: &[&str], usual: &[&str]) -> String {
         let bytes = |list: &[&str]| {
             list.iter()
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rightmost_that_is_not_trusted_counts() {
+    fn the_rightmost_untrusted_address_counts() {
         for (list, client) in [
             (&["192.0.2.7"][..], "192.0.2.7"),
             (&["1.1.1.1, 192.0.2.7"], "192.0.2.7"),
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_ends_the_search() {
+    fn an_element_without_an_address_ends_the_search() {
         for list in [
             "1.1.1.1, unknown",
             "1.1.1.1,",
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn forwarded_is_read_as_its_grammar_says() {
+    fn forwarded_follows_its_grammar() {
         for (value, client) in [
             ("for=192.0.2.7", "192.0.2.7"),
             ("For=\"[2001:db8::1]:4711\"", "2001:db8::1"),
@@ -182,7 +183,7 @@ mod tests {
             ("for=\"_hidden\", for=10.0.0.2", "10.0.0.2"),
             ("for=unknown", ""),
             ("for=\"192.0.2.7", ""),
-            // an open quote of the client's, and what two proxies may add
+            // an unclosed quote that the client sent, and what two kinds of proxies may add
             ("for=1.1.1.1;by=\", for=192.0.2.7", ""),
             ("for=1.1.1.1;by=\", for=\"192.0.2.7\";by=\"10.0.0.1\"", ""),
             ("for=1.1.1.1;by=\"\\\", for=\"192.0.2.7\"", ""),
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_the_proxy_did_not_write_helps_nobody() {
+    fn a_header_that_the_proxy_did_not_write_is_ignored() {
         assert_eq!(of(&["for=1.1.1.1"], &["192.0.2.7"]), "");
         assert_eq!(of(&["for=192.0.2.7"], &["192.0.2.7"]), "192.0.2.7");
     }

@@ -1,5 +1,5 @@
-//! What a proxy in front says of the client it forwards: the PROXY protocol, versions 1 and 2, in front of the bytes,
-//! and `Forwarded` or `X-Forwarded-For` in a request. Whom to believe is an argument.
+//! What a proxy says about the client that it forwards: the PROXY protocol, versions 1 and 2, before the client's
+//! bytes, and `Forwarded` or `X-Forwarded-For` in a request. Which proxies are trusted is an argument.
 
 pub mod forwarded;
 mod v1;
@@ -10,39 +10,40 @@ use std::net::SocketAddr;
 /// A header of the PROXY protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Its bytes; what follows is the client's.
+    /// Its length in bytes. The bytes after it are the client's.
     pub length: usize,
     /// Where the client connects from.
     pub source: Source,
 }
 
-/// Where a connection comes from, by the word of the proxy.
+/// Where a connection comes from, as the proxy reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A client's address.
     Client(SocketAddr),
-    /// A client without an address that could be told.
+    /// A client whose address the proxy does not report.
     Unknown,
-    /// The proxy itself, to see whether we live.
+    /// The proxy itself, which checks whether this server is alive.
     Proxy,
 }
 
-/// Why bytes are no header. The connection cannot go on: nobody knows where the client's bytes begin.
+/// Why bytes are not a valid header. The connection must end, because the beginning of the client's bytes is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// They begin like neither version.
+    /// The bytes begin with the signature of neither version.
     #[error("no PROXY protocol header")]
     Absent,
-    /// A part of it is not as the protocol has it.
+    /// A part of the header is invalid.
     #[error("malformed PROXY protocol header: {0}")]
     Malformed(&'static str),
-    /// It is longer than this reader takes.
+    /// The header exceeds the limit.
     #[error("PROXY protocol header of more than {LONGEST} bytes")]
     TooLong,
 }
 
-/// Reads the header that `bytes` begin with; `None`: more bytes are needed, at most [`LONGEST`] altogether.
+/// Parses the header at the beginning of `bytes`. `None` means that more bytes are needed, at most [`LONGEST`] in
+/// total.
 ///
 /// # Example
 ///
@@ -63,10 +64,10 @@ pub fn parse(bytes: &[u8]) -> Result<Option<Header>, HeaderError> {
     }
 }
 
-/// The longest header taken: much longer than any address, with room for what version 2 may add to it.
+/// The longest header that is accepted. It is much longer than any address, because version 2 allows further fields.
 pub const LONGEST: usize = 4096;
 
-/// Whether the bytes are a signature or may become one.
+/// Whether the bytes begin with a signature or may be the beginning of one.
 fn begins(bytes: &[u8], signature: &[u8]) -> bool {
     bytes.iter().zip(signature).all(|(byte, sign)| byte == sign)
 }

@@ -6,7 +6,7 @@ use super::{Header, HeaderError, Source};
 
 pub(super) const SIGNATURE: &[u8] = b"PROXY ";
 
-/// The longest line, with its end.
+/// The longest line, including its end.
 const LONGEST: usize = 107;
 
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<Header>, HeaderError> {
@@ -20,7 +20,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Header>, HeaderError> {
     };
     let text = line.get(SIGNATURE.len()..end).unwrap_or_default();
     let text =
-        std::str::from_utf8(text).map_err(|_| HeaderError::Malformed("bytes that are no text"))?;
+        std::str::from_utf8(text).map_err(|_| HeaderError::Malformed("bytes that are not text"))?;
     Ok(Some(Header {
         length: end + 2,
         source: source(text)?,
@@ -33,7 +33,7 @@ fn source(text: &str) -> Result<Source, HeaderError> {
     let v4 = match family {
         "TCP4" => true,
         "TCP6" => false,
-        // whatever follows is to be ignored
+        // the rest of the line must be ignored
         "UNKNOWN" => return Ok(Source::Unknown),
         _ => return Err(HeaderError::Malformed("the family")),
     };

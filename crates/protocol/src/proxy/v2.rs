@@ -1,4 +1,4 @@
-//! Version 2: sixteen bytes, the addresses, and fields that nobody here reads.
+//! Version 2: sixteen bytes, the addresses, and further fields that are ignored.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -6,7 +6,7 @@ use super::{Header, HeaderError, LONGEST, Source};
 
 pub(super) const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 
-/// Signature, command, family, length.
+/// The bytes of signature, command, family and length.
 const FIXED: usize = 16;
 
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<Header>, HeaderError> {
@@ -18,7 +18,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Header>, HeaderError> {
     };
     let family = match bytes.get(13) {
         None => return Ok(None),
-        // the protocol beside it may be unspecified too; ours is a stream
+        // either family or protocol may be unspecified; the protocol here is always a stream
         Some(0x00 | 0x01 | 0x10 | 0x20 | 0x30) => Family::Unknown,
         Some(0x11) => Family::V4,
         Some(0x21) => Family::V6,
@@ -33,7 +33,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Header>, HeaderError> {
         return Err(HeaderError::TooLong);
     }
     if length < FIXED + family.bytes() && matches!(command, Command::Proxy) {
-        return Err(HeaderError::Malformed("addresses that are cut off"));
+        return Err(HeaderError::Malformed("truncated addresses"));
     }
     let Some(rest) = bytes.get(FIXED..length) else {
         return Ok(None);
@@ -58,7 +58,7 @@ enum Family {
 }
 
 impl Family {
-    /// What its two addresses take.
+    /// The bytes of the two addresses with their ports.
     const fn bytes(&self) -> usize {
         match self {
             Self::Unknown => 0,
@@ -68,7 +68,8 @@ impl Family {
         }
     }
 
-    /// The first address, then the second, then the ports in the same order.
+    /// The source address. The layout is source address, destination address, source port,
+    /// destination port.
     fn source(&self, rest: &[u8]) -> Source {
         let client = match self {
             Self::Unknown | Self::Unix => None,

@@ -1,45 +1,48 @@
-//! What is wrong with bytes that are no request, in Redis's words.
+//! Errors in the bytes of requests, with the texts of Redis.
 
 use super::inline::UnbalancedQuotes;
 
-/// Why bytes are no request. The connection cannot go on: nobody knows where the next one begins.
+/// Why bytes are not a valid request. The connection must end, because the beginning of the next request is
+/// unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// A line without an end.
+    /// A line has no end within its limit.
     #[error("Protocol error: too big inline request")]
     InlineTooBig,
-    /// A quote that does not close, or does so within a word.
+    /// A quote is not closed, or closes within a word.
     #[error("Protocol error: unbalanced quotes in request")]
     UnbalancedQuotes,
-    /// The number of arguments has no end.
+    /// The number of arguments has no line end within its limit.
     #[error("Protocol error: too big mbulk count string")]
     CountTooLong,
-    /// The number of arguments is no number, or too large.
+    /// The number of arguments is invalid or too large.
     #[error("Protocol error: invalid multibulk length")]
     InvalidCount,
-    /// The length of an argument has no end.
+    /// The length of an argument has no line end within its limit.
     #[error("Protocol error: too big bulk count string")]
     LengthTooLong,
-    /// Something else where an argument was expected.
+    /// Another byte than `$` where an argument should begin.
     #[error("Protocol error: expected '$', got '{}'", .0.escape_ascii())]
     NoArgument(u8),
-    /// The length of an argument is no number, or too large.
+    /// The length of an argument is invalid or too large.
     #[error("Protocol error: invalid bulk length")]
     InvalidLength,
-    /// All arguments together are too large. Redis counts them in another way and just closes.
+    /// All arguments together are too large. Redis computes this size in another way, and closes without an
+    /// error.
     #[error("Protocol error: too big request")]
     TooBig,
-    /// That many arguments before the peer has said who it is.
+    /// More arguments than an unauthenticated client may send.
     #[error("Protocol error: unauthenticated multibulk length")]
     UnauthenticatedCount,
-    /// An argument of that length before the peer has said who it is.
+    /// A longer argument than an unauthenticated client may send.
     #[error("Protocol error: unauthenticated bulk length")]
     UnauthenticatedLength,
 }
 
 impl RequestError {
-    /// What the peer is told, without a code: a byte that it sent is in it as it came, also where that is no text.
+    /// The text for the peer, without an error code. It contains a byte of the peer's unchanged, which may be
+    /// invalid text.
     #[must_use]
     pub fn text(&self) -> Vec<u8> {
         match self {

@@ -1,14 +1,14 @@
-//! Requests that a person types: one line of words, some of them in quotes.
+//! Inline requests, which a person types: one line of words, some of them quoted.
 
-/// A quote that does not close, or with something right behind it.
+/// A quote that is not closed, or whose end is followed by another character than a blank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unbalanced quotes")]
 pub struct UnbalancedQuotes;
 
-/// Splits a line into its words, which `word` is given one after the other, without their quotes.
+/// Splits a line into its words and calls `word` with each of them, without quotes.
 ///
-/// Within double quotes `\n`, `\r`, `\t`, `\b`, `\a` and `\xff` are what they are in C, and a backslash takes any other
-/// byte as it is; within single quotes only `\'` is special. A closing quote ends the word.
+/// Within double quotes `\n`, `\r`, `\t`, `\b`, `\a` and `\xff` have their meaning in C, and a backslash before another
+/// byte stands for that byte. Within single quotes only `\'` is special. A closing quote ends the word.
 ///
 /// # Example
 ///
@@ -37,7 +37,7 @@ pub fn split_line(line: &[u8], mut word: impl FnMut(&[u8])) -> Result<(), Unbala
     }
 }
 
-/// Reads one word; returns what is behind it.
+/// Reads one word. Returns the rest of the line.
 fn take_word<'a>(line: &'a [u8], word: &mut Vec<u8>) -> Result<&'a [u8], UnbalancedQuotes> {
     let mut rest = line;
     while let [first, behind @ ..] = rest {
@@ -52,7 +52,7 @@ fn take_word<'a>(line: &'a [u8], word: &mut Vec<u8>) -> Result<&'a [u8], Unbalan
     Ok(rest)
 }
 
-/// A word ends with its quote.
+/// Checks that a word ends with its closing quote.
 fn close(behind: &[u8]) -> Result<&[u8], UnbalancedQuotes> {
     match behind.first() {
         Some(next) if !is_blank(*next) => Err(UnbalancedQuotes),
@@ -113,7 +113,7 @@ fn hex(digit: u8) -> u8 {
     }
 }
 
-/// As C's `isspace`.
+/// Whether C's `isspace` is true for a byte.
 fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == 11
 }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_split_as_redis_does() {
+    fn lines_are_split_like_in_redis() {
         let is = |line: &str, expected: &[&[u8]]| {
             let expected: Vec<_> = expected.iter().map(|word| word.to_vec()).collect();
             assert_eq!(words(line), Some(expected), "{line}");

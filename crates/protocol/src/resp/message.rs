@@ -1,13 +1,13 @@
-//! What subscribers are sent: a message with the channel it came on.
+//! Messages for subscribers, each with the channel that it was published in.
 
 use super::reply::{Reply, Version};
 
-/// Appends a message for those who subscribed to its channel.
+/// Appends a message for a subscriber of the channel.
 pub fn append_message(version: Version, channel: &[u8], payload: &[u8], out: &mut Vec<u8>) {
     append(version, b"message", &[channel, payload], out);
 }
 
-/// Appends a message for those who subscribed to a pattern that its channel matches.
+/// Appends a message for a subscriber of a pattern that matches the channel.
 pub fn append_pattern_message(
     version: Version,
     pattern: &[u8],
@@ -18,7 +18,7 @@ pub fn append_pattern_message(
     append(version, b"pmessage", &[pattern, channel, payload], out);
 }
 
-/// Appends a message for those who subscribed to a shard channel.
+/// Appends a message for a subscriber of a sharded channel.
 pub fn append_shard_message(version: Version, channel: &[u8], payload: &[u8], out: &mut Vec<u8>) {
     append(version, b"smessage", &[channel, payload], out);
 }

@@ -1,7 +1,7 @@
-//! RESP, the Redis protocol, versions 2 and 3, as a server speaks it: requests in, replies and messages out.
+//! RESP, the Redis protocol, versions 2 and 3, for a server: decodes requests, encodes replies and messages.
 //!
-//! What is taken, what is refused and in which words is as in Redis 7.0. Memory is claimed for bytes that came, never
-//! for lengths that were announced.
+//! What is accepted, what is refused and the texts of errors follow Redis 7.0. Memory is allocated for bytes that
+//! were received, never for announced lengths.
 
 mod error;
 mod inline;

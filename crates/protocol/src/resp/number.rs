@@ -1,7 +1,7 @@
 //! Integers as RESP writes them, in requests and in replies.
 
-/// The integer that `text` is, if it is written in the one way that Redis takes: without blanks, a plus sign, leading
-/// zeros or a negative zero.
+/// Parses an integer. Accepts only the form that Redis accepts: without blanks, a plus sign, leading zeros or a
+/// negative zero.
 pub fn parse_integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix(b"-") {
         Some(digits) => (true, digits),
@@ -15,7 +15,7 @@ pub fn parse_integer(text: &[u8]) -> Option<i64> {
     let mut number: i64 = 0;
     for byte in digits {
         let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
-        // on the negative side, which reaches one further
+        // computes with negative numbers, because their range has one value more
         number = number.checked_mul(10)?.checked_sub(i64::from(digit))?;
     }
     if negative {
@@ -25,7 +25,7 @@ pub fn parse_integer(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// Appends an integer in digits.
+/// Appends an integer in decimal digits.
 pub fn append_integer(number: i64, out: &mut Vec<u8>) {
     let mut digits = [0; MOST_DIGITS];
     let mut start = digits.len();
@@ -44,7 +44,7 @@ pub fn append_integer(number: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(digits.get(start..).unwrap_or_default());
 }
 
-/// Digits of the longest integer.
+/// The number of digits of the longest integer.
 const MOST_DIGITS: usize = 19;
 
 #[cfg(test)]
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_one_way_to_write_an_integer_is_taken() {
+    fn only_the_canonical_form_of_an_integer_is_accepted() {
         for bad in [
             "",
             "-",
@@ -79,7 +79,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(number: i64) {
+        fn written_integers_are_parsed(number: i64) {
             let mut text = Vec::new();
             append_integer(number, &mut text);
             let expected = number.to_string();

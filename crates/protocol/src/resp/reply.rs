@@ -1,18 +1,18 @@
-//! Replies: the types of RESP, and what stands for those of version 3 in version 2.
+//! Replies: the types of RESP, and the types of version 2 that represent those of version 3.
 
 use super::number::append_integer;
 
-/// Which RESP a connection speaks.
+/// The version of RESP that a connection uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
-    /// What every connection begins with.
+    /// The version at the beginning of every connection.
     #[default]
     Resp2,
-    /// After `HELLO 3`.
+    /// The version after `HELLO 3`.
     Resp3,
 }
 
-/// Writes replies of one version behind what is in a buffer.
+/// Appends replies of one version to a buffer.
 ///
 /// # Example
 ///
@@ -33,17 +33,18 @@ pub struct Reply<'a> {
 }
 
 impl<'a> Reply<'a> {
-    /// Writes into `out`.
+    /// Makes a writer that appends to `out`.
     pub fn new(version: Version, out: &'a mut Vec<u8>) -> Self {
         Self { version, out }
     }
 
-    /// A word such as `OK`.
+    /// A simple string such as `OK`.
     pub fn simple(&mut self, text: &str) {
         self.line(b'+', text.as_bytes());
     }
 
-    /// An error, its code included: `ERR no such thing`. Line breaks at its ends are left out, others become blanks.
+    /// An error with its code, such as `ERR no such thing`. Line breaks at both ends are removed, others become
+    /// blanks.
     pub fn error(&mut self, text: &[u8]) {
         let is_break = |byte: &u8| matches!(byte, b'\r' | b'\n');
         let start = text.iter().position(|byte| !is_break(byte));
@@ -67,14 +68,14 @@ impl<'a> Reply<'a> {
 
     /// Bytes.
     pub fn bulk(&mut self, bytes: &[u8]) {
-        // at once, or else the last two bytes of a long one double the buffer
+        // reserves once: appending the last two bytes could otherwise double the capacity of a large buffer
         self.out.reserve(bytes.len() + BULK_AROUND);
         self.head(b'$', bytes.len());
         self.out.extend_from_slice(bytes);
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// Bytes, or that there are none.
+    /// Bytes, or a null if there are none.
     pub fn optional(&mut self, bytes: Option<&[u8]>) {
         match bytes {
             Some(bytes) => self.bulk(bytes),
@@ -82,7 +83,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Nothing, where bytes could be.
+    /// A null in the place of bytes.
     pub fn null(&mut self) {
         self.out.extend_from_slice(match self.version {
             Version::Resp2 => b"$-1\r\n",
@@ -90,7 +91,7 @@ impl<'a> Reply<'a> {
         });
     }
 
-    /// Nothing, where an array could be.
+    /// A null in the place of an array.
     pub fn null_array(&mut self) {
         self.out.extend_from_slice(match self.version {
             Version::Resp2 => b"*-1\r\n",
@@ -98,12 +99,12 @@ impl<'a> Reply<'a> {
         });
     }
 
-    /// The head of an array; `length` replies follow.
+    /// The head of an array. `length` replies must follow.
     pub fn array(&mut self, length: usize) {
         self.head(b'*', length);
     }
 
-    /// The head of a map; `pairs` times two replies follow.
+    /// The head of a map. `pairs` times two replies must follow.
     pub fn map(&mut self, pairs: usize) {
         match self.version {
             Version::Resp2 => self.head(b'*', pairs * 2),
@@ -111,17 +112,17 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The head of a set; `length` replies follow.
+    /// The head of a set. `length` replies must follow.
     pub fn set(&mut self, length: usize) {
         self.head(self.either(b'*', b'~'), length);
     }
 
-    /// The head of something that nobody asked for; `length` replies follow.
+    /// The head of a push, which is not a reply to a request. `length` replies must follow.
     pub fn push(&mut self, length: usize) {
         self.head(self.either(b'*', b'>'), length);
     }
 
-    /// A number that need not be whole.
+    /// A floating-point number.
     pub fn double(&mut self, number: f64) {
         let text = if number.is_nan() {
             "nan".to_owned()
@@ -142,7 +143,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Text to be shown as it is; `format` says what it is, in three letters.
+    /// Text to be displayed unchanged. `format` names its format in three letters.
     pub fn verbatim(&mut self, format: &[u8; 3], text: &str) {
         self.out.reserve(text.len() + BULK_AROUND);
         self.verbatim_head(format, text.len());
@@ -150,7 +151,7 @@ impl<'a> Reply<'a> {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// The head of such a text, of which `length` bytes and a line's end follow.
+    /// The head of a verbatim text. `length` bytes and a line end must follow.
     pub fn verbatim_head(&mut self, format: &[u8; 3], length: usize) {
         if self.version == Version::Resp2 {
             return self.head(b'$', length);
@@ -160,7 +161,7 @@ impl<'a> Reply<'a> {
         self.out.push(b':');
     }
 
-    /// A whole number of any size, in digits.
+    /// An integer of any size, in decimal digits.
     pub fn big_number(&mut self, digits: &str) {
         match self.version {
             Version::Resp2 => self.bulk(digits.as_bytes()),
@@ -168,7 +169,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The version it writes.
+    /// The version of the replies.
     pub fn version(&self) -> Version {
         self.version
     }
@@ -193,7 +194,7 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// Bytes around those of a bulk reply, at most.
+/// The most bytes that a bulk reply adds to its content.
 const BULK_AROUND: usize = 24;
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! Requests: arrays of byte strings, or lines that a person types. Owns the bytes of a request that has not come to its
-//! end, and nothing else.
+//! Requests: arrays of byte strings, or inline requests. Owns the bytes of an incomplete request, and nothing else.
 
 use memchr::memchr;
 
@@ -7,39 +6,40 @@ use super::error::RequestError;
 use super::inline::split_line;
 use super::number::parse_integer;
 
-/// Bounds of requests.
+/// The limits of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLimits {
-    /// Bytes of one argument, inclusive. All together, each counted 16 bytes longer, may have 128 KiB more.
+    /// The most bytes of one argument. All arguments together may have 128 KiB more, where each counts as 16 bytes
+    /// longer.
     pub argument_bytes: usize,
-    /// Whether the peer still has to say who it is: then it is taken little of.
+    /// Whether the peer is not authenticated yet. Then much lower limits apply.
     pub unauthenticated: bool,
 }
 
-/// Takes bytes in pieces of any size and gives requests.
+/// Decodes requests from pieces of input of any size.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// What is to come next of the request that begins the bytes.
+    /// What the current request needs next.
     expects: Expects,
-    /// The request's bytes, if it did not come in one piece; those of its words, if it was a line.
+    /// The bytes of a request that did not come in one piece, or the words of an inline request.
     held: Vec<u8>,
-    /// Its bytes that are understood.
+    /// How many of these bytes are decoded.
     scanned: usize,
     arguments: Vec<Span>,
-    /// What its arguments count together.
+    /// The size of all arguments, as it counts against the limit.
     total: usize,
-    /// It was given out.
+    /// Whether the current request was returned to the caller.
     finished: bool,
 }
 
-/// A request: its name is the first argument.
+/// A request. Its first argument is its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     bytes: &'a [u8],
     arguments: &'a [Span],
 }
 
-/// Where an argument lies. A request is much smaller than 4 GiB.
+/// The position of an argument. 32 bits suffice, because a request is much smaller than 4 GiB.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
@@ -52,26 +52,26 @@ enum Expects {
     Anything,
     Line,
     Count,
-    /// The length of the first of so many arguments.
+    /// The length of the first of this many arguments.
     Length(i64),
-    /// The bytes of the first of so many arguments.
+    /// The bytes of the first of this many arguments.
     Bytes(i64, usize),
 }
 
-/// Where a request lies that is complete.
+/// Where a complete request lies.
 enum Place<'i> {
     Input(&'i [u8]),
     Held,
 }
 
 impl Decoder {
-    /// One that has seen nothing.
+    /// Makes a decoder for a new connection.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The next request in `input`, which is moved on behind what was taken; `None`: all of it was, and more is needed.
-    /// Once it failed, a decoder is of no use any more.
+    /// Returns the next request and removes it from `input`. `None` means that all input was consumed and more is
+    /// needed. After an error a decoder must not be used again.
     ///
     /// # Example
     ///
@@ -106,17 +106,17 @@ impl Decoder {
         }))
     }
 
-    /// Bytes of a request that has not come to its end; `None` between requests.
+    /// The bytes received of an incomplete request; `None` between requests.
     pub fn unfinished(&self) -> Option<usize> {
         (!self.finished && !self.held.is_empty()).then_some(self.held.len())
     }
 
-    /// Memory held, in bytes.
+    /// The memory held, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.held.capacity() + self.arguments.capacity() * size_of::<Span>()
     }
 
-    /// Goes on until there is a request with a name.
+    /// Decodes until a request with a name is complete.
     fn complete<'i>(
         &mut self,
         input: &mut &'i [u8],
@@ -132,7 +132,7 @@ impl Decoder {
                 self.in_pieces(input, limits)?
             };
             match place {
-                // an empty line or array asks nothing
+                // an empty line or array is not a request
                 Some(_) if self.arguments.is_empty() => self.forget(),
                 Some(place) => return Ok(Some(place)),
                 None => {}
@@ -141,7 +141,7 @@ impl Decoder {
         Ok(None)
     }
 
-    /// Looks for a request that begins the input; what there is of one is kept.
+    /// Looks for a complete request at the beginning of the input. Keeps the bytes of an incomplete one.
     fn in_place<'i>(
         &mut self,
         input: &mut &'i [u8],
@@ -162,7 +162,7 @@ impl Decoder {
         Ok(Some(Place::Input(request)))
     }
 
-    /// Goes on with a request that is kept.
+    /// Continues with a request that is kept.
     fn in_pieces<'i>(
         &mut self,
         input: &mut &'i [u8],
@@ -181,7 +181,7 @@ impl Decoder {
         Ok(whole.then_some(Place::Held))
     }
 
-    /// How much of the input belongs to the request that is kept, for all that is known.
+    /// How many bytes of the input belong to the request that is kept, as far as that is known.
     fn wanted(&self, input: &[u8]) -> usize {
         let most = match self.expects {
             Expects::Bytes(_, length) => {
@@ -194,7 +194,7 @@ impl Decoder {
         most.clamp(1, input.len())
     }
 
-    /// Reads on in `bytes`, which begin with the request. True: it is complete.
+    /// Continues to decode in `bytes`, which begin with the request. Returns whether it is complete.
     fn scan(&mut self, bytes: &[u8], limits: &RequestLimits) -> Result<bool, RequestError> {
         loop {
             match self.expects {
@@ -232,7 +232,7 @@ impl Decoder {
                     self.expects = Expects::Bytes(left, length);
                 }
                 Expects::Bytes(left, length) => {
-                    // as in Redis, nobody looks at what the two bytes behind it are
+                    // like Redis, ignores the value of the two bytes after an argument
                     let end = self.scanned + length;
                     if bytes.len() < end + 2 {
                         return Ok(false);
@@ -248,7 +248,7 @@ impl Decoder {
         }
     }
 
-    /// The length of an argument, which is bounded alone and with those before.
+    /// Checks the length of an argument, alone and together with the arguments before.
     fn announced(&mut self, digits: &[u8], limits: &RequestLimits) -> Result<usize, RequestError> {
         let length = parse_integer(digits)
             .and_then(|length| usize::try_from(length).ok())
@@ -264,7 +264,7 @@ impl Decoder {
         Ok(length)
     }
 
-    /// A line of a request that is not typed, without its end; moves behind it.
+    /// Reads a header line of a request that is not inline. Returns it without its end and moves behind it.
     fn header<'b>(
         &mut self,
         bytes: &'b [u8],
@@ -296,7 +296,7 @@ impl Decoder {
         }
     }
 
-    /// Keeps the words of a line.
+    /// Keeps the words of an inline request.
     fn split(&mut self, line: &[u8]) -> Result<(), RequestError> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -332,18 +332,18 @@ impl Decoder {
 }
 
 impl<'a> Request<'a> {
-    /// How many arguments it has, its name included: at least one.
+    /// The number of arguments, with the name: at least one.
     pub fn count(&self) -> usize {
         self.arguments.len()
     }
 
-    /// One of its arguments; 0 is its name.
+    /// One of the arguments. Argument 0 is the name.
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
         let span = self.arguments.get(index)?;
         Some(span.of(self.bytes))
     }
 
-    /// Its arguments, from its name on.
+    /// The arguments, beginning with the name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         let bytes = self.bytes;
         self.arguments.iter().map(move |span| span.of(bytes))
@@ -359,29 +359,29 @@ impl Span {
     }
 }
 
-/// What of a line may be in front of its end, and that end.
+/// The bytes in which a line end must be found.
 fn first(bytes: &[u8]) -> &[u8] {
     bytes.get(..=LINE_BYTES).unwrap_or(bytes)
 }
 
-/// Bytes of a line, typed or not, in front of its end.
+/// The most bytes of a line, inline or header, before its end.
 const LINE_BYTES: usize = 64 * 1024;
 
-/// Bytes of a line taken at once where its end is not seen.
+/// How many bytes of a line are taken at once while its end is not found.
 const LINE_PIECE: usize = 4096;
 
-/// Arguments of a request.
+/// The most arguments of a request.
 pub const MOST_ARGUMENTS: i64 = 1024 * 1024;
 
-/// … and of one by somebody who has not said who that is, and bytes of each.
+/// The most arguments of an unauthenticated client's request, and the most bytes of each.
 const UNAUTHENTICATED_ARGUMENTS: i64 = 10;
 const UNAUTHENTICATED_BYTES: usize = 16 * 1024;
 
-/// What an argument counts beside its bytes.
+/// What an argument counts in addition to its bytes.
 const ARGUMENT_CHARGE: usize = 16;
 
-/// How much more than one argument all may have.
+/// By how much all arguments together may exceed the limit of one.
 const SLACK_BYTES: usize = 128 * 1024;
 
-/// Room for arguments that is kept between requests.
+/// How many arguments the list keeps capacity for between requests.
 const KEPT_ARGUMENTS: usize = 8;

@@ -1,16 +1,17 @@
-//! A set of channels that finds the next channel which is not in it. Takes the same time whatever is in it.
+//! A set of channels that finds the next channel outside the set. The time this takes does not depend on
+//! the contents.
 
 use super::header::MOST_CHANNELS;
 
-/// A bit for each channel, and one more for each word of them: 520 bytes.
+/// One bit for each channel, and one bit for each word of these: 520 bytes.
 #[derive(Debug)]
 pub(super) struct ChannelSet {
     words: [u64; WORDS],
-    /// The words of which all bits are set.
+    /// One bit for each word in which all bits are set.
     full: u64,
 }
 
-/// As many as there are bits in a word, so that one word has a bit for each.
+/// The number of words. It equals the bits of a word, so that `full` has a bit for each word.
 const WORDS: usize = 64;
 
 const _: () = assert!(MOST_CHANNELS == 64 * 64, "every channel has a bit");
@@ -25,7 +26,7 @@ impl Default for ChannelSet {
 }
 
 impl ChannelSet {
-    /// Adds a channel, if there can be such a one.
+    /// Adds a channel, if the channel number is valid.
     #[inline]
     pub(super) fn insert(&mut self, channel: u16) {
         let (word, bit) = place(channel);
@@ -44,7 +45,7 @@ impl ChannelSet {
         }
     }
 
-    /// The first channel from `from` on that is not in it.
+    /// Returns the first channel from `from` on that is not in the set.
     #[inline]
     pub(super) fn next_absent(&self, from: u16) -> Option<u16> {
         let (word, bit) = place(from);
@@ -58,12 +59,12 @@ impl ChannelSet {
     }
 }
 
-/// The word of a channel, and its bit there.
+/// Returns the word of a channel, and the bit in that word.
 fn place(channel: u16) -> (usize, u64) {
     (usize::from(channel / 64), 1 << (channel % 64))
 }
 
-/// The channel of the lowest of these bits of a word.
+/// Returns the channel of the lowest of these bits of a word.
 fn channel(word: usize, bits: u64) -> Option<u16> {
     let bit = usize::try_from(bits.trailing_zeros()).ok()?;
     u16::try_from(word * 64 + bit).ok()
@@ -97,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_next_absent_one_is_that_of_a_naive_set(
+        fn the_next_absent_channel_is_that_of_a_naive_set(
             runs in prop::collection::vec((0..4096u16, 0..300u16, any::<bool>()), 1..40),
             from in prop::collection::vec(0..4096u16, 1..40),
         ) {

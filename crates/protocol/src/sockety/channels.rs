@@ -1,13 +1,13 @@
-//! Values by channel. Holds memory for those channels that have one, whichever numbers they are.
+//! Values by channel. Uses memory only for channels that have a value, whatever their numbers.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map whose keys are channels. Empty, it holds next to nothing.
+/// A map whose keys are channels. An empty map holds almost no memory.
 #[derive(Debug)]
 pub(super) struct ChannelMap<T> {
     values: HashMap<u16, T, BuildHasherDefault<ChannelHasher>>,
-    /// How many channels were looked at: tests of how long something takes count that.
+    /// The number of lookups, which tests of the running time count.
     #[cfg(test)]
     looks: std::cell::Cell<usize>,
 }
@@ -28,7 +28,8 @@ impl<T> ChannelMap<T> {
         self.values.insert(channel, value);
     }
 
-    /// Takes a channel's value out. Room that a crowd needed goes with the last of it.
+    /// Removes and returns a channel's value. When the map becomes empty, it releases the capacity that many
+    /// values needed.
     #[inline]
     pub(super) fn remove(&mut self, channel: u16) -> Option<T> {
         if self.values.is_empty() {
@@ -69,7 +70,7 @@ impl<T> ChannelMap<T> {
         self.values.values()
     }
 
-    /// Those that have a value, in any order.
+    /// The channels that have a value, in any order.
     pub(super) fn channels(&self) -> impl Iterator<Item = u16> {
         self.values.keys().copied()
     }
@@ -79,25 +80,25 @@ impl<T> ChannelMap<T> {
         self.looks.set(self.looks.get() + count);
     }
 
-    /// How many channels were looked at since the last time, by [`ChannelMap::contains`] and [`ChannelMap::values`].
+    /// The number of lookups by [`ChannelMap::contains`] and [`ChannelMap::values`] since the last call.
     #[cfg(test)]
     pub(super) fn take_looks(&self) -> usize {
         self.looks.take()
     }
 
-    /// Bytes of the table itself, about.
+    /// About how many bytes the table takes.
     pub(super) fn held_bytes(&self) -> usize {
-        // its load is at most seven eighths, and every place has a byte of its own
+        // the table is filled to at most seven eighths, and every slot has one byte of metadata
         let places = self.values.capacity().saturating_mul(8) / 7;
         places.saturating_mul(size_of::<(u16, T)>() + 1)
     }
 }
 
-/// Room that is kept when no channel has a value.
+/// The capacity that an empty map keeps.
 const KEPT: usize = 14;
 
-/// Spreads twelve bits over a word. Multiplied by an odd number, all lowest twelve stay different, which is what a
-/// table looks at first: no choice of channels makes it slow.
+/// Spreads twelve bits over a word. Multiplying by an odd number keeps the lowest twelve bits distinct, and the
+/// table uses these first. So no choice of channels makes the table slow.
 #[derive(Debug, Default)]
 pub(super) struct ChannelHasher(u64);
 
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crowd_leaves_no_room_behind() {
+    fn an_empty_map_releases_the_capacity_of_many_values() {
         let mut map = ChannelMap::default();
         assert_eq!(map.held_bytes(), 0);
         for channel in 0..4096 {

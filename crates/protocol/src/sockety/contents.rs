@@ -1,10 +1,10 @@
-//! What is still to come of a message's contents: data, files, a stream. The same for what is received and what is sent.
+//! The contents of a message that are still missing: data, files, a stream. Used for receiving and for sending.
 //!
-//! Counts, and holds none of it.
+//! Counts bytes and holds none.
 
 use std::fmt;
 
-/// What a message still owes behind its head. Sizes are counted when a packet begins.
+/// The contents that must still follow a message's head. The bytes of a packet are counted when it begins.
 #[derive(Debug)]
 pub(super) struct Contents {
     data_left: u64,
@@ -34,7 +34,7 @@ impl Contents {
         }
     }
 
-    /// A packet of data.
+    /// Counts a packet of data.
     #[inline]
     pub(super) fn take_data(&mut self, size: u32) -> Result<(), ContentsError> {
         if !self.has_data {
@@ -45,7 +45,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Whether a packet of the stream may come.
+    /// Checks that a packet of the stream is expected.
     #[inline]
     pub(super) fn take_stream(&self) -> Result<(), ContentsError> {
         match self.stream {
@@ -62,7 +62,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Its files, or that a packet of this sort was not expected.
+    /// Returns the message's files, or the error that a packet of this kind was not expected.
     pub(super) fn files(&mut self, packet: Content) -> Result<&mut Files, ContentsError> {
         let files = self.files.as_deref_mut();
         files.ok_or(ContentsError::Unexpected(packet))
@@ -80,38 +80,38 @@ impl Contents {
             && self.files.as_deref().is_none_or(|files| files.open == 0)
     }
 
-    /// How many files it has, ended ones included.
+    /// The number of files, including those that have ended.
     pub(super) fn file_count(&self) -> usize {
         self.files.as_deref().map_or(0, Files::count)
     }
 
-    /// Memory held, beside the value itself.
+    /// The memory held, without the value itself.
     pub(super) fn held_bytes(&self) -> usize {
         let files = self.files.as_deref();
         files.map_or(0, |files| size_of::<Files>() + files.held_bytes())
     }
 }
 
-/// What is to come of each file of a message.
+/// How many bytes of each file of a message are still missing.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    /// Bytes, or [`ENDED`].
+    /// The missing bytes of each file, or [`ENDED`].
     left: Vec<u64>,
-    /// Those that have not ended.
+    /// The number of files that have not ended.
     open: u32,
 }
 
-/// Sizes are smaller.
+/// Marks a file that has ended. No size is this large.
 const ENDED: u64 = u64::MAX;
 
 impl Files {
-    /// One more file, of so many bytes.
+    /// Adds a file of this size.
     pub(super) fn push(&mut self, size: u64) {
         self.left.push(size);
         self.open = self.open.saturating_add(1);
     }
 
-    /// A packet of a file. `enforce`: not more than was announced.
+    /// Counts a packet of a file. `enforce`: refuses more bytes than announced.
     pub(super) fn take(
         &mut self,
         index: u32,
@@ -126,7 +126,7 @@ impl Files {
         Ok(())
     }
 
-    /// `enforce`: not less than was announced.
+    /// Ends a file. `enforce`: refuses fewer bytes than announced.
     pub(super) fn end(&mut self, index: u32, enforce: bool) -> Result<(), ContentsError> {
         let left = self.left_of(index)?;
         if enforce && *left > 0 {
@@ -155,7 +155,7 @@ impl Files {
     }
 }
 
-/// The packets that carry contents.
+/// The kinds of packets that carry contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// Data.
@@ -182,32 +182,33 @@ impl fmt::Display for Content {
     }
 }
 
-/// Contents that are not those of the message.
+/// Contents that do not fit the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContentsError {
-    /// There is no message on the channel, or it has nothing of this sort, or no more, or its head is not complete.
+    /// The channel has no message, or the message has no contents of this kind, or no more of them, or its head is
+    /// incomplete.
     #[error("unexpected {0}")]
     Unexpected(Content),
-    /// More data than was announced, by a packet of this size.
+    /// More data than announced. The value is the size of the packet.
     #[error("too much data by a packet of {0} bytes")]
     TooMuchData(u32),
-    /// No file of the message has this index, as far as its head has come.
+    /// The message has no file with this index, as far as its head was received.
     #[error("wrong file index {0}")]
     FileIndex(u32),
-    /// More of the file than was announced.
+    /// The file has more bytes than announced.
     #[error("file {0} longer than announced")]
     FileTooLong(u32),
-    /// The file ended in front of what was announced.
+    /// The file has fewer bytes than announced.
     #[error("file {0} shorter than announced")]
     FileTooShort(u32),
-    /// The file has ended before.
+    /// The file has ended already.
     #[error("file {0} had ended")]
     FileEnded(u32),
 }
 
 impl ContentsError {
-    /// Short ASCII text without any of the peer's bytes.
+    /// A short ASCII text without any of the peer's bytes.
     pub const fn close_reason(&self) -> &'static str {
         match self {
             Self::Unexpected(Content::Data) => "unexpected Data",

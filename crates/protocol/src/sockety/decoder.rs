@@ -1,7 +1,7 @@
-//! Bytes in, items out.
+//! Decodes bytes to items.
 //!
-//! Owns where in a packet the input has come to. Lends contents from the input, piece by piece. Never copies a head that is
-//! wholly in the input, never claims memory for an announced size.
+//! Owns the position in the current packet. Lends contents from the input, piece by piece. Never copies a head that
+//! lies wholly in the input, never allocates for an announced size.
 
 use std::mem;
 
@@ -15,15 +15,15 @@ use super::kept::Kept;
 use super::packet::{self, Packet, Start};
 use super::partial::{Partial, Scan};
 
-/// The reading half of one connection.
+/// The receiving half of one connection.
 #[derive(Debug, Default)]
 pub struct Decoder {
     channels: InProgress,
-    /// The head of the item just yielded, if it did not come in one piece.
+    /// The head of the item just returned, if it came in several pieces.
     given: Option<Box<Partial>>,
-    /// Bytes still to come of what the packet carries.
+    /// The bytes of the packet's contents that are still to come.
     left: u32,
-    /// The file that they belong to.
+    /// The file that these bytes belong to.
     file: u32,
     stage: Stage,
     kept: Kept,
@@ -35,7 +35,7 @@ const _: () = assert!(
     "every idle connection pays for this"
 );
 
-/// What comes next.
+/// What the decoder expects next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Stage {
     #[default]
@@ -45,19 +45,19 @@ enum Stage {
     Data,
     File,
     Stream,
-    /// After an error: nothing more is yielded.
+    /// The state after an error. Nothing more is yielded.
     Failed,
 }
 
 impl Decoder {
-    /// A decoder before the connection header. Allocates nothing.
+    /// Makes a decoder for a new connection. Allocates nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The next item in `input`, which is moved on behind what was taken; `None`: all of it was, and more is needed.
+    /// Returns the next item and removes it from `input`. `None` means that all input was consumed and more is needed.
     ///
-    /// After an error nothing more is yielded, and all further input is thrown away.
+    /// After an error nothing more is yielded, and all further input is discarded.
     #[inline]
     pub fn next<'s, 'i: 's>(
         &'s mut self,
@@ -67,7 +67,7 @@ impl Decoder {
         if self.given.is_some() {
             self.given = None;
         }
-        // of the shortest there may be millions a second: they take no detour
+        // fast path for heartbeats, of which there may be millions per second
         if self.stage == Stage::Packet
             && self.kept.length() == 0
             && let Some((&packet::HEARTBEAT, rest)) = input.split_first()
@@ -86,7 +86,7 @@ impl Decoder {
         }
     }
 
-    /// Goes on until there is an item, or a head in `given`, or no input.
+    /// Decodes until there is an item, or a head in `given`, or no more input.
     fn advance<'i>(
         &mut self,
         input: &mut &'i [u8],
@@ -123,7 +123,7 @@ impl Decoder {
         Ok(None)
     }
 
-    /// The message whose head came in pieces and has become complete.
+    /// The message whose head came in several pieces and is now complete.
     #[inline]
     fn given_item(&self) -> Option<Item<'_>> {
         let head = self.given.as_deref()?.head()?;
@@ -134,7 +134,7 @@ impl Decoder {
         })
     }
 
-    /// A packet whose own numbers are complete.
+    /// Begins a packet whose own fields are complete.
     #[inline]
     fn begin<'i>(
         &mut self,
@@ -190,7 +190,7 @@ impl Decoder {
         Ok(None)
     }
 
-    /// What a packet carries begins.
+    /// Begins the contents of a packet.
     #[inline]
     fn carry(&mut self, stage: Stage, size: u32) {
         if size > 0 {
@@ -251,7 +251,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Takes what came of a head. True: it is complete, and in `given`.
+    /// Takes further bytes of a head. Returns whether the head is complete and in `given`.
     fn more_of_head(
         &mut self,
         input: &mut &[u8],
@@ -260,7 +260,7 @@ impl Decoder {
         let room = self.channels.room(config);
         let bytes = self.take(input);
         let Channel::Head(partial) = &mut self.channels.current else {
-            return Ok(false); // nothing else is in progress where a head is
+            return Ok(false); // this stage implies a head in progress
         };
         if !partial.push(bytes, config, room)? {
             return Ok(false);
@@ -273,7 +273,7 @@ impl Decoder {
         Ok(true)
     }
 
-    /// A packet of a file, which may come when its header has.
+    /// Begins a packet of a file. The file's part of the head must have come.
     fn begin_file(
         &mut self,
         index: u32,
@@ -291,7 +291,7 @@ impl Decoder {
         }
     }
 
-    /// A piece of contents, of input that is not empty.
+    /// Yields a piece of contents. The input must not be empty.
     #[inline]
     fn contents<'i>(&mut self, input: &mut &'i [u8]) -> Item<'i> {
         let (channel, stage) = (self.channels.number(), self.stage);
@@ -315,7 +315,7 @@ impl Decoder {
         }
     }
 
-    /// What came of what the packet carries. Behind all of it comes the next packet.
+    /// Takes the received part of the packet's contents. The next packet begins after the last byte.
     #[inline]
     fn take<'i>(&mut self, input: &mut &'i [u8]) -> &'i [u8] {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX);
@@ -328,20 +328,20 @@ impl Decoder {
         bytes
     }
 
-    /// Ends decoding for good.
+    /// Ends decoding.
     #[cold]
     fn fail(&mut self) {
         *self = Self::new();
         self.stage = Stage::Failed;
     }
 
-    /// What counts against [`DecoderConfig::pending_bytes`] now.
+    /// The bytes that currently count against [`DecoderConfig::pending_bytes`].
     pub fn pending(&self) -> usize {
         self.channels.pending()
     }
 
-    /// Bytes received of heads and of packets' own numbers that are not complete; `None` if there are none. Contents do not
-    /// count: they may take as long as they like. Takes the same time however many channels are busy.
+    /// The bytes received of incomplete heads and incomplete packet fields; `None` if there are none. Contents do not
+    /// count, because they may take any time. The time that this takes does not depend on the number of busy channels.
     pub fn unfinished(&self) -> Option<usize> {
         let kept = self.kept.length();
         match self.channels.unfinished() {
@@ -355,9 +355,8 @@ impl Decoder {
         self.channels.is_busy()
     }
 
-    /// Bytes of memory held: at most [`DecoderConfig::pending_bytes`], the head just yielded, and a table with 33 bytes for
-    /// each of its places, of which there are at most four for each channel that was busy at the same time. Looks at all busy
-    /// channels.
+    /// The memory held: at most [`DecoderConfig::pending_bytes`], the head just returned, and a table with 33 bytes per
+    /// slot and at most four slots for each channel that was busy at the same time. Visits all busy channels.
     pub fn held_bytes(&self) -> usize {
         let given = self.given.as_deref().map_or(0, Partial::held_bytes);
         self.channels.held_bytes() + given

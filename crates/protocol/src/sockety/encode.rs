@@ -1,4 +1,4 @@
-//! Packets, as they are appended to a buffer. Keeps nothing: which packet may follow which is the [`Sender`](super::Sender)'s.
+//! Packets, appended to a buffer. Keeps no state: the [`Sender`](super::Sender) decides which packet may follow which.
 //!
 //! Every number has the smallest width that fits it.
 
@@ -13,17 +13,17 @@ use super::width::{
 
 /// The stream of the current channel's message has ended.
 pub const STREAM_END: u8 = 0x80;
-/// The current channel's message is given up.
+/// The current channel's message is aborted.
 pub const ABORT: u8 = 0x90;
-/// A sign of life. May stand between any two packets.
+/// A heartbeat. May be sent between any two packets.
 pub const HEARTBEAT: u8 = packet::HEARTBEAT;
-/// We will disconnect soon. May stand between any two packets.
+/// We will disconnect soon. May be sent between any two packets.
 pub const GO_AWAY: u8 = 0xb0;
 
 /// The highest code of a fast reply.
 pub const MOST_CODE: u16 = 4095;
 
-/// Appends the choice of a channel for the packets that follow.
+/// Appends a packet that chooses the channel of the following packets.
 pub fn append_switch(channel: u16, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let [high, low] = channel.to_be_bytes();
     match channel {
@@ -34,7 +34,8 @@ pub fn append_switch(channel: u16, out: &mut Vec<u8>) -> Result<(), EncodeError>
     Ok(())
 }
 
-/// Appends an answer of a code, 0 to [`MOST_CODE`], to the message or response `id`. May stand between any two packets.
+/// Appends a fast reply with a code, 0 to [`MOST_CODE`], to the message or response `id`. May be sent between any two
+/// packets.
 ///
 /// # Example
 ///
@@ -57,7 +58,7 @@ pub fn append_fast_reply(code: u16, id: Id, out: &mut Vec<u8>) -> Result<(), Enc
     Ok(())
 }
 
-/// Appends a message or response, without its contents, in one packet.
+/// Appends the head of a message or response in one packet.
 pub fn append_head(head: &Head<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let layout = Layout::of(head)?;
     append_start(head, layout.size, out);
@@ -65,8 +66,8 @@ pub fn append_head(head: &Head<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError
     Ok(())
 }
 
-/// Appends the first packet of a message or response whose body comes in pieces: this one, and those of
-/// [`append_continue`]. They make up what [`append_body`] says, cut anywhere. Nothing else of the message may come between
+/// Appends the first packet of a message or response whose head comes in pieces, continued by [`append_continue`]. All
+/// pieces together are what [`append_body`] appends, split anywhere. No other packet of the message may come between
 /// them.
 pub fn append_begin(head: &Head<'_>, piece: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
     append_start(head, packet_size(piece.len())?, out);
@@ -74,30 +75,30 @@ pub fn append_begin(head: &Head<'_>, piece: &[u8], out: &mut Vec<u8>) -> Result<
     Ok(())
 }
 
-/// Appends more of the body of the current channel's message.
+/// Appends a further piece of the head of the current channel's message.
 pub fn append_continue(piece: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
     append_size(0x60, packet_size(piece.len())?, out);
     out.extend_from_slice(piece);
     Ok(())
 }
 
-/// Appends the body of a message's packet, without what stands in front of it.
+/// Appends the body of a message's packet, without the fields before it.
 pub fn append_body(head: &Head<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     Layout::of(head)?.append(head, out);
     Ok(())
 }
 
-/// Appends what stands in front of `size` bytes of the current channel's data.
+/// Appends the fields that precede `size` bytes of the current channel's data.
 pub fn append_data_head(size: u32, out: &mut Vec<u8>) {
     append_size(0xe0, size, out);
 }
 
-/// Appends what stands in front of `size` bytes of the current channel's stream.
+/// Appends the fields that precede `size` bytes of the current channel's stream.
 pub fn append_stream_head(size: u32, out: &mut Vec<u8>) {
     append_size(0x70, size, out);
 }
 
-/// Appends what stands in front of `size` bytes of a file of the current channel's message.
+/// Appends the fields that precede `size` bytes of a file of the current channel's message.
 pub fn append_file_head(index: u32, size: u32, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let code = index_code(index)?;
     append_size(0xc0 | code, size, out);
@@ -113,7 +114,7 @@ pub fn append_file_end(index: u32, out: &mut Vec<u8>) -> Result<(), EncodeError>
     Ok(())
 }
 
-/// Appends all data of the current channel's message, in as many packets as it takes.
+/// Appends all data of the current channel's message, in as many packets as necessary.
 pub fn append_payload(data: &[u8], out: &mut Vec<u8>) {
     let mut rest = data;
     while !rest.is_empty() {
@@ -126,9 +127,9 @@ pub fn append_payload(data: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// How many bytes the next packet of data has, of which `left` bytes are still to be sent: all of them up to 1 MiB, else
-/// 1 MiB at a time, so that others get between, and at least 64 KiB at the end. sockety-js loses data where the last packet
-/// comes in one read with another, and reads 64 KiB at most.
+/// Returns the size of the next packet of data when `left` bytes are still to be sent: all of them up to 1 MiB,
+/// otherwise 1 MiB, so that other packets can come between. The last packet has at least 64 KiB, because sockety-js,
+/// which reads at most 64 KiB, loses data if one read returns the last packet together with another.
 pub fn data_packet_bytes(left: u64) -> u32 {
     if left < u64::from(DATA_PACKET) + u64::from(LAST_DATA_PACKET) {
         u32::try_from(left).unwrap_or(DATA_PACKET)
@@ -140,7 +141,7 @@ pub fn data_packet_bytes(left: u64) -> u32 {
 const DATA_PACKET: u32 = 1 << 20;
 const LAST_DATA_PACKET: u32 = 64 << 10;
 
-/// The widths of a body, and its bytes altogether.
+/// The widths of the fields of a body, and its size.
 struct Layout {
     flags: u8,
     size: u32,
@@ -207,7 +208,7 @@ impl Layout {
     }
 }
 
-/// The first byte of a message or response, and the size of what this packet has of its body.
+/// Appends the first byte of a message or response, and the size of the part of the body in this packet.
 #[inline]
 fn append_start(head: &Head<'_>, size: u32, out: &mut Vec<u8>) {
     let kind = match head.subject {
@@ -218,7 +219,7 @@ fn append_start(head: &Head<'_>, size: u32, out: &mut Vec<u8>) {
     append_size(kind | bits, size, out);
 }
 
-/// A first byte with the width of the size put in, and the size.
+/// Appends the first byte, with the width of the size in it, and the size.
 #[inline]
 fn append_size(first: u8, size: u32, out: &mut Vec<u8>) {
     let code = PACKET_SIZE.code(size.into()).unwrap_or(0b11);
@@ -226,7 +227,7 @@ fn append_size(first: u8, size: u32, out: &mut Vec<u8>) {
     append_uint(size.into(), PACKET_SIZE.of(code), out);
 }
 
-/// The size of a packet with so many bytes.
+/// Converts a number of bytes to the size of a packet.
 pub(super) fn packet_size(bytes: usize) -> Result<u32, EncodeError> {
     let too_long = |_| EncodeError::PacketTooLong(u64::try_from(bytes).unwrap_or(u64::MAX));
     u32::try_from(bytes).map_err(too_long)

@@ -1,43 +1,43 @@
-//! Why a peer's bytes were refused, and what cannot be written.
+//! Why received bytes are refused, and which values cannot be encoded.
 
 use super::contents::ContentsError;
 
-/// The peer broke the protocol or a bound of [`DecoderConfig`](super::DecoderConfig). The connection cannot go on: nobody
-/// knows where the next packet begins.
+/// The peer broke the protocol or a limit of [`DecoderConfig`](super::DecoderConfig). The connection must end, because
+/// the beginning of the next packet is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The first byte of the connection is none of a header.
+    /// The connection does not begin with a header.
     #[error("wrong control byte {0:#04x}")]
     ControlByte(u8),
     /// A header that announces no channel.
     #[error("header without a channel")]
     NoChannels,
-    /// A packet of a type without meaning; the value is its first byte.
+    /// A packet of an undefined type. The value is its first byte.
     #[error("unknown packet type in {0:#04x}")]
     UnknownType(u8),
     /// A channel that was not announced.
     #[error("channel {0} is not open to the peer")]
     Channel(u16),
-    /// A message or response where another is in progress.
+    /// A message or response on a channel where another is in progress.
     #[error("channel {0} is busy")]
     ChannelBusy(u16),
-    /// More of a head where none is incomplete.
+    /// A continuation of a head on a channel without an incomplete head.
     #[error("nothing to continue on channel {0}")]
     StrayContinue(u16),
-    /// The head has more bytes than its fields.
+    /// The head is longer than its fields.
     #[error("body longer than its fields")]
     BodyTooLong,
     /// An action that is not UTF-8.
     #[error("action is not UTF-8")]
     Action,
-    /// The name of a file that is not UTF-8; the value is its index.
+    /// The name of a file is not UTF-8. The value is the file's index.
     #[error("name of file {0} is not UTF-8")]
     FileName(u32),
-    /// Contents that do not belong to the message.
+    /// Contents that do not fit the message.
     #[error(transparent)]
     Contents(#[from] ContentsError),
-    /// The head would exceed `head_bytes`; the value is the size of the packet that announced it.
+    /// The head would exceed `head_bytes`. The value is the size of the packet that announced it.
     #[error("head too big: its bound is exceeded by a packet of {0} bytes")]
     HeadTooBig(u32),
     /// More files than `files`.
@@ -78,7 +78,7 @@ impl DecodeError {
     }
 }
 
-/// What cannot be said on this wire. Nothing of it was appended.
+/// A value that cannot be encoded. Nothing was appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -91,7 +91,7 @@ pub enum EncodeError {
     /// Data, a file, and the files of a message together have at most 2^48 - 1 bytes.
     #[error("{0} bytes are too many")]
     TooBig(u64),
-    /// A message has at most 16,777,215 files, of which this is one more, or an index.
+    /// A message has at most 16,777,215 files. The value is the number or index that is too high.
     #[error("there is no file {0}")]
     FileIndex(u32),
     /// A packet carries at most 2^32 - 1 bytes.

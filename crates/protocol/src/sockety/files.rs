@@ -1,4 +1,4 @@
-//! The files that a message announces: name and size of each, as they lie on the wire.
+//! The files that a message announces, with their names and sizes in wire format.
 
 use super::error::EncodeError;
 use super::width::{Cursor, FILE_SIZE, MOST_SIZE, TEXT_LENGTH, append_uint};
@@ -6,9 +6,10 @@ use super::width::{Cursor, FILE_SIZE, MOST_SIZE, TEXT_LENGTH, append_uint};
 /// A file of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileInfo<'a> {
-    /// As the sender gave it, may be empty. **No safe path**: it may name any place, or be none at all.
+    /// The name that the sender chose, which may be empty. **This is not a safe path**: it may refer to
+    /// any place or be invalid.
     pub name: &'a str,
-    /// Bytes, at most 2^48 - 1.
+    /// The size in bytes, at most 2^48 - 1.
     pub size: u64,
 }
 
@@ -21,7 +22,7 @@ pub struct FileList<'a> {
 }
 
 impl<'a> FileList<'a> {
-    /// Of headers that [`FileHeader::parse`] has seen, with names that are UTF-8.
+    /// Makes a list of headers that [`FileHeader::parse`] accepted and whose names are UTF-8.
     pub(super) fn new(count: u32, total_size: u64, headers: &'a [u8]) -> Self {
         Self {
             count,
@@ -30,17 +31,17 @@ impl<'a> FileList<'a> {
         }
     }
 
-    /// How many there are.
+    /// The number of files.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// What the sender says that they have together. Nobody compares it with the files.
+    /// The total size that the sender announced. It is not compared with the sizes of the files.
     pub fn total_size(&self) -> u64 {
         self.total_size
     }
 
-    /// One after the other.
+    /// The files in order.
     pub fn iter(&self) -> impl Iterator<Item = FileInfo<'a>> + use<'a> {
         let mut rest = self.headers;
         (0..self.count).map_while(move |_| {
@@ -53,13 +54,13 @@ impl<'a> FileList<'a> {
         })
     }
 
-    /// Their headers as they are on the wire.
+    /// The headers of the files in wire format.
     pub(super) fn headers(&self) -> &'a [u8] {
         self.headers
     }
 }
 
-/// By what it says, in whichever widths.
+/// Two lists are equal if names and sizes are equal, whatever the widths of their fields.
 impl PartialEq for FileList<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.count == other.count
@@ -70,7 +71,7 @@ impl PartialEq for FileList<'_> {
 
 impl Eq for FileList<'_> {}
 
-/// A list of files in the making. Holds their headers in the shortest form.
+/// A list of files that is being built. Holds the headers in their shortest form.
 #[derive(Debug, Clone, Default)]
 pub struct FileListBuf {
     count: u32,
@@ -79,12 +80,12 @@ pub struct FileListBuf {
 }
 
 impl FileListBuf {
-    /// One without a file. Allocates nothing.
+    /// Makes an empty list. Allocates nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a file; its index is the number of those before.
+    /// Adds a file. Its index is the number of files before it.
     pub fn push(&mut self, name: &str, size: u64) -> Result<(), EncodeError> {
         let length = u16::try_from(name.len()).map_err(|_| EncodeError::NameTooLong(name.len()))?;
         let size_code = FILE_SIZE.code(size).ok_or(EncodeError::TooBig(size))?;
@@ -109,27 +110,27 @@ impl FileListBuf {
         Ok(())
     }
 
-    /// What was added.
+    /// The files added so far.
     pub fn as_list(&self) -> FileList<'_> {
         FileList::new(self.count, self.total_size, &self.headers)
     }
 }
 
-/// Three bytes count them.
+/// The most files that a count of three bytes can express.
 const MOST_FILES: u32 = (1 << 24) - 1;
 
-/// What is said of one file.
+/// The header of one file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileHeader<'a> {
     pub(super) size: u64,
-    /// Not looked at.
+    /// The bytes of the name, not validated.
     pub(super) name: &'a [u8],
-    /// Bytes of all of it.
+    /// The length of the whole header.
     pub(super) length: usize,
 }
 
 impl<'a> FileHeader<'a> {
-    /// The header that begins `bytes`; `None`: it is not complete.
+    /// Parses the header at the beginning of `bytes`. `None` means that it is incomplete.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let mut cursor = Cursor::new(bytes);
         let first = cursor.byte()?;

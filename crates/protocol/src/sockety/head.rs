@@ -1,4 +1,4 @@
-//! What a message or response says of itself in front of its contents. In a packet it is the body.
+//! The head of a message or response: everything before its contents. A packet carries it as its body.
 
 use super::files::FileList;
 use super::id::Id;
@@ -8,48 +8,48 @@ use super::width::{Cursor, DATA_SIZE, FILES_COUNT, FILES_TOTAL, TEXT_LENGTH};
 /// A message or a response, without its contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head<'a> {
-    /// Which of the two it is.
+    /// Whether it is a message or a response.
     pub subject: Subject<'a>,
     /// Its own id.
     pub id: Id,
-    /// Whether an answer is expected. Advice: answers to others are right too.
+    /// Whether a reply is expected. This is only a hint: a message without it may be answered, too.
     pub expects_response: bool,
-    /// Whether a stream belongs to it, which then has to end. Of a response it should not be sent to sockety-js: its
-    /// reader takes it for an error.
+    /// Whether it has a stream, which must then be ended. Do not send a response with a stream to sockety-js: it
+    /// treats it as an error.
     pub has_stream: bool,
-    /// Bytes of its data, at most 2^48 - 1.
+    /// The size of its data in bytes, at most 2^48 - 1.
     pub data_size: u64,
     /// Its files.
     pub files: FileList<'a>,
 }
 
-/// What a message is about.
+/// The action of a message, or the parent of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject<'a> {
-    /// A message of its own accord: the name of its action, which may be empty.
+    /// The name of a message's action, which may be empty.
     Action(&'a str),
-    /// A response: the id of the message or response that it answers.
+    /// The id of the message or response that a response answers.
     Parent(Id),
 }
 
-/// All of a head but the headers of its files: what it says, and where it lies.
+/// A head without the headers of its files: the values, and their positions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Front {
     id: Id,
-    /// Of a response.
+    /// The parent, in a response.
     parent: Option<Id>,
     pub(super) data_size: u64,
     pub(super) total_size: u64,
     pub(super) files: u32,
-    /// Where the action begins, and its bytes.
+    /// The position of the action and its length.
     action_at: u16,
     action_length: u16,
-    /// Bytes of all of it.
+    /// The length of all fields parsed.
     pub(super) length: u32,
 }
 
 impl Front {
-    /// What begins `bytes`; `None`: it is not complete. What is text is not looked at.
+    /// Parses the beginning of `bytes`. `None` means that the fields are incomplete. Text is not validated.
     #[inline]
     pub(super) fn parse(start: Start, bytes: &[u8]) -> Option<Self> {
         let mut cursor = Cursor::new(bytes);
@@ -81,7 +81,7 @@ impl Front {
         })
     }
 
-    /// Its action in the bytes that it was parsed of; empty for a response.
+    /// The action in `bytes`, from which this value was parsed. Empty for a response.
     #[inline]
     pub(super) fn action<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         let at = usize::from(self.action_at);
@@ -90,7 +90,7 @@ impl Front {
             .unwrap_or_default()
     }
 
-    /// The head that lies in `bytes`, of which this is the front, whose action is UTF-8 and which is complete.
+    /// The complete head in `bytes`, from which this value was parsed. The action must be UTF-8.
     #[inline]
     pub(super) fn head<'a>(&self, start: Start, bytes: &'a [u8]) -> Head<'a> {
         let subject = self.parent.map_or_else(

@@ -1,13 +1,13 @@
-//! The connection header: how many channels its sender receives on.
+//! The connection header: the number of channels on which its sender receives.
 
 use super::error::DecodeError;
 use super::width::{Cursor, append_uint};
 
-/// The most channels of one direction.
+/// The most channels in one direction.
 pub const MOST_CHANNELS: u16 = 4096;
 
-/// Appends the header of a side that receives on `channels` channels, which is held to be 1 at least and
-/// [`MOST_CHANNELS`] at most. It is the first that a side sends.
+/// Appends the header of a side that receives on `channels` channels. Values below 1 and above
+/// [`MOST_CHANNELS`] are replaced by the nearest valid one. Each side sends its header first.
 ///
 /// # Example
 ///
@@ -16,7 +16,7 @@ pub const MOST_CHANNELS: u16 = 4096;
 ///
 /// let mut out = Vec::new();
 /// append_header(256, &mut out);
-/// assert_eq!(out, [0xe2, 0, 1]); // one byte would say 0
+/// assert_eq!(out, [0xe2, 0, 1]); // one byte cannot express 256
 /// ```
 pub fn append_header(channels: u16, out: &mut Vec<u8>) {
     match channels {
@@ -33,7 +33,7 @@ pub fn append_header(channels: u16, out: &mut Vec<u8>) {
     }
 }
 
-/// The number of channels and the bytes of the header that says it; `None`: it is not complete.
+/// Parses the number of channels and the length of the header. `None` means that it is incomplete.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<(u16, usize)>, DecodeError> {
     let mut cursor = Cursor::new(bytes);
     let Some(first) = cursor.byte() else {
@@ -44,7 +44,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(u16, usize)>, DecodeError> {
     }
     let count = match first & 0b11 {
         0 => Some(1),
-        // what sockety-js and sockety-go send for 256
+        // sockety-js and sockety-go send this for 256 channels
         1 => cursor
             .uint32(1)
             .map(|count| if count == 0 { 256 } else { count }),

@@ -1,30 +1,30 @@
-//! Ids of messages and responses. Never makes one by chance: randomness is an argument.
+//! Ids of messages and responses. Randomness is an argument.
 
 use std::fmt;
 
-/// 16 bytes that name a message or a response, in the order of a UUID's text. Of a peer's ids every value is kept as it is.
+/// 16 bytes that identify a message or a response, in the byte order of a UUID's text. A peer may use any value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id([u8; 16]);
 
 impl Id {
-    /// An id that came from a peer.
+    /// Wraps an id that a peer sent.
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// An id of our own, out of random bytes: a UUID of version 4, which is all that sockety-js matches answers to.
+    /// Makes an id from random bytes: a UUID of version 4, because sockety-js matches replies to no other form.
     pub const fn v4(random: [u8; 16]) -> Self {
         let bits = u128::from_be_bytes(random) & !(0xf << 76 | 0b11 << 62);
         Self((bits | 4 << 76 | 0b10 << 62).to_be_bytes())
     }
 
-    /// The bytes as they are on the wire.
+    /// The bytes in wire format.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 }
 
-/// As UUIDs are written, in lower case.
+/// Writes the id as a UUID in lower case.
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, byte) in self.0.iter().enumerate() {
@@ -48,14 +48,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn version_and_variant_are_set_and_nothing_else() {
+    fn only_version_and_variant_are_set() {
         let text = |random| Id::v4(random).to_string();
         assert_eq!(text([0; 16]), "00000000-0000-4000-8000-000000000000");
         assert_eq!(text([0xff; 16]), "ffffffff-ffff-4fff-bfff-ffffffffffff");
     }
 
     #[test]
-    fn a_peers_id_stays_what_it_is() {
+    fn a_peers_id_is_kept_unchanged() {
         let bytes = std::array::from_fn(|index| u8::try_from(index * 17).unwrap());
         let id = Id::new(bytes);
         assert_eq!(id.as_bytes(), &bytes);

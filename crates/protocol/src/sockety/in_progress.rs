@@ -1,4 +1,5 @@
-//! What is in progress on the channels of one direction, and what it is charged with. Keeps nothing of free channels.
+//! The messages in progress on the channels of one direction, and how much they count. Keeps nothing for free
+//! channels.
 
 use std::mem;
 
@@ -7,33 +8,33 @@ use super::config::DecoderConfig;
 use super::contents::{Content, Contents, ContentsError, Files};
 use super::partial::{Partial, files_charge};
 
-/// The current channel and all that are busy.
+/// The current channel and all other busy channels.
 #[derive(Debug, Default)]
 pub(super) struct InProgress {
-    /// Beside the current one.
+    /// The busy channels except the current one.
     others: ChannelMap<Channel>,
-    /// What these are charged with.
+    /// How much these count against the limit.
     others_charge: usize,
-    /// The channel that packets belong to, and what is in progress there.
+    /// The message in progress on the current channel, to which packets belong.
     pub(super) current: Channel,
     number: u16,
-    /// Of the others, those whose heads are not complete.
+    /// How many of the other channels have an incomplete head.
     others_partial: u16,
-    /// Bytes that came of these heads: not more than [`MOST_PENDING`].
+    /// The bytes received of these heads: at most [`MOST_PENDING`].
     others_received: u32,
 }
 
-/// What is in progress on a channel.
+/// The message in progress on a channel.
 #[derive(Debug, Default)]
 pub(super) enum Channel {
     #[default]
     Free,
-    /// A message whose head is not complete.
+    /// A message whose head is incomplete.
     Head(Box<Partial>),
     Contents(Contents),
 }
 
-/// The highest bound of what channels are charged with.
+/// The highest limit on what messages in progress may hold.
 const MOST_PENDING: usize = 0xffff_ffff;
 
 impl InProgress {
@@ -60,7 +61,7 @@ impl InProgress {
         self.number = channel;
     }
 
-    /// Frees the current channel if its message owes nothing more. True: it was so.
+    /// Frees the current channel if its message is complete. Returns whether it was.
     #[inline]
     pub(super) fn settle(&mut self) -> bool {
         let finished =
@@ -77,19 +78,19 @@ impl InProgress {
         self.number
     }
 
-    /// What the current channel may be charged with.
+    /// How much the message on the current channel may hold.
     #[inline]
     pub(super) fn room(&self, config: &DecoderConfig) -> usize {
         let pending_bytes = config.pending_bytes.min(MOST_PENDING);
         pending_bytes.saturating_sub(self.others_charge)
     }
 
-    /// What all channels are charged with.
+    /// How much the messages on all channels hold, as it counts against the limit.
     pub(super) fn pending(&self) -> usize {
         self.others_charge.saturating_add(self.current.charge())
     }
 
-    /// Bytes received of heads that are not complete; `None` if there are none.
+    /// The bytes received of incomplete heads; `None` if there are none.
     pub(super) fn unfinished(&self) -> Option<usize> {
         let current = self.current.received();
         if self.others_partial == 0 && current.is_none() {
@@ -118,7 +119,7 @@ impl Channel {
         matches!(self, Self::Free)
     }
 
-    /// What its message owes, of which a packet came.
+    /// Returns the missing contents of the message, for a packet of this kind.
     #[inline]
     pub(super) fn contents(&mut self, packet: Content) -> Result<&mut Contents, ContentsError> {
         match self {
@@ -127,7 +128,7 @@ impl Channel {
         }
     }
 
-    /// The files of its message, as far as they are known.
+    /// Returns the files of the message that are known so far.
     pub(super) fn files(&mut self, packet: Content) -> Result<&mut Files, ContentsError> {
         let unexpected = ContentsError::Unexpected(packet);
         match self {
@@ -137,7 +138,7 @@ impl Channel {
         }
     }
 
-    /// Bytes of its message's data that no packet has begun to carry.
+    /// The bytes of the message's data that no packet has begun to carry.
     #[inline]
     pub(super) fn data_left(&self) -> u64 {
         match self {
@@ -154,7 +155,7 @@ impl Channel {
         }
     }
 
-    /// Bytes that came of a head that is not complete; `None`: there is none.
+    /// The bytes received of an incomplete head; `None` if there is none.
     fn received(&self) -> Option<u32> {
         match self {
             Self::Head(partial) => Some(u32::try_from(partial.received()).unwrap_or(u32::MAX)),
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unfinished_is_said_without_a_look_at_all_channels() {
+    fn unfinished_bytes_are_counted_without_visiting_all_channels() {
         let mut channels = InProgress::default();
         for channel in 0..1000 {
             channels.switch(channel);
@@ -201,7 +202,11 @@ mod tests {
             assert_eq!(channels.unfinished(), Some((0..channel.into()).sum()));
         }
         channels.switch(0);
-        assert_eq!(channels.unfinished(), Some(0), "of a head, too");
+        assert_eq!(
+            channels.unfinished(),
+            Some(0),
+            "an incomplete head of no bytes counts, too"
+        );
         channels.current = head(7);
         channels.switch(5);
         channels.current = head(3);

@@ -1,85 +1,85 @@
-//! What a decoder yields. Never holds a byte itself.
+//! The items that a decoder returns. They own no bytes.
 
 use super::head::Head;
 use super::id::Id;
 
-/// The next thing a peer said. Borrows from the input or from the decoder until the next call.
+/// The next thing that a peer sent. Borrows from the input or from the decoder until the next call.
 ///
-/// What belongs to a message names its channel. A channel carries one message at a time: what comes between the item that
-/// has `finished` and the next message there is of no message.
+/// Items of a message name its channel. A channel carries one message at a time: after an item with `finished`, the
+/// next item of that channel belongs to another message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item<'a> {
-    /// The connection header, always the first.
+    /// The connection header. It is always the first item.
     Header {
-        /// Channels that the peer receives on, 1 to 4096.
+        /// The number of channels on which the peer receives, 1 to 4096.
         channels: u16,
     },
     /// A message or response whose head is complete.
     Message {
         /// The channel of its contents.
         channel: u16,
-        /// What it says of itself.
+        /// The fields of the head.
         head: Head<'a>,
-        /// It has no contents, or only files that ended before the head did.
+        /// The message is complete: it has no contents, or only files that ended before the head did.
         finished: bool,
     },
     /// A piece of a message's data, never empty.
     Data {
         /// The message's channel.
         channel: u16,
-        /// As many as came.
+        /// The bytes received.
         bytes: &'a [u8],
-        /// Bytes of the data still to come.
+        /// The bytes of the data that are still missing.
         left: u64,
-        /// It was the last that the message owed.
+        /// The message is complete.
         finished: bool,
     },
-    /// A piece of a file, never empty. May come before its message, when the head is not complete but that file's part of it
-    /// is: such pieces count against [`DecoderConfig::pending_bytes`](super::DecoderConfig::pending_bytes).
+    /// A piece of a file, never empty. It may come before its message, when the head is incomplete but contains that
+    /// file's header. Such pieces count against [`DecoderConfig::pending_bytes`](super::DecoderConfig::pending_bytes).
     File {
         /// The message's channel.
         channel: u16,
-        /// The place of the file in the message's list.
+        /// The index of the file in the message's list.
         index: u32,
-        /// As many as came.
+        /// The bytes received.
         bytes: &'a [u8],
     },
-    /// A file has ended. May come before its message, as its pieces.
+    /// A file has ended. Like a file's pieces, this may come before its message.
     FileEnd {
         /// The message's channel.
         channel: u16,
-        /// The place of the file in the message's list.
+        /// The index of the file in the message's list.
         index: u32,
-        /// It was the last that the message owed.
+        /// The message is complete.
         finished: bool,
     },
-    /// A piece of a message's stream, never empty. Where pieces begin and end means nothing.
+    /// A piece of a message's stream, never empty. The boundaries of pieces have no meaning.
     Stream {
         /// The message's channel.
         channel: u16,
-        /// As many as came.
+        /// The bytes received.
         bytes: &'a [u8],
     },
     /// A message's stream has ended.
     StreamEnd {
         /// The message's channel.
         channel: u16,
-        /// It was the last that the message owed.
+        /// The message is complete.
         finished: bool,
     },
-    /// The message in progress is given up, whether its head was complete or not. The channel is free.
+    /// The message in progress is aborted, whether its head was complete or not. The channel is free.
     Abort {
         /// The message's channel.
         channel: u16,
     },
-    /// An answer of two bytes.
+    /// A reply that consists of a code.
     FastReply {
         /// 0 to 4095.
         code: u16,
-        /// The message or response that it answers, perhaps unknown.
+        /// The message or response that it answers. The id may be unknown.
         id: Id,
     },
-    /// A sign of life.
+    /// A heartbeat, which shows that the peer is alive.
     Heartbeat,
     /// The peer will disconnect soon.
     GoAway,

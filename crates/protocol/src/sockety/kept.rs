@@ -1,9 +1,9 @@
-//! The first bytes of a packet, or of the connection header, while its own numbers are not complete.
+//! The first bytes of a packet or of the connection header, kept while its fields are incomplete.
 
 use super::error::DecodeError;
 use super::packet;
 
-/// What was kept of earlier input.
+/// The bytes kept from earlier input.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     length: u8,
@@ -11,7 +11,8 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// What `parse` makes of the next bytes, which may come in pieces; `None`: all input was taken, and more is needed.
+    /// Calls `parse` with the next bytes, which may come in pieces. `None` means that all input was consumed and more
+    /// is needed.
     #[inline]
     pub(super) fn next<T>(
         &mut self,
@@ -50,7 +51,7 @@ impl Kept {
         Ok(parsed.map(|(value, _)| value))
     }
 
-    /// How many bytes are kept.
+    /// The number of bytes kept.
     pub(super) fn length(&self) -> usize {
         self.length.into()
     }

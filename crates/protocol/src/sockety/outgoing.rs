@@ -1,4 +1,5 @@
-//! What is in progress on the channels that we send on, and which of them are free. Holds no contents and knows no wire.
+//! The messages in progress on the channels that we send on, and which channels are free. Holds no contents and does
+//! not know the wire format.
 
 use super::channel_set::ChannelSet;
 use super::channels::ChannelMap;
@@ -8,27 +9,27 @@ use super::header::MOST_CHANNELS;
 /// The channels that a sender may use.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    /// Those with a message in progress, and those that are never used again.
+    /// The channels with a message in progress, and those that are never used again.
     busy: ChannelMap<Sending>,
-    /// The same, while they are many.
+    /// The same channels as a set, while there are many.
     busy_set: Option<Box<ChannelSet>>,
-    /// Of them, those that are never used again.
+    /// How many of them are never used again.
     spent: u16,
-    /// The first that may be used, and the one behind the last.
+    /// The first channel that may be used, and the end of the range.
     first: u16,
     end: u16,
 }
 
-/// What a channel is busy with.
+/// Why a channel is busy.
 #[derive(Debug)]
 enum Sending {
     Contents(Contents),
-    /// Nothing, but sockety-js believes otherwise.
+    /// No message is in progress, but sockety-js expects the rest of an aborted one.
     Spent,
 }
 
 impl Outgoing {
-    /// Channels `first` to `end` - 1; there is one at least, the last.
+    /// Uses the channels from `first` up to, but not including, `end`. At least the last of them may be used.
     pub(super) fn new(first: u16, end: u16) -> Self {
         let end = end.clamp(1, MOST_CHANNELS);
         Self {
@@ -40,24 +41,24 @@ impl Outgoing {
         }
     }
 
-    /// The first that may be used.
+    /// The first channel that may be used.
     pub(super) fn first(&self) -> u16 {
         self.first
     }
 
-    /// Whether a channel may be used at all.
+    /// Whether a channel may be used.
     #[inline]
     pub(super) fn is_usable(&self, channel: u16) -> bool {
         (self.first..self.end).contains(&channel)
     }
 
-    /// Whether none will ever be free.
+    /// Whether no channel will ever be free.
     #[inline]
     pub(super) fn are_all_spent(&self) -> bool {
         self.spent >= self.end - self.first
     }
 
-    /// A free channel: the first from `here` on, which may be used itself, and behind the last one the first again.
+    /// Returns a free channel: the first one from `here` on, continuing with the first channel after the last.
     #[inline]
     pub(super) fn free_from(&self, here: u16) -> Option<u16> {
         if self.busy.len() >= usize::from(self.end - self.first) {
@@ -72,7 +73,7 @@ impl Outgoing {
             .find(|channel| !self.busy.contains(*channel))
     }
 
-    /// What a message owes that is in progress, of which a packet is to be sent.
+    /// Returns the missing contents of the message in progress, of which a packet is to be sent.
     #[inline]
     pub(super) fn contents(
         &mut self,
@@ -85,7 +86,7 @@ impl Outgoing {
         }
     }
 
-    /// What a message owes, if one is in progress.
+    /// Returns the missing contents of a message, if one is in progress.
     #[inline]
     pub(super) fn in_progress(&self, channel: u16) -> Option<&Contents> {
         match self.busy.get(channel) {
@@ -94,12 +95,12 @@ impl Outgoing {
         }
     }
 
-    /// How many messages are in progress.
+    /// The number of messages in progress.
     pub(super) fn count(&self) -> usize {
         self.busy.len() - usize::from(self.spent)
     }
 
-    /// A message has begun on a channel that is free.
+    /// Records that a message has begun on a free channel.
     #[inline]
     pub(super) fn begin(&mut self, channel: u16, contents: Contents) {
         self.busy.insert(channel, Sending::Contents(contents));
@@ -112,7 +113,7 @@ impl Outgoing {
         }
     }
 
-    /// Frees a channel whose message owes nothing more.
+    /// Frees a channel whose message is complete.
     #[inline]
     pub(super) fn settle(&mut self, channel: u16) {
         if self.in_progress(channel).is_some_and(Contents::is_finished) {
@@ -120,13 +121,13 @@ impl Outgoing {
         }
     }
 
-    /// Never uses a channel again on which a message is in progress.
+    /// Marks a channel with a message in progress as never to be used again.
     pub(super) fn spend(&mut self, channel: u16) {
         self.busy.insert(channel, Sending::Spent);
         self.spent += 1;
     }
 
-    /// Frees a channel on which a message is in progress.
+    /// Frees a channel with a message in progress.
     pub(super) fn free(&mut self, channel: u16) {
         self.busy.remove(channel);
         if let Some(busy) = &mut self.busy_set {
@@ -137,7 +138,7 @@ impl Outgoing {
         }
     }
 
-    /// Frees all that were never to be used again.
+    /// Frees all channels that were not to be used again.
     pub(super) fn free_spent(&mut self) {
         let is_spent = |channel: &u16| matches!(self.busy.get(*channel), Some(Sending::Spent));
         let spent: Vec<u16> = self.busy.channels().filter(is_spent).collect();
@@ -147,7 +148,7 @@ impl Outgoing {
         self.spent = 0;
     }
 
-    /// Bytes of memory held.
+    /// The memory held, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         let contents = self.busy.values().map(|sending| match sending {
             Sending::Contents(contents) => contents.held_bytes(),
@@ -158,10 +159,11 @@ impl Outgoing {
     }
 }
 
-/// So many busy channels and more have a set of their own, in which a free one is found at once.
+/// From this many busy channels on, a set finds a free channel in constant time.
 const MANY: usize = 16;
 
-/// With so many the set is given back. Not with one less than had it made: the next message would have it made again.
+/// At this many busy channels the set is dropped. The number is well below `MANY`, so that a single message does not
+/// cause the set to be built again.
 const FEW: usize = 4;
 
 #[cfg(test)]
@@ -173,7 +175,7 @@ mod tests {
     use super::*;
     use crate::sockety::contents::Files;
 
-    /// Begins a stream on a free channel, looking at few only.
+    /// Begins a stream on a free channel and checks that few channels were visited.
     fn begin(channels: &mut Outgoing, here: u16) -> Option<u16> {
         channels.busy.take_looks();
         let channel = channels.free_from(here)?;
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn of_thousands_a_free_channel_is_found_at_once() {
+    fn a_free_channel_among_thousands_is_found_at_once() {
         let mut channels = Outgoing::new(0, 4096);
         for channel in 0..4096 {
             assert_eq!(begin(&mut channels, channel / 2), Some(channel));
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_set_is_held_while_many_are_busy() {
+    fn the_set_exists_while_many_channels_are_busy() {
         let mut channels = Outgoing::new(3, 20);
         for count in 1..=17 {
             assert_eq!(begin(&mut channels, 3), Some(2 + count));
@@ -231,7 +233,7 @@ mod tests {
             let usable = first..first + count;
             let (mut channels, mut busy) = (Outgoing::new(first, usable.end), BTreeSet::new());
             for (step, (choice, index)) in choices.into_iter().enumerate() {
-                // more begin than end, and then more end
+                // in each hundred steps, messages first begin more often than they end, and then the reverse
                 let begins = if step % 100 < 60 { choice > 0 } else { choice == 0 };
                 if begins {
                     let here = first + u16::try_from(index.index(count.into())).unwrap();

@@ -1,10 +1,10 @@
-//! What a packet begins with: its type, and its numbers in front of what it carries. Keeps nothing.
+//! The beginning of a packet: its type and the fields before its contents. Keeps no state.
 
 use super::error::DecodeError;
 use super::id::Id;
 use super::width::{Cursor, FILE_INDEX, PACKET_SIZE};
 
-/// A packet without what it carries. Sizes count that alone.
+/// A packet without its contents. Sizes are those of the contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packet {
     Switch(u16),
@@ -21,7 +21,7 @@ pub(super) enum Packet {
     GoAway,
 }
 
-/// What the first byte of a message or response says.
+/// The information in the first byte of a message or response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Start {
     pub(super) response: bool,
@@ -29,13 +29,14 @@ pub(super) struct Start {
     pub(super) expects_response: bool,
 }
 
-/// The whole of a heartbeat, as it is written.
+/// The single byte of a heartbeat.
 pub(super) const HEARTBEAT: u8 = 0xa0;
 
-/// The most bytes of a packet without what it carries.
+/// The most bytes of a packet's fields.
 pub(super) const LONGEST: usize = 18;
 
-/// The packet that begins `bytes`, and how many of them it takes; `None`: they are not enough. [`LONGEST`] bytes always are.
+/// Parses the packet at the beginning of `bytes`. Returns it with the length of its fields; `None` means that there are
+/// too few bytes. [`LONGEST`] bytes are always enough.
 #[inline]
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Packet, usize)>, DecodeError> {
     let mut cursor = Cursor::new(bytes);
@@ -79,7 +80,7 @@ fn rest_of(first: u8, cursor: &mut Cursor<'_>) -> Option<Packet> {
     })
 }
 
-/// The low half of the first byte has the upper four bits.
+/// Reads a number of twelve bits, whose upper four bits are the low half of the first byte.
 #[inline]
 fn twelve_bits(first: u8, cursor: &mut Cursor<'_>) -> Option<u16> {
     Some(u16::from(first & 15) << 8 | u16::from(cursor.byte()?))

@@ -1,6 +1,6 @@
-//! Heads as they come: how far one is understood, and the bytes of one that did not come in one piece.
+//! Incomplete heads: how far a head is parsed, and the bytes of a head that came in several pieces.
 //!
-//! Looks at every byte once, however it is cut. Never claims memory for a size that was announced.
+//! Parses every byte once, however the input is split. Never allocates for an announced size.
 
 use super::config::DecoderConfig;
 use super::contents::{Contents, Files};
@@ -9,16 +9,16 @@ use super::files::FileHeader;
 use super::head::{Front, Head};
 use super::packet::Start;
 
-/// How far a head is understood. Its bytes lie elsewhere.
+/// How far a head is parsed. Does not hold its bytes.
 #[derive(Debug)]
 pub(super) struct Scan {
     start: Start,
     front: Option<Front>,
-    /// Bytes understood.
+    /// The number of bytes parsed.
     at: usize,
-    /// Bytes that its packets have said to carry.
+    /// The number of bytes that its packets have announced.
     announced: usize,
-    /// Files whose headers are understood.
+    /// The files whose headers are parsed.
     files: Files,
 }
 
@@ -33,7 +33,7 @@ impl Scan {
         }
     }
 
-    /// A packet with so many bytes more. `room` is what the head may be charged with.
+    /// Records that a further packet of the head has so many bytes. `room` is how much the head may count.
     #[inline]
     pub(super) fn announce(
         &mut self,
@@ -49,7 +49,7 @@ impl Scan {
         within(self.charge(), room)
     }
 
-    /// Goes on in `bytes`, which are all that came of the head. True: it is complete.
+    /// Continues to parse `bytes`, which are all bytes received of the head. Returns whether the head is complete.
     #[inline]
     pub(super) fn advance(
         &mut self,
@@ -85,7 +85,7 @@ impl Scan {
         Ok(true)
     }
 
-    /// Looks at all but the headers of files, if that has come.
+    /// Parses all fields before the headers of files, if they have come.
     #[inline]
     fn begin(&mut self, bytes: &[u8], config: &DecoderConfig) -> Result<(), DecodeError> {
         let Some(front) = &self.front else {
@@ -101,13 +101,13 @@ impl Scan {
         Ok(())
     }
 
-    /// The head that lies in `bytes`, of which [`Scan::advance`] has said that it is complete.
+    /// Returns the head in `bytes`, for which [`Scan::advance`] has returned true.
     #[inline]
     pub(super) fn head<'a>(&self, bytes: &'a [u8]) -> Option<Head<'a>> {
         Some(self.front.as_ref()?.head(self.start, bytes))
     }
 
-    /// What the message owes, once its head is complete.
+    /// Returns the contents that the message must have, when its head is complete.
     #[inline]
     pub(super) fn take_contents(&mut self) -> Contents {
         let data_size = self.front.as_ref().map_or(0, |front| front.data_size);
@@ -120,15 +120,15 @@ impl Scan {
     }
 }
 
-/// What a head counts, by what was announced of it, so that it is the same however it is cut.
+/// How much a head counts. This depends on the announced sizes, so it is the same however the input is split.
 fn charge_of(announced: usize, files: usize) -> usize {
     most_capacity(announced)
         .saturating_add(HEAD_CHARGE)
         .saturating_add(files_charge(files))
 }
 
-/// The most bytes that a head claims of which so many were announced: the power of two from there on. Up to what was
-/// announced alone, each packet of a byte would have it copied.
+/// The most bytes that are allocated for a head of which so many bytes are announced: the next power of two. With an
+/// exact capacity, each packet of one byte would cause a copy of the head.
 fn most_capacity(announced: usize) -> usize {
     match announced {
         0 => 0,
@@ -143,7 +143,7 @@ fn within(charge: usize, room: usize) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// What the files of a message in progress count.
+/// How much the files of a message in progress count.
 pub(super) fn files_charge(files: usize) -> usize {
     match files {
         0 => 0,
@@ -153,32 +153,32 @@ pub(super) fn files_charge(files: usize) -> usize {
     }
 }
 
-/// What an incomplete head counts beside its bytes.
+/// What an incomplete head counts in addition to its bytes.
 const HEAD_CHARGE: usize = 160;
 
-/// What a file counts: its number twice, since what grows doubles.
+/// What a file counts: twice the size of its counter, because a growing list doubles its capacity.
 const FILE_CHARGE: usize = 16;
 
-/// What a list of files counts beside them.
+/// What a list of files counts in addition to its files.
 const LIST_CHARGE: usize = 48;
 
-/// A head that is not complete.
+/// An incomplete head.
 #[derive(Debug)]
 pub(super) struct Partial {
     scan: Scan,
-    /// What came of it.
+    /// The bytes received.
     held: Vec<u8>,
-    /// Bytes of files that came before the rest of it.
+    /// The bytes of files that came before the rest of the head.
     early: usize,
 }
 
 const _: () = assert!(
     size_of::<Partial>() <= HEAD_CHARGE,
-    "a head is charged with it"
+    "HEAD_CHARGE covers this value"
 );
 
 impl Partial {
-    /// One of which these bytes came. Allocates nothing if there are none.
+    /// Makes a head of which these bytes were received. Allocates nothing if there are none.
     pub(super) fn new(scan: Scan, bytes: &[u8]) -> Self {
         Self {
             scan,
@@ -187,7 +187,7 @@ impl Partial {
         }
     }
 
-    /// A packet with so many bytes more.
+    /// Records that a further packet of the head has so many bytes.
     pub(super) fn announce(
         &mut self,
         size: u32,
@@ -198,7 +198,7 @@ impl Partial {
         self.scan.announce(size, config, room)
     }
 
-    /// Takes more of it. True: it is complete.
+    /// Takes further bytes of the head. Returns whether it is complete.
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
@@ -224,24 +224,24 @@ impl Partial {
         self.scan.take_contents()
     }
 
-    /// The files that are known; `None`: there are none.
+    /// The files that are known so far; `None` if there are none.
     pub(super) fn files(&mut self) -> Option<&mut Files> {
         Some(&mut self.scan.files).filter(|files| files.count() > 0)
     }
 
-    /// A packet of a file that is known.
+    /// Counts a packet of a file that came before the rest of the head.
     pub(super) fn take_early(&mut self, size: u32, room: usize) -> Result<(), DecodeError> {
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         self.early = self.early.saturating_add(size);
         within(self.charge(), room)
     }
 
-    /// What it counts against `pending_bytes`.
+    /// How much the head counts against `pending_bytes`.
     pub(super) fn charge(&self) -> usize {
         self.scan.charge().saturating_add(self.early)
     }
 
-    /// Bytes that came of it.
+    /// The number of bytes received.
     pub(super) fn received(&self) -> usize {
         self.held.len()
     }

@@ -1,7 +1,8 @@
-//! Which packets go out, on which channel, in which order.
+//! Which packets are sent, on which channel and in which order.
 //!
-//! Owns what every message that we have begun still owes, and which channel the wire is on. Holds no contents: what it is given
-//! is appended at once. Everything it appends is whole packets, but for one of data that its caller chose to begin early.
+//! Owns the missing contents of every message that we have begun, and the channel that the peer expects packets for.
+//! Holds no contents: what it gets is appended at once. It appends only whole packets, except for a packet of data that
+//! its caller chose to begin early.
 
 use std::num::NonZeroU32;
 
@@ -14,20 +15,20 @@ use super::error::EncodeError;
 use super::head::Head;
 use super::outgoing::Outgoing;
 
-/// The writing half of one connection, made when the peer's header has come.
+/// The sending half of one connection. It is made when the peer's header has come.
 ///
-/// What is whole by itself (fast replies, heartbeats, going away) is appended without it, between any two packets:
-/// where [`Sender::open_packet`] says `None`.
+/// Single packets (fast replies, heartbeats, going away) do not pass through it. They may be appended between any two
+/// packets, that is, when [`Sender::open_packet`] returns `None`.
 #[derive(Debug)]
 pub struct Sender {
     channels: Outgoing,
-    /// Whether the peer frees the channel of a message that was given up.
+    /// Whether the peer frees the channel of an aborted message.
     reuses_aborted: bool,
-    /// The channel of the last message.
+    /// The channel of the last message that was begun.
     last: u16,
-    /// The channel that the wire is on; `None`: nobody knows.
+    /// The channel that packets currently belong to; `None` if it is unknown.
     wire: Option<u16>,
-    /// The channel of a packet of data that was begun, and the bytes that it lacks.
+    /// The channel of an unfinished packet of data, and the bytes that are missing.
     open: Option<(u16, NonZeroU32)>,
 }
 
@@ -38,13 +39,13 @@ const _: () = assert!(
 );
 
 impl Sender {
-    /// Sends on channels 0 to `channels` - 1: what the peer's header announced, or fewer. Allocates nothing.
+    /// Sends on channels 0 to `channels` - 1, as many as the peer's header announced, or fewer. Allocates nothing.
     pub fn new(channels: u16) -> Self {
         Self::from_channel(0, channels)
     }
 
-    /// Sends on channels `first` to `channels` - 1 alone, for callers that use others themselves. There is one at
-    /// least: the last.
+    /// Sends only on channels `first` to `channels` - 1, for callers that use the others themselves. At least the last
+    /// channel is used.
     pub fn from_channel(first: u16, channels: u16) -> Self {
         let channels = Outgoing::new(first, channels);
         Self {
@@ -56,8 +57,9 @@ impl Sender {
         }
     }
 
-    /// Uses channels again on which a message was given up, also those of before: for a peer that is known to free them, as
-    /// [`Decoder`](super::Decoder) does. One that gives messages up itself is such a peer: no other implementation does.
+    /// Allows the channels of aborted messages to be used again, including those aborted before. For a peer that is
+    /// known to free them, as [`Decoder`](super::Decoder) does. A peer that aborts messages itself is of this kind:
+    /// other implementations never do.
     pub fn reuse_aborted_channels(&mut self) {
         if !self.reuses_aborted {
             self.reuses_aborted = true;
@@ -65,12 +67,13 @@ impl Sender {
         }
     }
 
-    /// Begins a message or response: appends its head, on a channel that is free, which it says. `None`, if none is: the
-    /// message waits until one that is in progress has come to its end. If there are no contents, it has ended at once.
+    /// Begins a message or response: appends its head on a free channel and returns the channel. Returns `None` if no
+    /// channel is free; the message must then wait until one in progress is complete. A message without contents is
+    /// complete at once.
     ///
-    /// Fails with [`SendError::NoChannel`] from when on every channel was used up by [`Sender::abort`], which a single
-    /// channel is by the first message given up: then no message or response can be sent on this connection any more,
-    /// only what is whole by itself, and whoever has one to send needs another connection. It does not come to that with
+    /// Fails with [`SendError::NoChannel`] when [`Sender::abort`] has used up every channel. Then no message or
+    /// response can be sent on this connection any more, only single packets, and the caller needs another connection.
+    /// If the peer has only one channel, the first aborted message uses it up. This cannot happen after
     /// [`Sender::reuse_aborted_channels`].
     pub fn begin(&mut self, head: &Head<'_>, out: &mut Vec<u8>) -> Result<Option<u16>, SendError> {
         self.between_packets()?;
@@ -91,8 +94,8 @@ impl Sender {
         Ok(Some(channel))
     }
 
-    /// How many bytes [`Sender::data`] should be given, so that the packet is whole: at most 1 MiB and 64 KiB. 0: there is
-    /// no more data.
+    /// How many bytes [`Sender::data`] should get, so that it can append a whole packet: at most 1 MiB and 64 KiB. 0 if
+    /// no data is missing.
     pub fn data_wanted(&self, channel: u16) -> u32 {
         match (self.open, self.channels.in_progress(channel)) {
             (Some((open, left)), _) if open == channel => left.get(),
@@ -101,10 +104,10 @@ impl Sender {
         }
     }
 
-    /// Appends data, one packet of it at most, and says how many bytes were taken: then others may come between.
+    /// Appends at most one packet of data and returns the number of bytes taken. Other packets may follow.
     ///
-    /// With fewer bytes than [`Sender::data_wanted`] the packet stays open: nothing else can be appended until the rest of
-    /// it has come. Whoever cannot wait for the rest collects as many bytes first.
+    /// With fewer bytes than [`Sender::data_wanted`] the packet stays open, and nothing else can be appended until the
+    /// rest of it has come. A caller that cannot wait for the rest should collect enough bytes first.
     pub fn data(
         &mut self,
         channel: u16,
@@ -123,7 +126,7 @@ impl Sender {
             None => {
                 let contents = self.channels.contents(channel, Content::Data)?;
                 let size = match data_packet_bytes(contents.data_left()) {
-                    0 => packet_size(bytes.len())?, // more than there is
+                    0 => packet_size(bytes.len())?, // more than the message has
                     size => size,
                 };
                 contents.take_data(size)?;
@@ -145,8 +148,8 @@ impl Sender {
         Ok(piece.len())
     }
 
-    /// Appends the head of the next packet of data, whose bytes the caller sends right behind it, before anything else is
-    /// appended: as many as this returns. For bytes that are not to be copied.
+    /// Appends the head of the next packet of data and returns the size of its contents. The caller must send exactly
+    /// so many bytes directly after it. This avoids copying the data.
     pub fn data_head(&mut self, channel: u16, out: &mut Vec<u8>) -> Result<u32, SendError> {
         self.between_packets()?;
         let contents = self.channels.contents(channel, Content::Data)?;
@@ -163,8 +166,8 @@ impl Sender {
         Ok(size)
     }
 
-    /// Appends all that there is of a stream since the last time, in one packet, and its end behind it where it has ended:
-    /// sockety-js loses pieces that come in one read with others.
+    /// Appends all bytes of a stream since the last call in one packet, followed by the stream's end if it has ended.
+    /// sockety-js loses pieces if one read returns several.
     pub fn stream(
         &mut self,
         channel: u16,
@@ -200,7 +203,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Appends bytes of a file, one packet of at most 1 MiB, and says how many were taken: then others may come between.
+    /// Appends bytes of a file in one packet of at most 1 MiB and returns the number of bytes taken. Other packets may
+    /// follow.
     pub fn file(
         &mut self,
         channel: u16,
@@ -226,7 +230,7 @@ impl Sender {
         Ok(piece.len())
     }
 
-    /// Appends the end of a file, of which all bytes were given. Every file has one, an empty one too.
+    /// Appends the end of a file, whose bytes must all have been sent. Every file needs one, even an empty file.
     pub fn end_file(
         &mut self,
         channel: u16,
@@ -241,9 +245,9 @@ impl Sender {
         Ok(())
     }
 
-    /// Gives up a message in progress. Its channel is never used again, but by
-    /// [`Sender::reuse_aborted_channels`]: sockety-js does not know this packet, and ends when a message comes where one
-    /// is in progress. Within an open packet nothing can be given up but the connection.
+    /// Aborts a message in progress. Its channel is never used again, unless [`Sender::reuse_aborted_channels`] was
+    /// called: sockety-js does not know this packet and closes when a new message comes on a channel that it considers
+    /// busy. Within an open packet a message cannot be aborted; only the connection can be closed.
     pub fn abort(&mut self, channel: u16, out: &mut Vec<u8>) -> Result<(), SendError> {
         self.between_packets()?;
         self.channels
@@ -261,13 +265,14 @@ impl Sender {
         Ok(())
     }
 
-    /// Somebody else has appended packets that choose a channel: the next one here begins with a choice of its own.
+    /// Tells the sender that other code has appended packets that choose a channel. The next packet chooses its channel
+    /// again.
     pub fn forget_channel(&mut self) {
         self.wire = None;
     }
 
-    /// The channel of a packet that was begun and is not whole, and the bytes that it lacks. Nothing else may be
-    /// appended then, not even what is not appended here.
+    /// The channel of an unfinished packet, and the bytes that are missing. Meanwhile nothing else may be appended, not
+    /// even a single packet.
     pub fn open_packet(&self) -> Option<(u16, u32)> {
         self.open.map(|(channel, left)| (channel, left.get()))
     }
@@ -277,17 +282,17 @@ impl Sender {
         self.channels.in_progress(channel).is_some()
     }
 
-    /// How many messages are in progress.
+    /// The number of messages in progress.
     pub fn in_progress(&self) -> usize {
         self.channels.count()
     }
 
-    /// Bytes of memory held.
+    /// The memory held, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.channels.held_bytes()
     }
 
-    /// The channel that the wire is on, which saves a packet, or else one that is free.
+    /// The current channel if it is free, which saves a packet, otherwise another free one.
     fn free_channel(&self) -> Option<u16> {
         let wire = self.wire.filter(|wire| self.channels.is_usable(*wire));
         self.channels.free_from(wire.unwrap_or(self.last))
@@ -300,7 +305,8 @@ impl Sender {
         }
     }
 
-    /// Appends packets of a channel, and in front of them its choice if it is not chosen. All of it or nothing.
+    /// Appends packets of a channel, preceded by the choice of the channel if it is not the current one. Appends all or
+    /// nothing.
     fn appending(
         &mut self,
         channel: u16,
@@ -321,26 +327,27 @@ impl Sender {
     }
 }
 
-/// The most bytes of a file in one packet. sockety-js reads sizes of three bytes at most; the rest is for others' sake.
+/// The most bytes of a file in one packet. sockety-js reads sizes of at most three bytes; the limit is lower, so that
+/// packets of other messages can come between.
 const FILE_PACKET: usize = 1 << 20;
 
 /// Why nothing was appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// A packet of data is not whole.
+    /// A packet of data is unfinished.
     #[error("a packet has been begun")]
     PacketOpen,
-    /// There is no message on this channel that could be given up.
+    /// The channel has no message in progress.
     #[error("no message in progress on channel {0}")]
     NotInProgress(u16),
-    /// Every channel had a message that was given up, and none is used again.
+    /// All channels are used up by aborted messages.
     #[error("no channel is left")]
     NoChannel,
-    /// It is not what the message's head announced.
+    /// The contents are not those that the message's head announced.
     #[error(transparent)]
     Contents(#[from] ContentsError),
-    /// It cannot be said.
+    /// The value cannot be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }

@@ -1,31 +1,32 @@
-//! Little-endian numbers whose width two bits of an earlier byte select, and a cursor over bytes that may not all have come.
+//! Little-endian numbers whose width is given by two bits of an earlier byte, and a cursor over bytes that may be
+//! incomplete.
 
 use super::id::Id;
 
-/// The widths, in bytes, that a width code of two bits stands for.
+/// The widths in bytes for the four values of a width code.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Widths([u8; 4]);
 
-/// Of a packet's size.
+/// The widths of a packet's size.
 pub(super) const PACKET_SIZE: Widths = Widths([1, 2, 3, 4]);
-/// Of a file's index in a packet.
+/// The widths of a file's index in a packet.
 pub(super) const FILE_INDEX: Widths = Widths([0, 1, 2, 3]);
-/// Of the size of a message's data.
+/// The widths of the size of a message's data.
 pub(super) const DATA_SIZE: Widths = Widths([0, 1, 2, 6]);
-/// Of the number of a message's files.
+/// The widths of the number of a message's files.
 pub(super) const FILES_COUNT: Widths = Widths([0, 1, 2, 3]);
-/// Of the size of a message's files together.
+/// The widths of the total size of a message's files.
 pub(super) const FILES_TOTAL: Widths = Widths([2, 3, 4, 6]);
-/// Of the size of one file.
+/// The widths of the size of one file.
 pub(super) const FILE_SIZE: Widths = Widths([1, 2, 3, 6]);
-/// Of the length of an action or a file's name. Its code is one bit.
+/// The widths of the length of an action or a file's name. The code is one bit.
 pub(super) const TEXT_LENGTH: Widths = Widths([1, 2, 2, 2]);
 
-/// The largest size of data, of a file, and of all files of a message.
+/// The largest size of a message's data, of a file, and of all files of a message.
 pub(super) const MOST_SIZE: u64 = (1 << 48) - 1;
 
 impl Widths {
-    /// The width that a code stands for; of `code`, the lowest two bits count.
+    /// The width for a code, of which only the lowest two bits are used.
     #[inline]
     pub(super) fn of(self, code: u8) -> usize {
         let [first, second, third, fourth] = self.0;
@@ -37,7 +38,7 @@ impl Widths {
         })
     }
 
-    /// The code of the smallest width for a value; `None`: it fits none.
+    /// The code of the smallest width for a value; `None` if the value is too large.
     #[inline]
     pub(super) fn code(self, value: u64) -> Option<u8> {
         (0..4).find(|code| {
@@ -53,7 +54,7 @@ pub(super) fn append_uint(value: u64, width: usize, out: &mut Vec<u8>) {
     out.extend(value.to_le_bytes().iter().take(width));
 }
 
-/// A place in bytes of which more may come. Whatever is not all there is `None`.
+/// A position in bytes that may be incomplete. Reading a value that is incomplete returns `None`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
@@ -85,7 +86,7 @@ impl<'a> Cursor<'a> {
         Some(*byte)
     }
 
-    /// A number of at most eight bytes.
+    /// Reads a number of at most eight bytes.
     #[inline]
     pub(super) fn uint(&mut self, width: usize) -> Option<u64> {
         let bytes = self.take(width)?;
@@ -97,7 +98,7 @@ impl<'a> Cursor<'a> {
         )
     }
 
-    /// A number of at most four bytes.
+    /// Reads a number of at most four bytes.
     #[inline]
     pub(super) fn uint32(&mut self, width: usize) -> Option<u32> {
         self.uint(width)?.try_into().ok()
@@ -111,7 +112,7 @@ impl<'a> Cursor<'a> {
         Some(Id::new(*id))
     }
 
-    /// Bytes in front of this place.
+    /// The number of bytes before this position.
     #[inline]
     pub(super) fn taken(&self) -> usize {
         self.taken
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_taken() {
+    fn incomplete_values_are_not_consumed() {
         let mut cursor = Cursor::new(&[1, 2, 3]);
         assert_eq!((cursor.uint(4), cursor.taken()), (None, 0));
         assert_eq!((cursor.uint(2), cursor.taken()), (Some(0x0201), 2));

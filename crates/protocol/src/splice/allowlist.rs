@@ -1,23 +1,23 @@
-//! The hosts that may be connected to. Compares hosts as they are written in URLs; resolves nothing.
+//! The hosts that clients may connect to. Compares hosts as written in URLs and resolves nothing.
 
 use std::collections::HashSet;
 
 use super::host::Host;
 
-/// Hosts. An empty list allows all of them.
+/// A list of hosts. An empty list allows every host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Allowlist {
     hosts: HashSet<Host>,
 }
 
-/// What is no host: it may have a scheme, a port, an asterisk, or letters beyond ASCII.
+/// An invalid host. It may have a scheme, a port, an asterisk, or characters beyond ASCII.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no host: names and addresses without scheme and port are")]
 pub struct InvalidEntry(pub String);
 
 impl Allowlist {
-    /// Reads hosts from values, each with any number of them, white space or commas between. An IPv6 address may be without
-    /// brackets.
+    /// Parses hosts from values. Each value may contain any number of hosts, separated by white space or commas. An
+    /// IPv6 address may be written without brackets.
     ///
     /// # Example
     ///
@@ -38,17 +38,17 @@ impl Allowlist {
         Ok(Self { hosts })
     }
 
-    /// Whether a host may be connected to: all may, or it is listed.
+    /// Whether a host may be connected to, because it is in the list or the list is empty.
     pub fn allows(&self, host: &Host) -> bool {
         self.is_empty() || self.lists(host)
     }
 
-    /// Whether a host is named.
+    /// Whether a host is in the list.
     pub fn lists(&self, host: &Host) -> bool {
         self.hosts.contains(host)
     }
 
-    /// Whether there is no host in it.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_allows_all_and_lists_nobody() {
+    fn an_empty_list_allows_all_hosts_and_contains_none() {
         for values in [&[][..], &[""], &[" ,, ", "\t"]] {
             let list = Allowlist::parse(values.iter().copied()).unwrap();
             assert!(list.is_empty());
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_named() {
+    fn an_invalid_host_is_named_in_the_error() {
         for word in [
             "example.com:80",
             "ws://a",

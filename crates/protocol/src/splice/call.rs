@@ -1,4 +1,4 @@
-//! What a client says on the control channel. Owns what it asked for; looks at no URL and at no code.
+//! The messages of a client on the control channel. Owns the parsed call; does not check URLs.
 
 use super::given::{GivenError, GivenHeaders, MOST_WRITTEN_BYTES, Subprotocols};
 use super::json::{self, Object, Text, Value};
@@ -9,67 +9,67 @@ use crate::websocket::close;
 /// A message of the control channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Incoming {
-    /// Something is to be done, and answered.
+    /// A call, which needs a reply.
     Call(Call),
-    /// An answer. Nobody asked, so it means nothing.
+    /// A reply. It has no meaning, because the multiplexer sends no calls.
     Reply,
 }
 
 /// A call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// What the answer repeats; 0 if there was none.
+    /// The id for the reply; 0 if the call has none.
     pub id: i64,
-    /// What is to be done.
+    /// The method and its params.
     pub method: Method,
 }
 
-/// What can be asked for.
+/// The methods that a client can call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Method {
-    /// A new target.
+    /// Opens a connection to a target.
     Connect(ConnectParams),
-    /// The end of a target: `terminate`, or `disconnect`.
+    /// Closes a connection to a target: `terminate` or `disconnect`.
     Terminate(TerminateParams),
-    /// Something else.
+    /// An unknown method.
     Unknown,
 }
 
-/// What `connect` says.
+/// The params of `connect`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ConnectParams {
-    /// Where to; for [`Target::parse`](super::Target::parse). Empty if it was missing.
+    /// The URL of the target, for [`Target::parse`](super::Target::parse). Empty if it is missing.
     pub url: String,
-    /// What the handshake has beside what it must have.
+    /// Additional headers of the handshake.
     pub headers: GivenHeaders,
-    /// What the target may choose from.
+    /// The subprotocols to offer to the target.
     pub subprotocols: Subprotocols,
-    /// How long it may take, in milliseconds, more than 0.
+    /// The deadline of the connection attempt in milliseconds, more than 0.
     pub timeout: Option<u64>,
-    /// The client gives its user a WebSocket, so that it has to be able to tell text from bytes and clean ends from others.
-    /// It wants an [ASCII index](super::is_ascii_index) and
-    /// [events that say if an end was unclean](super::Gone::unclean). An addition to wsplice.
+    /// The client exposes the connection as a WebSocket, so it has to distinguish text from bytes and clean closes from
+    /// others. It needs an [ASCII index](super::is_ascii_index) and [events that report an unclean
+    /// close](super::Gone::unclean). This is an extension of wsplice.
     pub web_socket: bool,
 }
 
-/// What `terminate` says.
+/// The params of `terminate`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerminateParams {
-    /// Which target; `None`: none has such an index.
+    /// The index of the target; `None` if the value cannot be a target's index.
     pub index: Option<u16>,
-    /// The code to close with, which is one that may be on the wire.
+    /// The close code, which is valid on the wire.
     pub code: Option<u16>,
-    /// The reason to close with, at most 123 bytes.
+    /// The close reason, at most 123 bytes.
     pub reason: String,
 }
 
-/// Why a message is no call.
+/// Why a message is not a valid call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// It is no JSON, not an object, or has an id, a type or a method of another kind. There is no id to answer to.
-    #[error("no call")]
+    /// It is not JSON or not an object, or its id, type or method has the wrong type. No id is known for a reply.
+    #[error("not a call")]
     Unparsable,
-    /// Its params do not fit its method.
+    /// The params do not fit the method.
     #[error("{problem}")]
     Params {
         /// The call's id.
@@ -79,21 +79,21 @@ pub enum CallError {
     },
 }
 
-/// What is wrong with params.
+/// What is wrong with the params.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParamsError {
-    /// They are missing, or no object.
+    /// The params are missing or not an object.
     #[error("params must be an object")]
     NoObject,
-    /// One of them is missing, is of another kind, or has a value that it cannot have.
+    /// A param is missing, has the wrong type, or has an invalid value.
     #[error("params.{0} must be {1}")]
     Field(&'static str, &'static str),
-    /// A header or a subprotocol.
+    /// A header or a subprotocol is invalid.
     #[error("params.{0}")]
     Given(#[from] GivenError),
 }
 
-/// Reads a message of the control channel, without the index in front.
+/// Parses a message of the control channel, without its index.
 ///
 /// # Example
 ///
@@ -132,7 +132,8 @@ pub fn decode_call(document: &[u8]) -> Result<Incoming, CallError> {
     }
 }
 
-/// The members of these names. Of several with one name the last counts; null is as good as none.
+/// Returns the members with these names. If a name occurs several times, the last member counts. A null counts as
+/// absent.
 fn last_of<'a, const N: usize>(
     names: [&str; N],
     object: Object<'a>,
@@ -195,10 +196,10 @@ fn terminate(params: Object<'_>) -> Result<TerminateParams, ParamsError> {
     })
 }
 
-/// What is in a close frame beside the code.
+/// The most bytes of a close frame's reason.
 const MOST_REASON_BYTES: usize = 123;
 
-/// 0 is what programs send that have no code.
+/// Parses a close code. Some programs send 0 for no code.
 fn close_code(code: Option<Value<'_>>) -> Result<Option<u16>, ParamsError> {
     let Some(code) = code else {
         return Ok(None);
@@ -270,7 +271,7 @@ fn string(
         Some(Value::String(text)) => text,
         Some(_) => return Err(ParamsError::Field(name, "a string")),
     };
-    // what is written with escapes has up to six times as many bytes
+    // an escape is up to six times as long as its character
     let fits = text.written_bytes() <= most_bytes.saturating_mul(6);
     let text = fits.then(|| text.decode().into_owned());
     text.filter(|text| text.len() <= most_bytes)

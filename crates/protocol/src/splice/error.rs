@@ -1,28 +1,28 @@
-//! What the multiplexer tells its client went wrong, by the numbers and in the words of the original.
+//! The problems that the multiplexer reports to its client, with the numbers and texts of wsplice.
 
 /// A problem that has a number on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Problem {
-    /// No JSON, or params that do not fit their method: 4000.
+    /// The message is not JSON, or its params do not fit the method: 4000.
     Unparsable,
-    /// A message without a whole index: 4001.
+    /// A message is too short for an index: 4001.
     TooShort,
-    /// A message longer than the bound: 4002.
+    /// A message exceeds the limit: 4002.
     TooLong,
-    /// A method that there is not: 4003.
+    /// The method is unknown: 4003.
     UnknownMethod,
-    /// A message to an index without target, or a call about one: 4004.
+    /// A message to an index without a target, or a call about one: 4004.
     NoSuchTarget,
-    /// An invalid URL, or one of another scheme: 4005.
+    /// A URL that is invalid or has another scheme: 4005.
     InvalidUrl,
     /// The host is not allowed: 4006.
     HostNotAllowed,
-    /// The target cannot be reached, or refused: 4007.
+    /// The target cannot be reached, or it refused: 4007.
     DialFailed,
 }
 
 impl Problem {
-    /// All of them, by their codes.
+    /// All problems, ordered by code.
     pub const ALL: [Self; 8] = [
         Self::Unparsable,
         Self::TooShort,
@@ -34,7 +34,7 @@ impl Problem {
         Self::DialFailed,
     ];
 
-    /// Its number.
+    /// The number on the wire.
     pub const fn code(self) -> u16 {
         match self {
             Self::Unparsable => 4000,
@@ -48,7 +48,7 @@ impl Problem {
         }
     }
 
-    /// Its text. Where more is known, such as why a target could not be reached, that is said in its place.
+    /// The text on the wire. A more specific text, such as why a target could not be reached, replaces it.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Unparsable => "Error parsing payload as JSON",
@@ -64,7 +64,7 @@ impl Problem {
         }
     }
 
-    /// Which of the params it is about.
+    /// The param that the problem concerns.
     pub const fn path(self) -> Option<&'static str> {
         match self {
             Self::InvalidUrl | Self::HostNotAllowed | Self::DialFailed => Some("url"),

@@ -1,56 +1,56 @@
-//! The headers and subprotocols that a client gives for the handshake with its target: checked one by one, so that none can
-//! end a line, speak for the multiplexer, or change how the handshake is read.
+//! The headers and subprotocols that a client wants in the handshake with its target. Each is checked, so that none can
+//! end a line, impersonate the multiplexer, or change how the handshake is parsed.
 
-/// Headers that a handshake may have beside its own.
+/// Additional headers of a handshake.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GivenHeaders {
     all: Vec<(String, String)>,
     bytes: usize,
 }
 
-/// Subprotocols to choose from, none twice.
+/// The subprotocols to offer, without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Subprotocols {
     all: Vec<String>,
     bytes: usize,
 }
 
-/// Why a header or a subprotocol is not taken.
+/// Why a header or a subprotocol is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GivenError {
-    /// Too many headers, or too long ones.
+    /// Too many headers, or headers that are too long.
     #[error("headers must be at most {MOST_HEADERS}, with {MOST_BYTES} bytes")]
     TooManyHeaders,
-    /// A name that is no token (RFC 9110 §5.6.2).
+    /// A name is not a token (RFC 9110 §5.6.2).
     #[error("headers must have tokens as names")]
     HeaderName,
-    /// A name that only the handshake itself may have.
+    /// A name is reserved for the handshake itself.
     #[error("headers must not set what belongs to the handshake")]
     Reserved,
-    /// A value with a control character.
+    /// A value has a control character.
     #[error("headers must not have control characters")]
     HeaderValue,
-    /// Too many subprotocols, or too long ones.
+    /// Too many subprotocols, or subprotocols that are too long.
     #[error("subprotocols must be at most {MOST_SUBPROTOCOLS}, with {MOST_BYTES} bytes")]
     TooManySubprotocols,
-    /// A subprotocol that is no token.
+    /// A subprotocol is not a token.
     #[error("subprotocols must be tokens")]
     Subprotocol,
-    /// A subprotocol that was given before.
+    /// A subprotocol was given twice.
     #[error("subprotocols must not be given twice")]
     Repeated,
 }
 
 const MOST_HEADERS: usize = 64;
 const MOST_SUBPROTOCOLS: usize = 64;
-/// Of all headers, and of all subprotocols.
+/// The most bytes of all headers, and of all subprotocols.
 const MOST_BYTES: usize = 16 * 1024;
-/// The same as it is written in JSON, where escapes have up to six times as many.
+/// The same limit for their form in JSON, where escapes make a text up to six times as long.
 pub(super) const MOST_WRITTEN_BYTES: usize = 6 * MOST_BYTES;
 
 impl GivenHeaders {
-    /// Sets a header, in the place of one with the same name.
+    /// Sets a header and replaces one with the same name.
     ///
     /// # Example
     ///
@@ -97,26 +97,26 @@ impl GivenHeaders {
         Ok(())
     }
 
-    /// Names and values, in order. A value has neither blanks around it nor control characters but tabs.
+    /// The names and values in order. A value has no surrounding blanks and no control characters except tabs.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.all.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// The value of a header, whatever the case of its name.
+    /// The value of a header. The case of its name is ignored.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter()
             .find(|(other, _)| other.eq_ignore_ascii_case(name))
             .map(|(_, value)| value)
     }
 
-    /// Whether there are none.
+    /// Whether there are no headers.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 }
 
 impl Subprotocols {
-    /// Adds one.
+    /// Adds a subprotocol.
     pub fn add(&mut self, name: &str) -> Result<(), GivenError> {
         if name.is_empty() || !name.bytes().all(is_token) {
             return Err(GivenError::Subprotocol);
@@ -133,23 +133,23 @@ impl Subprotocols {
         Ok(())
     }
 
-    /// All, in order.
+    /// The subprotocols in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         self.all.iter().map(String::as_str)
     }
 
-    /// Whether this is one of them. A target may choose no other.
+    /// Whether the list contains a subprotocol. A target may choose no other.
     pub fn contains(&self, name: &str) -> bool {
         self.all.iter().any(|other| other == name)
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 }
 
-/// What belongs to the handshake, to one hop, or to the length of a body that there is not.
+/// Whether a header is reserved: it belongs to the handshake, to a single hop, or to the length of a body.
 fn is_reserved(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     matches!(
@@ -168,7 +168,7 @@ fn is_reserved(name: &str) -> bool {
         || name.starts_with("sec-websocket-")
 }
 
-/// A character of a token (RFC 9110 §5.6.2).
+/// Whether a byte may be part of a token (RFC 9110 §5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

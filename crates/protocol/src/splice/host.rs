@@ -1,10 +1,10 @@
-//! Hosts of URLs, as the URL standard reads them: what looks like a number is an IPv4 address, in whatever way it is
-//! written, or no host at all. So nothing that a resolver would take for an address passes as a name.
+//! Hosts of URLs, parsed by the URL standard: a host that ends in a number is an IPv4 address in any notation, or
+//! invalid. So no text that a resolver would take for an address passes as a name.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A host, in the one form that it is compared in.
+/// A host in its normal form, in which hosts are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
     /// A name: lower case, ASCII, without a dot at its end.
@@ -15,13 +15,13 @@ pub enum Host {
     V6(Ipv6Addr),
 }
 
-/// No host. Names beyond ASCII have to come as they are in the DNS (`xn--…`).
+/// The host is invalid. Internationalised names must be given in their DNS form (`xn--…`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no host")]
+#[error("not a host")]
 pub struct InvalidHost;
 
 impl Host {
-    /// Reads a host as it is in a URL: an IPv6 address is in brackets.
+    /// Parses a host as written in a URL. An IPv6 address must be in brackets.
     ///
     /// # Example
     ///
@@ -48,7 +48,7 @@ impl Host {
             .ok_or(InvalidHost)
     }
 
-    /// The address, if it is one.
+    /// The address, if the host is an address.
     pub fn address(&self) -> Option<IpAddr> {
         match self {
             Self::Name(_) => None,
@@ -57,7 +57,7 @@ impl Host {
         }
     }
 
-    /// The name, if it is one.
+    /// The name, if the host is a name.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Name(name) => Some(name),
@@ -66,7 +66,7 @@ impl Host {
     }
 }
 
-/// As it is in a URL.
+/// Writes the host as in a URL.
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -77,10 +77,10 @@ impl fmt::Display for Host {
     }
 }
 
-/// RFC 1035 §2.3.4, without the length in front and the root behind.
+/// The limit of RFC 1035 §2.3.4, without the leading length and the root.
 const MOST_NAME_BYTES: usize = 253;
 
-/// Underscores are no part of host names, but of names that are resolved every day.
+/// Whether a label is valid. Underscores are not allowed in host names, but are common in names that are resolved.
 fn is_label(label: &str) -> bool {
     (1..=63).contains(&label.len())
         && label
@@ -88,14 +88,14 @@ fn is_label(label: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
-/// The standard's "ends in a number": then it is an IPv4 address or nothing.
+/// The check "ends in a number" of the URL standard. Such a host is an IPv4 address or invalid.
 fn ends_in_number(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or_default();
     let is_decimal = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
     is_decimal || number(last).is_some()
 }
 
-/// One to four numbers, of which the last says all bytes that are left.
+/// Parses one to four numbers. The last one gives all remaining bytes.
 fn ipv4(name: &str) -> Option<Ipv4Addr> {
     let mut parts = name.split('.').collect::<Vec<_>>();
     let last = parts.pop()?;
@@ -111,7 +111,7 @@ fn ipv4(name: &str) -> Option<Ipv4Addr> {
     u32::try_from(address).ok().map(Ipv4Addr::from_bits)
 }
 
-/// A number: decimal, octal after `0`, hexadecimal after `0x`, where nothing behind means 0.
+/// Parses a number: decimal, octal after `0`, hexadecimal after `0x`. Nothing after `0x` means 0.
 fn number(part: &str) -> Option<u64> {
     let hexadecimal = part.strip_prefix("0x").or_else(|| part.strip_prefix("0X"));
     let (digits, radix) = match (hexadecimal, part.strip_prefix('0')) {
@@ -124,7 +124,7 @@ fn number(part: &str) -> Option<u64> {
     if digits.is_empty() || !are_digits {
         return None;
     }
-    // what does not fit is a number too, but too large for an address
+    // an overflowing number is valid here, and too large for an address
     Some(u64::from_str_radix(digits, radix).unwrap_or(u64::MAX))
 }
 
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_in_a_number_and_is_no_address_is_nothing() {
+    fn a_host_that_ends_in_a_number_and_is_no_address_is_invalid() {
         for text in [
             "256.0.0.1",
             "1.2.3.256",
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_one_form() {
+    fn names_have_one_normal_form() {
         let name = |text: &str| match Host::parse(text) {
             Ok(Host::Name(name)) => Some(name),
             Ok(other) => panic!("{text} is {other:?}"),

@@ -1,36 +1,36 @@
-//! JSON (RFC 8259), read where it lies: a document is checked once as a whole, then its values are found as they are asked
-//! for. Claims no memory but for strings with escapes in them, when they are asked for.
+//! JSON (RFC 8259), parsed in place. A document is validated once as a whole, and its values are located on demand.
+//! Allocates only for strings with escapes, when they are decoded.
 
 use std::borrow::Cow;
 
-/// A value of a document that was found to be right.
+/// A value of a validated document.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'a> {
     Null,
     Bool(bool),
-    /// As it is written.
+    /// The digits as written.
     Number(&'a str),
     String(Text<'a>),
     Array(Array<'a>),
     Object(Object<'a>),
 }
 
-/// A string as it is written, without its quotes.
+/// A string as written, without its quotes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'a>(&'a str);
 
-/// What is between the brackets.
+/// The text between the brackets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Array<'a>(&'a str);
 
-/// What is between the braces.
+/// The text between the braces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Object<'a>(&'a str);
 
-/// How deep values may lie in each other.
+/// The deepest nesting that is accepted.
 const MOST_DEPTH: u32 = 32;
 
-/// The value of a document; `None`: it is no JSON, or too deep.
+/// The value of a document; `None` if it is not JSON or nested too deeply.
 pub(super) fn parse(document: &[u8]) -> Option<Value<'_>> {
     let text = simdutf8::basic::from_utf8(document).ok()?;
     let mut reader = Reader { rest: text };
@@ -40,7 +40,7 @@ pub(super) fn parse(document: &[u8]) -> Option<Value<'_>> {
 }
 
 impl Value<'_> {
-    /// A number without fraction and exponent that fits.
+    /// The number as an integer, if it has no fraction or exponent and fits.
     pub(super) fn integer(self) -> Option<i64> {
         match self {
             Self::Number(digits) => digits.parse().ok(),
@@ -50,12 +50,12 @@ impl Value<'_> {
 }
 
 impl<'a> Text<'a> {
-    /// Bytes as they are written: never fewer than of the string itself.
+    /// The length as written, which is at least the length of the string itself.
     pub(super) fn written_bytes(self) -> usize {
         self.0.len()
     }
 
-    /// The string. Halves of surrogate pairs become U+FFFD.
+    /// Decodes the string. Unpaired surrogates become U+FFFD.
     pub(super) fn decode(self) -> Cow<'a, str> {
         if !self.0.contains('\\') {
             return Cow::Borrowed(self.0);
@@ -75,13 +75,13 @@ impl<'a> Text<'a> {
 
 impl PartialEq<str> for Text<'_> {
     fn eq(&self, other: &str) -> bool {
-        // a character is written in at most six bytes, or it has more than one itself
+        // an escape has at most six bytes for a character, or the character itself has several
         self.0.len() <= other.len().saturating_mul(6) && self.decode() == other
     }
 }
 
 impl<'a> Array<'a> {
-    /// The values in it, in order.
+    /// The values of the array, in order.
     pub(super) fn values(self) -> impl Iterator<Item = Value<'a>> {
         let mut reader = Reader { rest: self.0 };
         std::iter::from_fn(move || {
@@ -93,7 +93,7 @@ impl<'a> Array<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// Its members, in order.
+    /// The members of the object, in order.
     pub(super) fn members(self) -> impl Iterator<Item = (Text<'a>, Value<'a>)> {
         let mut reader = Reader { rest: self.0 };
         std::iter::from_fn(move || {
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
         Some((name, self.value(depth)?))
     }
 
-    /// What is between two brackets.
+    /// Skips to the closing bracket and returns the text between the brackets.
     fn within(
         &mut self,
         depth: u32,
@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
         rest.map(|rest| self.rest = rest).is_some()
     }
 
-    /// One character, and the blanks around it.
+    /// Skips one character and the blanks around it.
     fn skip_token(&mut self, token: char) -> bool {
         self.skip_blanks();
         let found = self.skip_char(token);
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What the escape stands for whose backslash is in front, and what is behind it.
+/// Decodes the escape whose backslash was read. Returns its character and the rest of the text.
 fn escaped(text: &str) -> Option<(char, &str)> {
     let (kind, rest) = text.split_at_checked(1)?;
     let one = match kind {

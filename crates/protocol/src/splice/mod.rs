@@ -1,9 +1,9 @@
-//! Many `WebSocket`s in one: the wire of wsplice.
+//! Many `WebSocket`s in one: the wire protocol of wsplice.
 //!
-//! Each message between a client and the multiplexer begins with the two bytes of an index, which says to or from which
-//! target it goes; the last index is the control channel, and speaks JSON. Owns that prefix, the calls and replies, and what
-//! a client may ask to be connected to. Never resolves a name, never opens a connection, never claims memory for more than
-//! came.
+//! Each message between a client and the multiplexer begins with an index of two bytes, which names the target. The
+//! last index is the control channel, whose messages are JSON. Owns this prefix, the calls and replies, and the checks
+//! of what a client may connect to. Never resolves a name, never opens a connection, never allocates for more bytes
+//! than were received.
 //!
 //! ```
 //! use millrace_protocol::splice::{self, CONTROL, Incoming, Method, Prefix, Target};

@@ -1,15 +1,16 @@
-//! The index in front of each message. Owns its first byte while the second has not come.
+//! The index at the beginning of each message. Owns its first byte until the second comes.
 
 /// The index of the control channel.
 pub const CONTROL: u16 = 0xffff;
 /// The highest index that a target can have.
 pub const MAX_INDEX: u16 = CONTROL - 1;
 
-/// Whether a message that begins with this index can be text: its two bytes are UTF-8. What text follows them changes
-/// nothing about that, for text never begins inside of a character.
+/// Whether a message that begins with this index can be text, because the two bytes are valid UTF-8. The text after the
+/// index does not change that, because no text begins within a character.
 ///
-/// That are the indices of two bytes below 0x80 (0 to 127, 256 to 383, …), and those of one character of two bytes: a high
-/// byte of 0xC2 to 0xDF with a low one of 0x80 to 0xBF. A relayed text message with any other index goes as binary.
+/// This is true for indices of two bytes below 0x80 (0 to 127, 256 to 383, …) and for those that are one character of
+/// two bytes: a high byte of 0xC2 to 0xDF with a low byte of 0x80 to 0xBF. A text message with any other index is
+/// relayed as a binary message.
 ///
 /// # Example
 ///
@@ -24,26 +25,26 @@ pub const fn is_text_index(index: u16) -> bool {
     is_ascii_index(index) || matches!((high, low), (0xc2..=0xdf, 0x80..=0xbf))
 }
 
-/// Whether both bytes of an index are below 0x80: 16,384 are such. Who speaks through an API that has only text and
-/// bytes, as browsers do, can send and get text by these, as two characters in front of it.
+/// Whether both bytes of an index are below 0x80, which holds for 16,384 indices. A client whose API distinguishes only
+/// text and bytes, such as a browser, can send and receive text with such an index, as two characters before the text.
 pub const fn is_ascii_index(index: u16) -> bool {
     index & 0x8080 == 0
 }
 
-/// Reads the index at the beginning of a message, which may come in pieces.
+/// Reads the index at the beginning of a message. The two bytes may come separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Prefix {
     high: Option<u8>,
 }
 
 impl Prefix {
-    /// Before a message.
+    /// Makes a reader for a new message.
     pub const fn new() -> Self {
         Self { high: None }
     }
 
-    /// Takes what is missing from `input`, which is moved on behind it. `None`: all of the input was taken, and more is
-    /// needed. With the index it is ready for the next message.
+    /// Takes the missing bytes from `input`. `None` means that all input was consumed and more is needed. After an
+    /// index is returned, the reader is ready for the next message.
     #[inline]
     pub fn take(&mut self, input: &mut &[u8]) -> Option<u16> {
         let high = match self.high.take() {
@@ -57,7 +58,7 @@ impl Prefix {
         Some(u16::from_be_bytes([high, low]))
     }
 
-    /// Whether one of the two bytes came.
+    /// Whether one of the two bytes was received.
     pub const fn is_begun(&self) -> bool {
         self.high.is_some()
     }
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_is_text_where_its_bytes_are_utf8_before_any_text() {
+    fn an_index_is_text_if_its_bytes_are_utf8_before_any_text() {
         for index in 0..=u16::MAX {
             let text = ["", "a", "\u{e9}", "\u{20ac}", "\u{1f600}"];
             let valid = text.map(|text| {
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_bytes_may_come_apart_and_with_nothing_between() {
+    fn the_two_bytes_may_come_separately_and_with_empty_input_between() {
         let mut prefix = Prefix::new();
         for index in [0, 1, 0x0180, 0x8001, MAX_INDEX, CONTROL] {
             let [high, low] = index.to_be_bytes();

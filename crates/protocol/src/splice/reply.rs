@@ -1,21 +1,21 @@
-//! What the multiplexer says on its control channel: replies and events, each a whole message with the index in front.
+//! The messages of the multiplexer on its control channel: replies and events, each a whole message with its index.
 
 use super::error::Problem;
 use super::json::append_string;
 use super::prefix::CONTROL;
 
-/// How the event is called that tells of a target's end. The original's documentation and its program disagree.
+/// The name of the event that reports the end of a target. The documentation and the program of wsplice disagree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ClosedName {
-    /// As it is documented.
+    /// The name in the documentation.
     #[default]
     OnSocketDisconnect,
-    /// As it is implemented.
+    /// The name in the program.
     OnSocketClosed,
 }
 
 impl ClosedName {
-    /// The name; `None`: there is no such.
+    /// Parses a name; `None` if it is neither of the two.
     ///
     /// # Example
     ///
@@ -31,7 +31,7 @@ impl ClosedName {
             .find(|one| one.text() == name)
     }
 
-    /// As it is written.
+    /// The name on the wire.
     pub const fn text(self) -> &'static str {
         match self {
             Self::OnSocketDisconnect => "onSocketDisconnect",
@@ -43,18 +43,18 @@ impl ClosedName {
 /// How a target ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gone<'a> {
-    /// Its index, which is free now.
+    /// The target's index, which is free now.
     pub index: u16,
-    /// The code of its close frame, 1005 if that had none, 1001 if none came.
+    /// The code of its close frame; 1005 if the frame had none, 1001 if no close frame came.
     pub code: u16,
     /// The reason of its close frame.
     pub reason: &'a str,
-    /// Says that no close frame came, where the client asked to be told
-    /// ([`ConnectParams::web_socket`](super::ConnectParams::web_socket)): the event has `"clean": false` then.
+    /// Whether to report that no close frame came: the event then has `"clean": false`. Only for clients that asked
+    /// for it ([`ConnectParams::web_socket`](super::ConnectParams::web_socket)).
     pub unclean: bool,
 }
 
-/// Appends the reply to a connect that succeeded, with the subprotocol that the target chose.
+/// Appends the reply to a successful `connect`, with the subprotocol that the target chose.
 pub fn append_connected(id: i64, index: u16, protocol: Option<&str>, out: &mut Vec<u8>) {
     begin_reply(id, "result", out);
     append_all(&["{\"index\":", &index.to_string()], out);
@@ -65,13 +65,13 @@ pub fn append_connected(id: i64, index: u16, protocol: Option<&str>, out: &mut V
     out.extend_from_slice(b"}}");
 }
 
-/// Appends the reply to a call that succeeded and has no result.
+/// Appends the reply to a successful call without a result.
 pub fn append_done(id: i64, out: &mut Vec<u8>) {
     begin_reply(id, "result", out);
     out.extend_from_slice(b"{}}");
 }
 
-/// Appends the reply to a call that failed. `message` is [`Problem::text`] or says more.
+/// Appends the reply to a failed call. `message` is [`Problem::text`] or a more specific text.
 ///
 /// # Example
 ///
@@ -95,14 +95,14 @@ pub fn append_error(id: i64, problem: Problem, message: &str, out: &mut Vec<u8>)
     out.extend_from_slice(b"}}");
 }
 
-/// Appends the event that tells of a problem which answers no call.
+/// Appends the event that reports a problem that no reply reports.
 pub fn append_warning(problem: Problem, message: &str, out: &mut Vec<u8>) {
     begin_event("warn", out);
     append_problem(problem, message, out);
     out.extend_from_slice(b"}}");
 }
 
-/// Appends the event that tells of a target's end.
+/// Appends the event that reports the end of a target.
 ///
 /// # Example
 ///

@@ -1,10 +1,10 @@
-//! URLs of targets. Owns the parts that a connection and its handshake need, each in one form.
+//! URLs of targets. Owns the parts that a connection and its handshake need, each in its normal form.
 
 use std::fmt;
 
 use super::host::Host;
 
-/// Where a WebSocket can be opened.
+/// The address of a WebSocket.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Target {
     secure: bool,
@@ -13,18 +13,18 @@ pub struct Target {
     path: String,
 }
 
-/// No URL of a WebSocket.
+/// The text is not a WebSocket URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no URL of a WebSocket")]
+#[error("not a WebSocket URL")]
 pub struct InvalidUrl;
 
-/// The longest URL that is looked at. Its path can become three times as long.
+/// The longest URL that is parsed. Escaping can make its path three times as long.
 pub const MAX_URL_BYTES: usize = 8 * 1024;
 
 impl Target {
-    /// Reads a `ws:` or `wss:` URL as the URL standard does, without its leniency: what that would repair is refused, such as
-    /// slashes that are missing, line ends within, or a host with percent signs. User info is thrown away. As with every
-    /// WebSocket there is no fragment.
+    /// Parses a `ws:` or `wss:` URL by the URL standard, without its leniency: it refuses what the standard would
+    /// repair, such as missing slashes, line ends within the URL, or a host with percent signs. User information is
+    /// discarded. As for every WebSocket, a fragment is refused.
     ///
     /// # Example
     ///
@@ -56,7 +56,7 @@ impl Target {
         })
     }
 
-    /// Whether TLS is spoken.
+    /// Whether the connection uses TLS.
     pub const fn is_secure(&self) -> bool {
         self.secure
     }
@@ -66,17 +66,17 @@ impl Target {
         &self.host
     }
 
-    /// The port, which is not 0.
+    /// The port, never 0.
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// Path and query as they are in a request: visible ASCII that begins with a slash.
+    /// The path and query for the request: visible ASCII that begins with a slash.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// What the handshake has as `Host`: without the port where that is the scheme's.
+    /// The `Host` of the handshake, without the port if it is the scheme's default.
     pub fn authority(&self) -> String {
         let Self { host, port, .. } = self;
         if *port == default_port(self.secure) {
@@ -86,7 +86,7 @@ impl Target {
     }
 }
 
-/// The URL, without what was not used of it.
+/// Writes the URL with the parts that are used.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.secure { "wss" } else { "ws" };
@@ -94,8 +94,8 @@ impl fmt::Display for Target {
     }
 }
 
-/// The path and query of a target within the gateway, which is written `millrace:/path?query`; `None`: the URL is of another
-/// scheme.
+/// The path and query of a target within the gateway, whose URL is `millrace:/path?query`; `None` if the URL has
+/// another scheme.
 ///
 /// # Example
 ///
@@ -118,8 +118,8 @@ const fn default_port(secure: bool) -> u16 {
     if secure { 443 } else { 80 }
 }
 
-/// The URL, if it has neither control characters nor a fragment, and a backslash, which counts as a slash in some places,
-/// only in its query.
+/// Checks that a URL has no control characters and no fragment, and no backslash before the query, because some parsers
+/// treat it as a slash.
 fn clean(url: &str) -> Result<&str, InvalidUrl> {
     let before_query = url.split('?').next().unwrap_or_default();
     let is_clean = url.len() <= MAX_URL_BYTES
@@ -128,9 +128,9 @@ fn clean(url: &str) -> Result<&str, InvalidUrl> {
     is_clean.then_some(url).ok_or(InvalidUrl)
 }
 
-/// Parts `host:port`. A colon without a port is none.
+/// Splits `host:port`. A colon without a port after it is ignored.
 fn with_port(text: &str, default: u16) -> Result<(&str, u16), InvalidUrl> {
-    // those in an IPv6 address stand before its bracket
+    // the colons of an IPv6 address precede its bracket
     let address = text.find(']').map_or(0, |bracket| bracket + 1);
     let behind = text.get(address..).unwrap_or_default();
     let Some(colon) = behind.find(':') else {
@@ -151,7 +151,7 @@ fn with_port(text: &str, default: u16) -> Result<(&str, u16), InvalidUrl> {
     Ok((host, port))
 }
 
-/// What is in the request's line, with percent signs in front of what cannot be there.
+/// Returns the target of the request, with invalid characters percent-encoded.
 fn request_target(text: &str) -> Result<String, InvalidUrl> {
     let mut out = String::with_capacity(text.len() + 1);
     if !text.starts_with('/') {

@@ -1,7 +1,7 @@
-//! A message that is not finished yet: fragments, or one frame over several reads.
+//! An unfinished message: fragments, or one frame that is read in several pieces.
 //!
-//! Owns the growth of its memory and the fail-fast check of text. Never claims memory for bytes that were
-//! only announced.
+//! Owns the growth of its memory and the early check of text. Never allocates for bytes that were only
+//! announced.
 
 use super::error::DecodeError;
 use super::item::{Item, Payload};
@@ -12,13 +12,14 @@ use super::opcode::Kind;
 pub(super) struct Assembly {
     kind: Kind,
     compressed: bool,
-    /// Whether it has to be UTF-8.
+    /// Whether it must be UTF-8.
     is_checked: bool,
     ascii: bool,
     bytes: Vec<u8>,
-    /// How many of `bytes` are whole UTF-8 characters; the up to three after them may become one.
+    /// How many of `bytes` are complete UTF-8 characters. Up to three more bytes may be the beginning of
+    /// one.
     validated: usize,
-    /// What the frames so far count towards `message_bytes`, by their announced lengths.
+    /// How much the frames so far count towards `message_bytes`, by their announced lengths.
     pub(super) charged: usize,
 }
 
@@ -36,8 +37,8 @@ impl Assembly {
         }
     }
 
-    /// Appends bytes that arrived. `awaited` more are announced; `bound` is what the whole message may come to
-    /// if other frames may follow, else 0.
+    /// Appends received bytes. `awaited` more bytes are announced. `bound` is the longest that the whole
+    /// message can become if other frames may follow, otherwise 0.
     pub(super) fn push(
         &mut self,
         chunk: &[u8],
@@ -53,7 +54,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Doubles, so that appending stays cheap, but never beyond what the message can need.
+    /// Doubles the capacity, so that appending stays cheap, but never beyond what the message can need.
     fn reserve(&mut self, arrived: usize, awaited: usize, bound: usize) {
         let (length, capacity) = (self.bytes.len(), self.bytes.capacity());
         let least = length.saturating_add(arrived);
@@ -64,14 +65,14 @@ impl Assembly {
         }
     }
 
-    /// Checks what stands after `validated`, of which the last `arrived` bytes are new.
+    /// Checks the bytes after `validated`, of which the last `arrived` are new.
     fn validate(&mut self, arrived: usize, ascii: bool) -> Result<(), DecodeError> {
         let pending = self.bytes.get(self.validated..).unwrap_or_default();
         if ascii && pending.len() == arrived {
             self.validated = self.bytes.len();
             return Ok(());
         }
-        self.ascii = false; // either new bytes are not, or a character begun by older ones is not
+        self.ascii = false; // the new bytes, or the character that older ones began, are not ASCII
         match simdutf8::compat::from_utf8(pending) {
             Ok(_) => self.validated = self.bytes.len(),
             Err(error) if error.error_len().is_none() => self.validated += error.valid_up_to(),
@@ -80,7 +81,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// The message, after its last byte.
+    /// Returns the message after its last byte.
     pub(super) fn finish(self) -> Result<Item<'static>, DecodeError> {
         if self.is_checked && self.validated < self.bytes.len() {
             return Err(DecodeError::InvalidUtf8);
@@ -93,18 +94,18 @@ impl Assembly {
         ))
     }
 
-    /// Bytes received.
+    /// The number of bytes received.
     pub(super) fn received(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Bytes of memory held.
+    /// The memory held, in bytes.
     pub(super) fn held(&self) -> usize {
         self.bytes.capacity()
     }
 }
 
-/// A message that was one frame, wholly in the input; text that `is_checked` has to be UTF-8.
+/// A message that was one frame and lies wholly in the input. Text must be UTF-8 if `is_checked`.
 #[inline]
 pub(super) fn whole(
     kind: Kind,
@@ -125,7 +126,8 @@ pub(super) fn whole(
     ))
 }
 
-/// Every finished message passes here: the place to inflate a compressed one and then to check its text.
+/// Every finished message passes here. A compressed one would be inflated here, and its text checked
+/// afterwards.
 #[inline]
 fn finished(kind: Kind, compressed: bool, ascii: bool, payload: Payload<'_>) -> Item<'_> {
     debug_assert!(
@@ -170,7 +172,7 @@ mod tests {
         assert_eq!(
             assembly.held(),
             1000,
-            "twice 600 would be more than the whole frame"
+            "doubling 600 would exceed the whole frame"
         );
         let Item::Message {
             payload: Payload::Owned(bytes),
@@ -201,7 +203,7 @@ mod tests {
         }
     }
     #[test]
-    fn no_byte_is_checked_over_and_over() {
+    fn no_byte_is_checked_twice() {
         let mut assembly = Assembly::new(Kind::Text, false, true);
         for chunk in "\u{1f980}".repeat(100).as_bytes().chunks(3) {
             assembly.push(chunk, false, 0, 0).unwrap();

@@ -1,15 +1,15 @@
-//! What a decoder accepts, and which side of the connection it is on.
+//! The limits of a decoder, and the side of the connection that it is on.
 
-/// Which side of the connection we are.
+/// The side of the connection that we are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Frames must be masked (RFC 6455 §5.1).
+    /// We receive frames that must be masked (RFC 6455 §5.1).
     Server,
-    /// Frames must not be masked.
+    /// We receive frames that must not be masked.
     Client,
 }
 
-/// What a decoder accepts. Shared by many decoders.
+/// The settings of a decoder, shared by many decoders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecoderConfig {
     /// The most bytes of a message, inclusive, fragmented or not. An empty fragment that is not the last
@@ -17,11 +17,12 @@ pub struct DecoderConfig {
     pub message_bytes: usize,
     /// Our side. Default [`Role::Server`].
     pub role: Role,
-    /// Whether text has to be UTF-8 (RFC 6455 §8.1). Without it, nothing is said about ASCII either. Default true.
+    /// Whether text must be UTF-8 (RFC 6455 §8.1). Without this check, text is not reported as ASCII either.
+    /// Default true.
     pub checks_text: bool,
-    /// Pings and pongs per second, sustained; 0 is off. Default 100.
+    /// The sustained rate of pings and pongs per second; 0 switches the limit off. Default 100.
     pub control_per_second: u32,
-    /// Pings and pongs at once, at least 1. Default 1000.
+    /// The most pings and pongs in a burst, at least 1. Default 1000.
     pub control_burst: u32,
 }
 

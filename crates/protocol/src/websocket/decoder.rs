@@ -1,8 +1,8 @@
-//! Bytes in, items out.
+//! Decodes bytes to items.
 //!
-//! Owns the state of one peer's frames: nothing while it is between messages, a boxed [`Partial`] while
-//! something is unfinished. Never copies a frame that is wholly in the input, never claims memory for an
-//! announced length, never reads a clock.
+//! Owns the state of the peer's frames: nothing between messages, a boxed [`Partial`] while a frame or message is
+//! unfinished. Never copies a frame that lies wholly in the input, never allocates for an announced length, never
+//! reads a clock.
 
 use super::assembly;
 use super::config::DecoderConfig;
@@ -16,7 +16,7 @@ use super::opcode::{Kind, Opcode};
 use super::partial::{Frame, Partial};
 use super::rate::Rate;
 
-/// The reading half of one WebSocket connection.
+/// The receiving half of one WebSocket connection.
 #[derive(Debug, Default)]
 pub struct Decoder {
     partial: Option<Box<Partial>>,
@@ -30,17 +30,17 @@ const _: () = assert!(
 );
 
 impl Decoder {
-    /// A decoder before its first frame. Allocates nothing.
+    /// Makes a decoder for a new connection. Allocates nothing.
     #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next item out of `input`, or `None` once all of `input` is consumed. The item borrows from
-    /// the input and the decoder: it is good until the next call. `now_ms` is the time of the read in
-    /// milliseconds of any monotonic clock.
+    /// Returns the next item of `input`, or `None` when all of `input` is consumed. The item borrows from the input
+    /// and the decoder, so it is valid until the next call. `now_ms` is the time of the read in milliseconds of any
+    /// monotonic clock.
     ///
-    /// After a close or an error nothing more is yielded and all further input is thrown away.
+    /// After a close or an error nothing more is yielded and all further input is discarded.
     #[inline]
     pub fn next<'s, 'a: 's>(
         &'s mut self,
@@ -62,8 +62,9 @@ impl Decoder {
         self.resume(input, config, now_ms)
     }
 
-    /// As [`next`](Self::next), for whoever passes messages on: a message that is one frame, wholly in the input, comes with
-    /// its sender's mask, untouched. Text that is checked, and what comes in parts, is unmasked on the way.
+    /// Does the same as [`next`](Self::next) for a caller that relays messages: a message that is one frame and lies
+    /// wholly in the input is returned unchanged, under its sender's mask. Text that must be checked, and a message
+    /// that comes in parts, is unmasked.
     ///
     /// ```
     /// use millrace_protocol::websocket::{Decoder, DecoderConfig, Input, Item, Opcode, append_part};
@@ -102,7 +103,7 @@ impl Decoder {
         Ok(item.map(Item::handed_on))
     }
 
-    /// The fast path: a frame that is a whole item by itself and wholly in the input. `None` for all else.
+    /// The fast path: a frame that is a complete item and lies wholly in the input. `None` for everything else.
     #[inline]
     fn whole<'a>(
         &mut self,
@@ -138,7 +139,7 @@ impl Decoder {
         Ok(Some(item))
     }
 
-    /// The general path: whatever is unfinished, or will be after this input.
+    /// The general path: an item that is unfinished, or will be after this input.
     fn resume<'s, 'a: 's>(
         &'s mut self,
         input: &mut Input<'a>,
@@ -214,7 +215,7 @@ impl Decoder {
         }
     }
 
-    /// Admits a complete control frame, unless there were too many. A close is the last one.
+    /// Returns a complete control frame, unless there were too many. A close ends decoding.
     #[inline]
     fn admit(
         &mut self,
@@ -233,7 +234,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Ends decoding for good.
+    /// Ends decoding.
     #[cold]
     fn fail(&mut self, input: &mut Input<'_>, error: DecodeError) -> DecodeError {
         self.ended = true;
@@ -242,24 +243,24 @@ impl Decoder {
         error
     }
 
-    /// No partial frame and no unfinished message: nothing for a deadline to watch.
+    /// Whether no frame and no message is unfinished, so that no deadline is needed.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.partial.as_deref().is_none_or(Partial::is_idle)
     }
 
-    /// Bytes received of the unfinished message or frame; 0 when idle.
+    /// The bytes received of the unfinished message or frame; 0 when idle.
     pub fn unfinished_bytes(&self) -> usize {
         self.partial.as_deref().map_or(0, Partial::received)
     }
 
-    /// Bytes of memory that the unfinished message or frame holds: at most about twice what was received.
+    /// The memory that the unfinished message or frame holds: at most about twice the bytes received.
     pub fn held_bytes(&self) -> usize {
         self.partial.as_deref().map_or(0, Partial::held)
     }
 }
 
-/// What [`Decoder::advance`] came to.
+/// The result of [`Decoder::advance`].
 enum Step<'a> {
     /// All input is consumed.
     Starved,
@@ -293,7 +294,7 @@ mod tests {
             decoder.next(&mut input, &config, 0),
             Ok(Some(Item::Ping(b"payload")))
         );
-        assert!(decoder.is_idle(), "what was yielded is finished");
+        assert!(decoder.is_idle(), "the yielded item is finished");
         assert_eq!(decoder.unfinished_bytes(), 0);
         assert!(decoder.held_bytes() > 0);
         assert_eq!(decoder.next(&mut input, &config, 0), Ok(None));
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_close_inside_of_a_message_forgets_the_message() {
+    fn a_close_within_a_message_discards_the_message() {
         let (mut decoder, config) = (
             Decoder::new(),
             DecoderConfig {
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_consumed_can_be_fed_again() {
+    fn unconsumed_input_can_be_fed_again() {
         let (mut decoder, config) = (Decoder::new(), DecoderConfig::default());
         let mut read = Vec::new();
         for payload in [b"one", b"two"] {
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_not_checked_is_taken_as_it_is() {
+    fn unchecked_text_may_be_invalid() {
         let config = DecoderConfig {
             checks_text: false,
             ..Default::default()

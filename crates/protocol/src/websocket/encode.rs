@@ -1,6 +1,6 @@
-//! Values out: frames appended to a buffer.
+//! Encodes values: appends frames to a buffer.
 //!
-//! Never splits a message and never picks a masking key: randomness is an argument.
+//! Never splits a message and never chooses a masking key: randomness is an argument.
 
 use super::close;
 use super::head;
@@ -26,7 +26,7 @@ pub fn header(opcode: Opcode, len: usize, compressed: bool) -> ([u8; 10], usize)
     (head, 10)
 }
 
-/// Appends an unmasked, unfragmented frame: what a server sends. A control frame's payload must not exceed
+/// Appends an unmasked, unfragmented frame, as servers send it. A control frame's payload must not exceed
 /// 125 bytes.
 #[inline]
 pub fn append_frame(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
@@ -41,14 +41,14 @@ pub fn append_frame(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
-/// Appends a frame in full generality: as a fragment that is not the last if `fin` is false, masked with
-/// `key` if there is one, as every frame of a client must be. For the client role and for tests.
+/// Appends any frame: a fragment that is not the last if `fin` is false, masked if there is a `key`. Every
+/// frame of a client must be masked. For the client role and for tests.
 pub fn append_part(out: &mut Vec<u8>, opcode: Opcode, fin: bool, key: Option<Key>, payload: &[u8]) {
     append_head(out, (opcode, fin), key, payload.len());
     mask::append(out, payload, key.unwrap_or_default());
 }
 
-/// Appends the head of such a frame, and makes room for its payload of `length` bytes.
+/// Appends the head of such a frame, and reserves capacity for its payload of `length` bytes.
 #[inline]
 pub(super) fn append_head(
     out: &mut Vec<u8>,
@@ -72,13 +72,13 @@ pub(super) fn append_head(
     }
 }
 
-/// Appends a close frame. The reason is cut at 123 bytes, between characters. A code that must not be on
-/// the wire, such as 1005 for "none", gives an empty close frame.
+/// Appends a close frame. The reason is truncated to 123 bytes, between characters. A code that must not
+/// be on the wire, such as 1005 for "none", makes the close frame empty.
 pub fn append_close(out: &mut Vec<u8>, code: u16, reason: &str) {
     append_close_part(out, code, reason, None);
 }
 
-/// As [`append_close`], masked: for the client role.
+/// Does the same as [`append_close`] with a masked frame, for the client role.
 pub fn append_masked_close(out: &mut Vec<u8>, code: u16, reason: &str, key: Key) {
     append_close_part(out, code, reason, Some(key));
 }
@@ -97,7 +97,7 @@ fn append_close_part(out: &mut Vec<u8>, code: u16, reason: &str, key: Option<Key
     append_part(out, Opcode::Close, true, key, payload);
 }
 
-/// The longest start of `reason` that fits beside a code and ends between characters.
+/// The longest beginning of `reason` that fits after a code and ends between characters.
 fn cut(reason: &str) -> &str {
     let most = reason.len().min(CONTROL_BYTES - 2);
     (0..=most)
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_of_rfc_6455_section_5_7() {
+    fn frames_equal_the_examples_of_rfc_6455_section_5_7() {
         let mut out = Vec::new();
         append_frame(&mut out, Opcode::Text, b"Hello");
         assert_eq!(out, [0x81, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f]);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn close_reasons_are_cut_between_characters() {
+    fn close_reasons_are_truncated_between_characters() {
         for (reason, kept) in [
             ("bye".to_owned(), 3),
             ("x".repeat(123), 123),

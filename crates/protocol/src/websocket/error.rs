@@ -1,10 +1,10 @@
-//! Why a peer's bytes were refused, and what to tell it.
+//! Why a peer's bytes are refused, and what the close frame tells it.
 //!
-//! Never describes our own failures: every variant is the peer's doing and ends its connection.
+//! Never describes our own failures: each variant is an error of the peer and ends its connection.
 
 use super::close;
 
-/// The peer broke RFC 6455 or a bound of [`DecoderConfig`](super::DecoderConfig).
+/// The peer broke RFC 6455 or a limit of [`DecoderConfig`](super::DecoderConfig).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -14,37 +14,37 @@ pub enum DecodeError {
     /// A server must not mask any frame (§5.1).
     #[error("masked frame from a server")]
     Masked,
-    /// A reserved bit is set that no extension gave a meaning (§5.2); the value is the frame's first byte.
+    /// A reserved bit is set that no extension defines (§5.2). The value is the frame's first byte.
     #[error("reserved bit set in {0:#04x}")]
     ReservedBits(u8),
-    /// An opcode without meaning (§5.2).
+    /// An undefined opcode (§5.2).
     #[error("reserved opcode {0:#x}")]
     ReservedOpcode(u8),
     /// A close, ping or pong without FIN (§5.5).
     #[error("fragmented control frame")]
     FragmentedControl,
-    /// A close, ping or pong over 125 bytes (§5.5); the value is its 7-bit length.
+    /// A close, ping or pong with more than 125 bytes (§5.5). The value is its 7-bit length.
     #[error("control frame with length code {0}, above 125")]
     ControlTooLong(u8),
-    /// A length in a longer form than it needs (§5.2).
+    /// A length in a longer form than necessary (§5.2).
     #[error("length {0} is not in its shortest form")]
     LengthNotMinimal(u64),
     /// A 64-bit length with its highest bit set (§5.2).
     #[error("length {0:#x} has its highest bit set")]
     LengthOverflow(u64),
-    /// A continuation without a message to continue (§5.4).
+    /// A continuation frame without a message to continue (§5.4).
     #[error("continuation outside of a message")]
     StrayContinuation,
     /// A new message before the last fragment of the one before (§5.4).
     #[error("new message inside of an unfinished one")]
     InterruptedMessage,
-    /// Bytes of a text message that cannot be a prefix of UTF-8 (§8.1).
+    /// A text message has bytes that cannot be the beginning of UTF-8 (§8.1).
     #[error("text message is not UTF-8")]
     InvalidUtf8,
-    /// The message would exceed `message_bytes`; the value is the length of the frame that announced it.
+    /// The message would exceed `message_bytes`. The value is the length of the frame that announced it.
     #[error("message too big: its bound is exceeded by a frame of {0} bytes")]
     MessageTooBig(u64),
-    /// A close payload of one byte: half a code (§5.5.1).
+    /// A close payload of one byte, which is half a code (§5.5.1).
     #[error("close frame of one byte")]
     CloseTruncated,
     /// A close code that must not be on the wire (§7.4).
@@ -53,7 +53,7 @@ pub enum DecodeError {
     /// A close reason that is not UTF-8 (§5.5.1).
     #[error("close reason is not UTF-8")]
     CloseReason,
-    /// More pings and pongs than [`DecoderConfig`](super::DecoderConfig) admits.
+    /// More pings and pongs than [`DecoderConfig`](super::DecoderConfig) allows.
     #[error("too many control frames")]
     ControlRate,
 }

@@ -1,7 +1,7 @@
-//! The opening handshake (RFC 6455 §4.2), judged strictly before anything is upgraded.
+//! The opening handshake (RFC 6455 §4.2), checked strictly before the connection is upgraded.
 //!
-//! Never parses HTTP and never writes an answer: it takes a head that was parsed elsewhere, and says what
-//! was offered or why not.
+//! Never parses HTTP and never writes a response: it checks a parsed head and returns what the client offers
+//! or why the request is refused.
 
 mod client;
 
@@ -12,7 +12,7 @@ use base64::prelude::BASE64_STANDARD;
 
 pub use client::{AnswerError, ClientRequest, Switched, append_request, judge_answer, request_key};
 
-/// The parts of a request head that matter here.
+/// The parts of a request head that the handshake needs.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestHead<'a> {
     /// The method is GET.
@@ -23,25 +23,26 @@ pub struct RequestHead<'a> {
     pub headers: &'a [(&'a str, &'a [u8])],
 }
 
-/// What a client offers, once its request was found good.
+/// What a client offers in a valid request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer<'a> {
     /// Its `Sec-WebSocket-Key`, for [`accept_key`].
     pub key: &'a str,
-    /// The subprotocols it would speak, in its order of preference, each once.
+    /// The subprotocols that it offers, in its order of preference, without duplicates.
     pub protocols: Vec<&'a str>,
     /// The values of its `Sec-WebSocket-Extensions` lines, not parsed.
     pub extensions: Vec<&'a [u8]>,
 }
 
-/// Why a request is not answered with 101.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// 405: only GET can be upgraded.
     #[error("the method must be GET")]
     Method,
-    /// 426: no `Upgrade: websocket`, or it came in HTTP/1.0 where it has no meaning (RFC 9110 §7.8).
+    /// 426: `Upgrade: websocket` is missing, or the request is of HTTP/1.0, where it has no meaning (RFC
+    /// 9110 §7.8).
     #[error("this is a WebSocket endpoint")]
     NotUpgrade,
     /// 426: `Sec-WebSocket-Version` is not 13.
@@ -62,8 +63,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The HTTP status to answer with. 426 wants `Upgrade: websocket` and `Sec-WebSocket-Version: 13` beside
-    /// it, 405 wants `Allow: GET`.
+    /// The HTTP status of the response. 426 also needs `Upgrade: websocket` and `Sec-WebSocket-Version: 13`,
+    /// and 405 needs `Allow: GET`.
     pub const fn status(self) -> u16 {
         match self {
             Self::Method => 405,
@@ -73,7 +74,7 @@ impl Refusal {
     }
 }
 
-/// Judges a request by RFC 6455 §4.2.1. Its origin, path and cookies are the caller's concern.
+/// Checks a request by RFC 6455 §4.2.1. The caller checks its origin, path and cookies.
 pub fn check<'a>(head: &RequestHead<'a>) -> Result<Offer<'a>, Refusal> {
     if !head.get {
         return Err(Refusal::Method);
@@ -100,7 +101,7 @@ pub fn check<'a>(head: &RequestHead<'a>) -> Result<Offer<'a>, Refusal> {
     })
 }
 
-/// The `Sec-WebSocket-Accept` that proves that `key` was understood (§4.2.2).
+/// The `Sec-WebSocket-Accept` for a `key`, which proves that the server understood it (§4.2.2).
 pub fn accept_key(key: &str) -> String {
     let mut hash = sha1_smol::Sha1::new();
     hash.update(key.as_bytes());
@@ -108,7 +109,7 @@ pub fn accept_key(key: &str) -> String {
     BASE64_STANDARD.encode(hash.digest().bytes())
 }
 
-/// Whether `bytes` are an HTTP token (RFC 9110 §5.6.2), as every subprotocol name must be.
+/// Whether `bytes` are an HTTP token (RFC 9110 §5.6.2), which every subprotocol name must be.
 pub fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty()
         && bytes
@@ -122,14 +123,14 @@ fn lines<'a>(head: &RequestHead<'a>, name: &'static str) -> impl Iterator<Item =
     named.map(|(_, value)| trim(value))
 }
 
-/// The value of the only line named `name`.
+/// The value of the line named `name`, if there is exactly one.
 fn only<'a>(head: &RequestHead<'a>, name: &'static str) -> Option<&'a [u8]> {
     let mut lines = lines(head, name);
     let first = lines.next()?;
     lines.next().is_none().then_some(first)
 }
 
-/// The elements of the list that all lines named `name` make up. Empty ones are skipped (RFC 9110 §5.6.1).
+/// The elements of the list formed by all lines named `name`. Empty elements are skipped (RFC 9110 §5.6.1).
 fn elements<'a>(head: &RequestHead<'a>, name: &'static str) -> impl Iterator<Item = &'a [u8]> {
     let all = lines(head, name).flat_map(|line| line.split(|&byte| byte == b','));
     all.map(trim).filter(|element| !element.is_empty())
@@ -139,7 +140,7 @@ fn lists(head: &RequestHead<'_>, name: &'static str, wanted: &str) -> bool {
     elements(head, name).any(|element| element.eq_ignore_ascii_case(wanted.as_bytes()))
 }
 
-/// Without spaces and tabs at both ends.
+/// Removes spaces and tabs at both ends.
 fn trim(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = bytes {
         bytes = rest;
@@ -155,7 +156,7 @@ fn key_of(value: &[u8]) -> Option<&str> {
     }
 }
 
-/// RFC 6455's own example in §4.1, `AQIDBAUGBwgJCgsMDQ4PEC==`, has bits after the last byte.
+/// The example key in RFC 6455 §4.1, `AQIDBAUGBwgJCgsMDQ4PEC==`, has unused bits set after the last byte.
 const KEY: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
@@ -169,7 +170,7 @@ fn protocols<'a>(head: &RequestHead<'a>) -> Result<Vec<&'a str>, Refusal> {
         }
         protocols.push(str::from_utf8(element).map_err(|_| Refusal::Protocol)?);
     }
-    // Sorting keeps a head full of short names from costing its square.
+    // sorting avoids quadratic time for a head full of short names
     let mut sorted = protocols.clone();
     sorted.sort_unstable();
     let repeated = sorted

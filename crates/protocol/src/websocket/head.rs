@@ -1,7 +1,7 @@
-//! The head of a frame (RFC 6455 §5.2): parsed, and judged against everything that stands before it.
+//! The head of a frame (RFC 6455 §5.2): parsed, and checked against the frames before it.
 //!
-//! Never looks at a payload and never waits for a byte that cannot change the verdict: a bad first byte
-//! is refused before the second arrives, a length too big before the masking key does.
+//! Never looks at a payload and reports an error as soon as possible: a wrong first byte is refused
+//! before the second arrives, an excessive length before the masking key.
 
 use super::config::{DecoderConfig, Role};
 use super::error::DecodeError;
@@ -11,24 +11,24 @@ use super::opcode::Opcode;
 /// The longest head: two bytes, a 64-bit length and a masking key.
 pub(super) const LONGEST: usize = 14;
 
-/// What an empty fragment counts towards `message_bytes`: without a price they could come for ever. The
-/// last one is free, for it ends the message.
+/// What an empty fragment counts towards `message_bytes`. Without this, a peer could send any number of
+/// them. The last fragment counts nothing, because it ends the message.
 const EMPTY_FRAGMENT: usize = 16;
 
-/// What may come next.
+/// Which frames may come next.
 #[derive(Debug)]
 pub(super) struct Expect {
     pub(super) role: Role,
     /// A fragmented message is unfinished.
     pub(super) in_message: bool,
-    /// An extension gave RSV1 its meaning (RFC 7692).
+    /// An extension defines RSV1 (RFC 7692).
     pub(super) compression: bool,
-    /// Bytes that the message may still have.
+    /// How many bytes the message may still have.
     pub(super) room: usize,
 }
 
 impl Expect {
-    /// Between messages.
+    /// The state between messages.
     #[inline]
     pub(super) fn message(config: &DecoderConfig) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Expect {
         }
     }
 
-    /// After fragments of a message that already count `charged` bytes.
+    /// The state after fragments of a message that count `charged` bytes so far.
     #[inline]
     pub(super) fn continuation(config: &DecoderConfig, charged: usize) -> Self {
         let room = config.message_bytes.saturating_sub(charged);
@@ -52,12 +52,12 @@ impl Expect {
     }
 }
 
-/// A frame's head that was found good.
+/// The valid head of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     pub(super) opcode: Opcode,
     pub(super) fin: bool,
-    /// RSV1 on the first frame of a message: the message is deflated (RFC 7692 §6).
+    /// RSV1 on the first frame of a message: the message is compressed (RFC 7692 §6).
     pub(super) compressed: bool,
     pub(super) mask: Option<Key>,
     /// The payload's length.
@@ -67,14 +67,15 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// What the frame counts towards `message_bytes`.
+    /// How much the frame counts towards `message_bytes`.
     #[inline]
     pub(super) fn charge(&self) -> usize {
         charge(self.payload, self.fin)
     }
 }
 
-/// Reads a head from the start of `bytes`. `None`: good so far, but more bytes are needed.
+/// Parses the head at the start of `bytes`. `None` means that it is valid so far but more bytes are
+/// needed.
 #[expect(
     clippy::inline_always,
     reason = "a call costs small messages 5 % of all their instructions, and with three callers it is not inlined otherwise"
@@ -130,7 +131,7 @@ fn charge(payload: usize, fin: bool) -> usize {
     }
 }
 
-/// FIN, RSV1–3 and the opcode: opcode, FIN and RSV1 if they may stand here.
+/// Parses FIN, RSV1–3 and the opcode. Returns the opcode, FIN and RSV1 if they are allowed here.
 #[inline]
 fn first_byte(byte: u8, expect: &Expect) -> Result<(Opcode, bool, bool), DecodeError> {
     let fin = byte & 0x80 != 0;
@@ -154,7 +155,7 @@ fn first_byte(byte: u8, expect: &Expect) -> Result<(Opcode, bool, bool), DecodeE
     Ok((opcode, fin, rsv1))
 }
 
-/// The length behind its 7-bit code, and the bytes after it.
+/// Parses the length after its 7-bit code. Returns it with the bytes after it.
 #[inline]
 fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, &[u8])>, DecodeError> {
     let (length, least, rest) = match short {
@@ -194,7 +195,7 @@ mod tests {
         }
     }
 
-    /// The verdict on `bytes`, and how many of them were needed for it.
+    /// The result for `bytes`, and how many of them were needed for it.
     fn verdict(bytes: &[u8], expect: &Expect) -> (Result<Option<Head>, DecodeError>, usize) {
         for end in 0..=bytes.len() {
             let verdict = parse(&bytes[..end], expect);
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_is_inclusive_and_empty_fragments_have_a_price() {
+    fn the_bound_is_inclusive_and_empty_fragments_count() {
         let masked = |first: u8, length: u8| [first, 0x80 | length, 0, 0, 0, 0];
         assert!(parse(&masked(0x82, 16), &server(16)).is_ok());
         assert!(parse(&masked(0x82, 17), &server(16)).is_err());
@@ -284,11 +285,11 @@ mod tests {
         assert!(parse(&masked(0x02, 0), &server(15)).is_err());
         assert!(
             parse(&masked(0x82, 0), &server(0)).is_ok(),
-            "the last one is free"
+            "the last fragment counts nothing"
         );
         assert!(
             parse(&masked(0x89, 125), &server(0)).is_ok(),
-            "control frames are no message"
+            "control frames are not part of the message"
         );
     }
 

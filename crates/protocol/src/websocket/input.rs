@@ -1,7 +1,7 @@
 //! A cursor over bytes that were just read.
 //!
-//! Never copies and never keeps anything: what the decoder took is gone from it, what it did not take is
-//! untouched, still masked, and may be fed again later.
+//! Never copies and never keeps anything: bytes that the decoder took are removed, other bytes are
+//! unchanged, still masked, and may be fed again later.
 
 use std::mem;
 
@@ -13,7 +13,7 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// A cursor at the start of `bytes`.
+    /// Makes a cursor at the start of `bytes`.
     #[inline]
     pub fn new(bytes: &'a mut [u8]) -> Self {
         Self { bytes, frames: 0 }
@@ -33,14 +33,15 @@ impl<'a> Input<'a> {
         self.frames = self.frames.saturating_add(1);
     }
 
-    /// The bytes not yet consumed. Empty once [`Decoder::next`](super::Decoder::next) returned `None`;
-    /// a caller that stops earlier may stash them and feed them later.
+    /// The bytes that were not consumed. Empty when [`Decoder::next`](super::Decoder::next) has returned
+    /// `None`; a caller that stops earlier may keep them and feed them later.
     #[inline]
     pub fn remaining(&self) -> &[u8] {
         self.bytes
     }
 
-    /// How many complete and good frames were consumed so far. Only these are a sign of life.
+    /// The number of complete and valid frames that were consumed. Only these show that the peer is
+    /// alive.
     #[inline]
     pub fn frames(&self) -> u32 {
         self.frames

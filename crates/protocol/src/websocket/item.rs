@@ -1,6 +1,7 @@
-//! What a decoder yields: messages, pings, pongs and the close.
+//! The items that a decoder returns: messages, pings, pongs and the close.
 //!
-//! Never holds a masked or unvalidated byte, unless the caller asked for [masked](super::Masked) messages.
+//! Never contains masked or unvalidated bytes, unless the caller asked for [masked](super::Masked)
+//! messages.
 
 use std::ops::Deref;
 
@@ -8,28 +9,29 @@ use super::close;
 use super::error::DecodeError;
 use super::opcode::{Kind, Opcode};
 
-/// The next thing a peer said. Borrows from the input or from the decoder until the next call. Messages are
-/// [`Payload`]s, or [`Masked`](super::Masked) ones where those were asked for.
+/// The next thing that a peer sent. Borrows from the input or from the decoder until the next call.
+/// Messages are [`Payload`]s, or [`Masked`](super::Masked) ones if the caller asked for them.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Item<'a, P = Payload<'a>> {
     /// A finished message.
     Message {
-        /// Text, which is then valid UTF-8 unless the decoder's configuration says otherwise, or binary.
+        /// Text or binary. Text is valid UTF-8 unless the decoder's configuration disables the check.
         kind: Kind,
-        /// Text whose bytes are all below 0x80. Always false for binary, and for text that is not checked.
+        /// Whether all bytes of a text are below 0x80. Always false for binary messages and unchecked text.
         ascii: bool,
         /// The message's bytes.
         payload: P,
     },
-    /// To be answered by a pong with these bytes, at most 125.
+    /// A ping, which must be answered by a pong with these bytes, at most 125.
     Ping(&'a [u8]),
-    /// At most 125 bytes: those of our ping, if this is an answer.
+    /// A pong with at most 125 bytes: those of our ping, if it answers one.
     Pong(&'a [u8]),
-    /// The peer closes; nothing follows. To be echoed with the same code.
+    /// The peer closes the connection, and nothing follows. It must be answered by a close with the same
+    /// code.
     Close {
-        /// The code, valid on the wire, or none when the frame was empty.
+        /// The code, valid on the wire; `None` if the frame was empty.
         code: Option<u16>,
-        /// At most 123 bytes, often empty.
+        /// The reason, at most 123 bytes, often empty.
         reason: &'a str,
     },
 }
@@ -37,14 +39,15 @@ pub enum Item<'a, P = Payload<'a>> {
 /// The bytes of a message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Payload<'a> {
-    /// The message was one frame, wholly in the input.
+    /// The message was one frame and lay wholly in the input.
     Borrowed(&'a [u8]),
-    /// The message was assembled over reads or fragments: keep the `Vec` without a copy.
+    /// The message was assembled from several reads or fragments. The caller may keep the `Vec` without a
+    /// copy.
     Owned(Vec<u8>),
 }
 
 impl Payload<'_> {
-    /// The bytes, copied if they are borrowed.
+    /// Returns the bytes. Copies them if they are borrowed.
     pub fn into_vec(self) -> Vec<u8> {
         match self {
             Self::Borrowed(bytes) => bytes.to_vec(),

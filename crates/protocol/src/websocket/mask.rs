@@ -1,12 +1,13 @@
 //! Masking (RFC 6455 §5.3), eight bytes at a time.
 //!
-//! Never knows what the bytes mean, but says on the way whether all of them are ASCII: the bytes are in
-//! a register anyway.
+//! Does not know what the bytes mean, but also computes whether all of them are ASCII, because the
+//! bytes are in a register anyway.
 
-/// A masking key: applied to byte `i` of a payload as `key[i % 4]`.
+/// A masking key, applied to byte `i` of a payload as `key[i % 4]`.
 pub(super) type Key = [u8; 4];
 
-/// Masks or unmasks `bytes`, whose first one is masked with `key[0]`. True if the result is all ASCII.
+/// Masks or unmasks `bytes`, whose first byte is masked with `key[0]`. Returns whether the result is
+/// all ASCII.
 #[inline]
 pub(super) fn apply(bytes: &mut [u8], key: Key) -> bool {
     let [a, b, c, d] = key;
@@ -29,7 +30,7 @@ pub(super) fn apply(bytes: &mut [u8], key: Key) -> bool {
 
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
-/// Unmasks in place. Also says whether the result is all ASCII.
+/// Unmasks in place. Returns the bytes and whether they are all ASCII.
 #[inline]
 pub(super) fn remove(bytes: &mut [u8], mask: Option<Key>) -> (&[u8], bool) {
     let ascii = match mask {
@@ -39,7 +40,7 @@ pub(super) fn remove(bytes: &mut [u8], mask: Option<Key>) -> (&[u8], bool) {
     (bytes, ascii)
 }
 
-/// Appends `bytes`, masked or unmasked, to `out`: one pass instead of a copy and another.
+/// Appends `bytes` to `out`, masked or unmasked, in one pass instead of a copy and a second pass.
 #[inline]
 pub(super) fn append(out: &mut Vec<u8>, bytes: &[u8], key: Key) {
     out.reserve(bytes.len());
@@ -52,7 +53,7 @@ pub(super) fn append(out: &mut Vec<u8>, bytes: &[u8], key: Key) {
     let word = u64::from_ne_bytes(pattern);
     let mask = |from: [u8; 8]| (u64::from_ne_bytes(from) ^ word).to_ne_bytes();
     let (words, tail) = bytes.as_chunks::<8>();
-    // as many as registers hold
+    // blocks of eight words, which the compiler can vectorise
     let (blocks, words) = words.as_chunks::<8>();
     for block in blocks {
         out.extend_from_slice(block.map(mask).as_flattened());
@@ -63,13 +64,13 @@ pub(super) fn append(out: &mut Vec<u8>, bytes: &[u8], key: Key) {
     out.extend(tail.iter().zip(pattern).map(|(byte, key)| byte ^ key));
 }
 
-/// The key that is as one and then the other.
+/// The key that has the same effect as both keys applied in turn.
 #[inline]
 pub(super) fn combine(one: Key, other: Key) -> Key {
     (u32::from_ne_bytes(one) ^ u32::from_ne_bytes(other)).to_ne_bytes()
 }
 
-/// The key for what follows after `count` bytes.
+/// The key for the bytes after the first `count` bytes.
 #[inline]
 pub(super) fn advance(mut key: Key, count: usize) -> Key {
     key.rotate_left(count % 4);
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn appending_is_a_copy_and_a_pass() {
+    fn appending_equals_copying_and_masking() {
         let bytes: Vec<u8> = (0..=255).cycle().take(200).collect();
         for key in [[0; 4], [0x11, 0x92, 0x33, 0xf4], [0, 0, 0, 9]] {
             for length in 0..bytes.len() {
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn combined_keys_do_what_both_do() {
+    fn a_combined_key_has_the_effect_of_both() {
         let (one, other) = ([1, 20, 0, 200], [255, 3, 7, 200]);
         let mut bytes = *b"some bytes to mask";
         let mut expected = bytes;

@@ -1,7 +1,7 @@
-//! A message that is handed out as it came, for whoever passes it on under a key of its own: unmasked and masked again in
-//! the pass that copies it.
+//! A message returned under its sender's mask, for a caller that relays it under another key: it is unmasked and masked
+//! again in the pass that copies it.
 //!
-//! Owns which key a byte is under. Never says what text is: that is checked before, where it is at all.
+//! Owns the key of each byte. Never checks text: the decoder has done that, where it is required.
 
 use super::config::DecoderConfig;
 use super::encode::append_head;
@@ -11,21 +11,21 @@ use super::item::{Item, Payload};
 use super::mask::{self, Key};
 use super::opcode::{Kind, Opcode};
 
-/// The bytes of a message under its sender's masking key, some of which may be [taken](Self::take) off its beginning.
+/// The bytes of a message under its sender's masking key. Bytes can be [taken](Self::take) off its beginning.
 #[derive(Debug)]
 pub struct Masked<'a> {
     bytes: Bytes<'a>,
-    /// Bytes that were taken.
+    /// The number of bytes that were taken.
     start: usize,
-    /// Rotated to the byte at `start`; zero where the bytes are plain.
+    /// The key, rotated to the byte at `start`; zero if the bytes are not masked.
     key: Key,
 }
 
 #[derive(Debug)]
 enum Bytes<'a> {
-    /// The message was one frame, wholly in the input.
+    /// The message was one frame and lies wholly in the input.
     Lent(&'a mut [u8]),
-    /// As the decoder unmasked it already.
+    /// The decoder has already unmasked the message.
     Plain(Payload<'a>),
 }
 
@@ -38,7 +38,7 @@ impl<'a> Masked<'a> {
         }
     }
 
-    /// Takes the first `COUNT` bytes off, unmasked. `None`: there are fewer, and nothing is taken.
+    /// Takes the first `COUNT` bytes off and returns them unmasked. `None` if there are fewer; then nothing is taken.
     #[inline]
     pub fn take<const COUNT: usize>(&mut self) -> Option<[u8; COUNT]> {
         let mut taken = *self.rest().first_chunk::<COUNT>()?;
@@ -48,7 +48,7 @@ impl<'a> Masked<'a> {
         Some(taken)
     }
 
-    /// Unmasks what was not taken.
+    /// Unmasks the remaining bytes.
     pub fn unmask(&mut self) -> &[u8] {
         let key = std::mem::replace(&mut self.key, PLAIN);
         if let Bytes::Lent(bytes) = &mut self.bytes
@@ -59,32 +59,32 @@ impl<'a> Masked<'a> {
         self.rest()
     }
 
-    /// Appends what was not taken as an unfragmented frame, masked with `key` if there is one, in one pass over the bytes.
+    /// Appends the remaining bytes as an unfragmented frame, masked if there is a `key`, in one pass over the bytes.
     #[inline]
     pub fn append_frame(&self, out: &mut Vec<u8>, opcode: Opcode, key: Option<Key>) {
         append_head(out, (opcode, true), key, self.len());
         self.append_to(out, key);
     }
 
-    /// Appends what was not taken, masked with `key` if there is one, in one pass over the bytes.
+    /// Appends the remaining bytes, masked if there is a `key`, in one pass over the bytes.
     #[inline]
     pub fn append_to(&self, out: &mut Vec<u8>, key: Option<Key>) {
         let both = mask::combine(self.key, key.unwrap_or(PLAIN));
         mask::append(out, self.rest(), both);
     }
 
-    /// How many bytes were not taken.
+    /// The number of remaining bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.rest().len()
     }
 
-    /// Whether all were taken.
+    /// Whether no bytes remain.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// As they came.
+    /// The remaining bytes as they were received.
     #[inline]
     fn rest(&self) -> &[u8] {
         let bytes: &[u8] = match &self.bytes {
@@ -96,7 +96,7 @@ impl<'a> Masked<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// The same, whose message is plain.
+    /// Converts an item whose message is already unmasked.
     pub(super) fn handed_on(self) -> Item<'a, Masked<'a>> {
         match self {
             Item::Message {
@@ -115,8 +115,8 @@ impl<'a> Item<'a> {
     }
 }
 
-/// A message that is one frame, wholly in the input, and needs no check. `None` for all else, mistakes too: nothing is
-/// taken then.
+/// Returns a message that is one frame, lies wholly in the input and needs no check. `None` for everything else,
+/// including errors; then nothing is taken.
 #[inline]
 pub(super) fn whole<'a>(
     input: &mut Input<'a>,

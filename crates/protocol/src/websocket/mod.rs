@@ -1,8 +1,8 @@
 //! RFC 6455: opening handshake, frames, messages and close codes.
 //!
-//! Owns the whole wire of WebSocket, in both roles. Never touches a socket: [`Decoder`] is fed with the
-//! bytes that were read and yields items, the `append_*` functions write frames into a buffer, and
-//! [`handshake`] judges a request that was already parsed.
+//! Owns the whole wire protocol of WebSocket, in both roles. Never touches a socket: [`Decoder`] gets
+//! the bytes that were read and returns items, the `append_*` functions write frames into a buffer, and
+//! [`handshake`] checks a request that was parsed elsewhere.
 //!
 //! ```
 //! use millrace_protocol::websocket::{Decoder, DecoderConfig, Input, Item, Opcode, append_part};

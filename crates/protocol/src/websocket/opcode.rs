@@ -1,8 +1,8 @@
-//! The four bits that say what a frame is (RFC 6455 §5.2), and the two kinds of message.
+//! The four bits that give the type of a frame (RFC 6455 §5.2), and the two kinds of message.
 //!
-//! Never says whether a frame is allowed where it stands: that is `head`'s judgement.
+//! Never decides whether a frame is allowed at its position: `head` does that.
 
-/// What a message carries.
+/// The kind of data that a message carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// UTF-8 text.
@@ -14,7 +14,7 @@ pub enum Kind {
 /// The frame types of RFC 6455 §11.8. Every other value is reserved and refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Opcode {
-    /// A further fragment of the message that was begun by [`Text`](Self::Text) or [`Binary`](Self::Binary).
+    /// A further fragment of the message that [`Text`](Self::Text) or [`Binary`](Self::Binary) began.
     Continuation,
     /// A text message, or its first fragment.
     Text,
@@ -22,9 +22,9 @@ pub enum Opcode {
     Binary,
     /// The closing handshake (§5.5.1).
     Close,
-    /// To be answered by a pong with the same payload (§5.5.2).
+    /// Must be answered by a pong with the same payload (§5.5.2).
     Ping,
-    /// The answer to a ping, or an unasked sign of life (§5.5.3).
+    /// The answer to a ping, or an unsolicited heartbeat (§5.5.3).
     Pong,
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_opcode_survives_its_bits() {
+    fn every_opcode_is_restored_from_its_bits() {
         let known: Vec<u8> = (0..=255)
             .filter(|&bits| Opcode::from_bits(bits).is_some())
             .collect();

@@ -1,6 +1,6 @@
 //! What a decoder keeps between two reads: an incomplete head, frame or message.
 //!
-//! Owns the bytes that cannot be lent from the input. Never exists while nothing is unfinished.
+//! Owns the bytes that cannot be borrowed from the input. Exists only while something is unfinished.
 
 use super::assembly::Assembly;
 use super::config::DecoderConfig;
@@ -10,19 +10,19 @@ use super::input::Input;
 use super::mask::{self, Key};
 use super::opcode::{Kind, Opcode};
 
-/// What is unfinished.
+/// The unfinished parts.
 #[derive(Debug, Default)]
 pub(super) struct Partial {
-    /// The first `head_length` bytes of a frame whose head is not complete.
+    /// The first `head_length` bytes of an incomplete head.
     head: [u8; head::LONGEST],
     head_length: usize,
-    /// The frame whose head is complete and whose payload is not.
+    /// The frame whose head is complete and whose payload is incomplete.
     pub(super) frame: Option<Frame>,
-    /// The message it belongs to, or whose next fragment is awaited.
+    /// The message that the frame belongs to, or whose next fragment is awaited.
     pub(super) message: Option<Assembly>,
-    /// Payload of an unfinished control frame, or of the one just yielded.
+    /// The payload of an unfinished control frame, or of the one just yielded.
     pub(super) control: Vec<u8>,
-    /// `control` was yielded: it goes with the next call.
+    /// `control` was yielded and is freed by the next call.
     pub(super) yielded: bool,
 }
 
@@ -31,14 +31,14 @@ pub(super) struct Partial {
 pub(super) struct Frame {
     pub(super) opcode: Opcode,
     pub(super) fin: bool,
-    /// Rotated to the next byte of the payload.
+    /// The key, rotated to the next byte of the payload.
     mask: Option<Key>,
-    /// Bytes of the payload still to come.
+    /// The bytes of the payload that are still to come.
     pub(super) awaited: usize,
 }
 
 impl Frame {
-    /// Takes what has arrived of the payload, unmasked. Also says whether it is all ASCII.
+    /// Takes the received part of the payload, unmasked. Returns it and whether it is all ASCII.
     #[inline]
     pub(super) fn take<'a>(&mut self, input: &mut Input<'a>) -> (&'a [u8], bool) {
         let bytes = input.take(self.awaited);
@@ -51,7 +51,8 @@ impl Frame {
 }
 
 impl Partial {
-    /// The frame that is arriving; reads its head first if need be. `None`: the head is not complete.
+    /// Returns the frame that is being received, and reads its head first if necessary. `None` means
+    /// that the head is incomplete.
     #[inline]
     pub(super) fn current_frame(
         &mut self,
@@ -95,7 +96,7 @@ impl Partial {
         Ok(self.frame.as_mut())
     }
 
-    /// Reads a head from the bytes kept and the input.
+    /// Reads a head from the kept bytes and the input.
     fn next_head(
         &mut self,
         input: &mut Input<'_>,
@@ -123,7 +124,7 @@ impl Partial {
         Ok(head)
     }
 
-    /// Forgets what was yielded. True if nothing else is unfinished.
+    /// Frees what was yielded. Returns whether nothing else is unfinished.
     pub(super) fn settle(&mut self) -> bool {
         if self.yielded {
             self.yielded = false;

@@ -2,16 +2,16 @@
 //!
 //! Never reads a clock: milliseconds of any monotonic clock are an argument.
 
-/// A token bucket in the form of the generic cell rate algorithm: instead of a level and the time it was
-/// computed at, it keeps the time at which the bucket will be full again.
+/// A token bucket in the form of the generic cell rate algorithm: it keeps the time at which the bucket
+/// will be full again, instead of a level and the time of that level.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
     full_at_us: u64,
 }
 
 impl Rate {
-    /// Takes one token at `now_ms` from a bucket of `burst` (at least 1), refilled with `per_second`.
-    /// False if it is empty. `per_second` 0 switches the bound off.
+    /// Takes one token at `now_ms` from a bucket of `burst` (at least 1) tokens, refilled with
+    /// `per_second`. Returns false if the bucket is empty. `per_second` 0 switches the limit off.
     #[inline]
     pub(super) fn admit(&mut self, per_second: u32, burst: u32, now_ms: u64) -> bool {
         let Some(token_us) = 1_000_000u64.checked_div(u64::from(per_second)) else {
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_then_the_sustained_rate() {
+    fn a_burst_is_followed_by_the_sustained_rate() {
         let mut rate = Rate::default();
         assert_eq!(
             (0..2000).filter(|_| rate.admit(100, 1000, 5_000)).count(),
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_off_and_a_clock_may_stand_or_step_back() {
+    fn zero_is_off_and_the_clock_may_stop_or_step_back() {
         let mut rate = Rate::default();
         assert!((0..5000).all(|_| rate.admit(0, 0, 0)));
         assert!(rate.admit(1, 0, 10_000));

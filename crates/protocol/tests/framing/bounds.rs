@@ -1,4 +1,4 @@
-//! What is bounded, and that nothing is claimed for what was only announced.
+//! The limits, and that announced lengths allocate nothing.
 
 use std::borrow::Cow;
 
@@ -23,12 +23,15 @@ fn an_announced_length_holds_no_memory() {
         received += more;
         assert_eq!(decoder.unfinished(), Some(4 + received));
         let held = decoder.held_bytes();
-        assert!(held <= 2 * received, "{held} held for {received}");
+        assert!(
+            held <= 2 * received,
+            "{held} bytes are held for {received} received ones"
+        );
     }
 }
 
 #[test]
-fn too_big_is_refused_with_the_length() {
+fn a_message_over_the_limit_is_refused_with_its_length() {
     let seen = |width, bound, stream: &[u8]| decode(Framing::Length(width), bound, [stream]).1;
     for length in [101, 1 << 31, u32::MAX] {
         let refused = Err(DecodeError::MessageTooBig(length));
@@ -41,7 +44,7 @@ fn too_big_is_refused_with_the_length() {
 }
 
 #[test]
-fn the_bound_of_a_message_is_inclusive_without_its_frame() {
+fn the_limit_is_inclusive_and_excludes_the_framing() {
     for bound in [1, 100, 255] {
         let payload = vec![7; bound];
         let mut stream = Vec::new();
@@ -84,7 +87,7 @@ fn a_line_without_an_end_is_refused_before_it_is_kept() {
 }
 
 #[test]
-fn a_line_one_too_long_is_refused_however_it_comes() {
+fn a_line_one_byte_too_long_is_refused_however_it_is_split() {
     for end in [&b"\n"[..], b"\r\n", b"\r\r\n", b""] {
         let stream = [&[b'x'; 101][..], end].concat();
         let refused = (vec![], Err(DecodeError::LineTooLong(100)));
@@ -95,7 +98,7 @@ fn a_line_one_too_long_is_refused_however_it_comes() {
 }
 
 #[test]
-fn a_message_in_pieces_is_handed_over_without_a_copy_and_without_slack() {
+fn a_message_in_pieces_is_returned_without_a_copy_or_spare_capacity() {
     let mut stream = Vec::new();
     append_length(Width::Four, &vec![3; 1_000_000], &mut stream).unwrap();
     let mut decoder = Decoder::new(Framing::Length(Width::Four));

@@ -1,4 +1,5 @@
-//! One input cut at every position gives the same messages, and what is encoded decodes to itself.
+//! An input split at every position yields the same messages, and encoded messages decode to
+//! themselves.
 
 use millrace_protocol::framing::{Framing, Width};
 use proptest::prelude::*;
@@ -7,7 +8,7 @@ use crate::{Seen, WIDTHS, decode, encode};
 
 const BOUND: usize = 40;
 
-/// Streams that between them take every way through the decoder, good and bad.
+/// Valid and invalid streams that together cover every path through the decoder.
 fn streams() -> Vec<(Framing, Vec<u8>)> {
     let length = Framing::Length;
     let long = |count: usize| "x".repeat(count);
@@ -36,7 +37,7 @@ fn streams() -> Vec<(Framing, Vec<u8>)> {
 }
 
 #[test]
-fn cut_once_at_every_position() {
+fn split_once_at_every_position() {
     for (framing, stream) in streams() {
         let whole = decode(framing, BOUND, [&stream[..]]);
         for cut in 0..=stream.len() {
@@ -53,7 +54,7 @@ fn cut_once_at_every_position() {
 }
 
 #[test]
-fn what_is_in_them() {
+fn the_streams_contain_the_expected_messages() {
     let found: Vec<_> = streams()
         .iter()
         .map(|(framing, stream)| decode(*framing, BOUND, [&stream[..]]))
@@ -76,7 +77,7 @@ fn what_is_in_them() {
 }
 
 #[test]
-fn an_unframed_stream_stays_what_it_is() {
+fn an_unframed_stream_is_unchanged() {
     let stream: Vec<u8> = (0..=255).collect();
     for step in [1, 7, BOUND, 100, 256] {
         let (chunks, end) = decode(Framing::None, BOUND, stream.chunks(step));
@@ -105,7 +106,7 @@ fn framed() -> impl Strategy<Value = Framing> {
     ]
 }
 
-/// What a receiver of these gets.
+/// The messages that a receiver of these gets.
 fn arrives(framing: Framing, messages: Vec<Vec<u8>>) -> Seen {
     let blank = |byte: u8| match byte {
         b'\r' | b'\n' if framing == Framing::Line => b' ',
@@ -118,7 +119,7 @@ fn arrives(framing: Framing, messages: Vec<Vec<u8>>) -> Seen {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_however_it_is_cut(
+    fn encoded_messages_decode_however_they_are_split(
         framing in framed(),
         messages in prop::collection::vec(
             prop::collection::vec(prop_oneof![
@@ -133,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_give_the_same_however_they_are_cut(
+    fn any_bytes_yield_the_same_however_they_are_split(
         framing in framed(),
         stream in prop::collection::vec(
             prop_oneof![

@@ -1,4 +1,4 @@
-//! The framing codec as its users see it.
+//! The framing codec through its public API.
 
 mod bounds;
 mod chunks;
@@ -11,7 +11,7 @@ use millrace_protocol::framing::{
 
 const WIDTHS: [Width; 3] = [Width::One, Width::Two, Width::Four];
 
-/// Messages in order, how it ended, and the line that the end of the stream ended.
+/// The messages in order, the result of the end, and the line that the end of the stream completes.
 type Seen = (Vec<Vec<u8>>, Result<Option<Vec<u8>>, DecodeError>);
 
 /// Feeds pieces to a new decoder until it fails or the stream ends.
@@ -36,7 +36,10 @@ fn decode<'a>(
         assert!(input.is_empty(), "`None` means that all was consumed");
         let held = decoder.held_bytes();
         match decoder.unfinished() {
-            Some(bytes) => assert!(held <= 2 * bytes, "{held} held for {bytes}"),
+            Some(bytes) => assert!(
+                held <= 2 * bytes,
+                "{held} bytes are held for {bytes} received ones"
+            ),
             None => assert_eq!(held, 0, "an idle decoder holds nothing"),
         }
     }
@@ -51,7 +54,7 @@ fn nothing_follows(decoder: &mut Decoder, message_bytes: usize) {
     assert_eq!(decoder.finish(), Ok(None));
 }
 
-/// All of these, framed.
+/// Encodes all these messages.
 fn encode(framing: Framing, messages: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut out = Vec::new();
     for message in messages {
@@ -59,7 +62,7 @@ fn encode(framing: Framing, messages: &[impl AsRef<[u8]>]) -> Vec<u8> {
         match framing {
             Framing::Line => append_line(message, &mut out),
             Framing::Length(width) => {
-                append_length(width, message, &mut out).expect("tests write what they can");
+                append_length(width, message, &mut out).expect("the tests use payloads that fit");
             }
             Framing::None => out.extend_from_slice(message),
         }
@@ -84,7 +87,7 @@ fn lines_end_with_lf_and_lose_one_cr() {
 }
 
 #[test]
-fn a_payload_forges_no_line() {
+fn a_payload_cannot_add_a_line() {
     let sent = ["a\r\nQUIT", "\n\n", "b\r", "\u{e9}"];
     let stream = encode(Framing::Line, &sent);
     assert_eq!(stream, "a  QUIT\n  \nb \n\u{e9}\n".as_bytes());
@@ -92,7 +95,7 @@ fn a_payload_forges_no_line() {
 }
 
 #[test]
-fn lengths_are_big_endian_and_do_not_count_themselves() {
+fn lengths_are_big_endian_and_exclude_themselves() {
     let mut out = Vec::new();
     for width in WIDTHS {
         append_length(width, b"ab", &mut out).unwrap();
@@ -105,7 +108,7 @@ fn lengths_are_big_endian_and_do_not_count_themselves() {
 }
 
 #[test]
-fn what_a_length_cannot_say_is_not_appended() {
+fn a_payload_longer_than_its_length_field_can_express_is_not_appended() {
     for (width, most) in [(Width::One, 255), (Width::Two, 65_535)] {
         assert_eq!(usize::try_from(width.most_payload()), Ok(most));
         let mut out = Vec::new();
@@ -119,7 +122,7 @@ fn what_a_length_cannot_say_is_not_appended() {
 }
 
 #[test]
-fn a_cut_message_is_told_at_the_end() {
+fn a_truncated_message_is_reported_at_the_end() {
     for (stream, bytes) in [(&b"\0"[..], 1), (b"\0\x02", 2), (b"\0\x02a", 3)] {
         let seen = decode(Framing::Length(Width::Two), 100, [stream]);
         assert_eq!(seen, (vec![], Err(DecodeError::Truncated(bytes))));
@@ -128,7 +131,7 @@ fn a_cut_message_is_told_at_the_end() {
 }
 
 #[test]
-fn what_lies_whole_in_the_input_is_borrowed() {
+fn a_message_wholly_in_the_input_is_borrowed() {
     let is_borrowed = |framing, before: &[u8], stream: &[u8]| {
         let mut decoder = Decoder::new(framing);
         let mut input = before;
@@ -141,7 +144,10 @@ fn what_lies_whole_in_the_input_is_borrowed() {
     assert!(is_borrowed(Framing::Line, b"", b"line\r\n"));
     assert!(!is_borrowed(Framing::Line, b"li", b"ne\r\n"));
     assert!(is_borrowed(two, b"", b"\0\x02ab"));
-    assert!(is_borrowed(two, b"\0", b"\x02ab"), "its length came before");
+    assert!(
+        is_borrowed(two, b"\0", b"\x02ab"),
+        "the length came in an earlier input"
+    );
     assert!(!is_borrowed(two, b"\0\x02a", b"b"));
     assert!(is_borrowed(Framing::None, b"", b"ab"));
 }

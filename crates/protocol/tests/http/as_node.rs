@@ -1,4 +1,5 @@
-//! What passes besides where requests go to a listener of Node, and what does not.
+//! The additional requests that are accepted for a listener of Node, and those that are refused for
+//! it, too.
 
 use millrace_protocol::http::{Inspector, InspectorConfig, Outcome, Refusal, apart};
 
@@ -14,7 +15,7 @@ fn outcome(line: &str, as_node: bool) -> Outcome {
 }
 
 #[test]
-fn methods_and_targets_of_node_pass_only_for_node() {
+fn methods_and_targets_of_node_are_accepted_only_for_node() {
     for (line, refusal) in [
         ("PROPFIND /", Refusal::MethodUnknown),
         ("M-SEARCH /", Refusal::MethodUnknown),
@@ -29,7 +30,7 @@ fn methods_and_targets_of_node_pass_only_for_node() {
 }
 
 #[test]
-fn what_node_would_not_take_is_refused_for_node_too() {
+fn requests_that_node_refuses_are_refused_for_node_too() {
     for (line, refusal) in [
         ("BREW /", Refusal::MethodUnknown),
         ("propfind /", Refusal::MethodUnknown),
@@ -44,7 +45,7 @@ fn what_node_would_not_take_is_refused_for_node_too() {
 }
 
 #[test]
-fn parts_that_come_apart_are_judged_alike() {
+fn separate_parts_are_checked_like_a_request_line() {
     let config = InspectorConfig {
         as_node: true,
         ..InspectorConfig::default()
@@ -55,7 +56,7 @@ fn parts_that_come_apart_are_judged_alike() {
 }
 
 #[test]
-fn heads_are_shown_where_they_begin() {
+fn heads_are_shown_with_their_positions() {
     let bytes = b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nxxGET /b HTTP/1.1\r\nHost: b\r\n\r\nGET /c";
     let mut heads = Vec::new();
     let progress =

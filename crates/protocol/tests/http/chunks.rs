@@ -1,10 +1,10 @@
-//! The same stream gives the same result however it is cut.
+//! A stream yields the same result however it is split.
 
 use proptest::prelude::*;
 
 use crate::seen::{inspect, small};
 
-/// Streams that between them take every way through the inspector, good and bad.
+/// Valid and invalid streams that together cover every path through the inspector.
 fn streams() -> Vec<Vec<u8>> {
     let get = "GET /a%20b?c HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n";
     let post = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello";
@@ -37,7 +37,7 @@ fn streams() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn cut_once_at_every_position() {
+fn split_once_at_every_position() {
     for stream in streams() {
         let whole = inspect(&small(), [&stream[..]]);
         for cut in 0..=stream.len() {
@@ -45,7 +45,7 @@ fn cut_once_at_every_position() {
             assert_eq!(
                 inspect(&small(), [first, second]),
                 whole,
-                "{} cut at {cut}",
+                "{} split at {cut}",
                 stream.escape_ascii()
             );
         }
@@ -53,7 +53,7 @@ fn cut_once_at_every_position() {
 }
 
 #[test]
-fn byte_by_byte_and_in_every_other_stride() {
+fn in_pieces_of_every_size() {
     for stream in streams() {
         let whole = inspect(&small(), [&stream[..]]);
         for stride in 1..=17 {
@@ -67,7 +67,7 @@ fn byte_by_byte_and_in_every_other_stride() {
     }
 }
 
-/// A stream with a slip: one byte is another one.
+/// A stream in which one byte is replaced by another.
 fn slipped() -> impl Strategy<Value = Vec<u8>> {
     let stream = prop::sample::select(streams());
     let byte = prop::sample::select(b"\r\n\0 \t:;,0aA%/?\x7f\xff".to_vec());
@@ -85,7 +85,7 @@ fn slipped() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn random_slips_in_random_reads(
+    fn streams_with_a_wrong_byte_in_random_reads(
         stream in slipped(),
         mut cuts in prop::collection::vec(any::<prop::sample::Index>(), 1..5),
     ) {

@@ -1,11 +1,11 @@
-//! What is known of a connection's first request while it is not whole.
+//! What is known about a connection's first request while it is incomplete.
 
 use millrace_protocol::http::Inspector;
 
 use crate::seen::small;
 
 #[test]
-fn a_first_request_of_http_1_0_is_known_as_soon_as_it_can_be_no_other() {
+fn a_first_request_of_http_1_0_is_recognised_as_soon_as_possible() {
     for (bytes, known) in [
         ("", false),
         ("GET / HTTP/1.", false),
@@ -29,7 +29,7 @@ fn a_first_request_of_http_1_0_is_known_as_soon_as_it_can_be_no_other() {
             false,
         ),
     ] {
-        // whole, and octet by octet
+        // in one piece, and byte by byte
         for stride in [bytes.len().max(1), 1] {
             let mut inspector = Inspector::new();
             let mut held = Vec::new();

@@ -1,5 +1,5 @@
-//! The inspector of HTTP requests through its public API: what it passes, what it refuses, however the bytes
-//! are cut.
+//! The inspector of HTTP requests through its public API: what it accepts and refuses, however the bytes are
+//! split.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

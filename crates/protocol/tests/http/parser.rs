@@ -1,5 +1,5 @@
-//! What the inspector passes is a request for the parser behind it, too, and of the same length: a difference
-//! between the two is how requests are smuggled.
+//! Every request that the inspector accepts is also valid for the parser after it, with the same length. A
+//! difference between the two would allow request smuggling.
 
 use httparse::{EMPTY_HEADER, Request, Status};
 use millrace_protocol::http::{InspectorConfig, Outcome};
@@ -7,12 +7,13 @@ use proptest::prelude::*;
 
 use crate::seen::inspect;
 
-/// The first head of what was passed, by the other parser: its length and its body's, `None` for chunks.
+/// The first head that was passed on, as the other parser sees it: its length, and the length of its body,
+/// which is `None` for a chunked one.
 fn parsed(bytes: &[u8]) -> (usize, Option<u64>) {
     let mut headers = [EMPTY_HEADER; 100];
     let mut request = Request::new(&mut headers);
     let Status::Complete(size) = request.parse(bytes).unwrap() else {
-        panic!("not whole: {}", bytes.escape_ascii())
+        panic!("incomplete: {}", bytes.escape_ascii())
     };
     let values = |name: &str| -> Vec<&[u8]> {
         let headers = request.headers.iter();
@@ -29,7 +30,7 @@ fn parsed(bytes: &[u8]) -> (usize, Option<u64>) {
             assert!(coding.eq_ignore_ascii_case(b"chunked"));
             None
         }
-        both => panic!("two ends: {both:?}"),
+        both => panic!("the body has two lengths: {both:?}"),
     };
     (size, body)
 }
@@ -72,7 +73,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn a_head_that_passes_is_one_for_the_parser(head in head(), body in "[0-9a-z\r\n]{0,40}") {
+    fn the_parser_accepts_every_accepted_head(head in head(), body in "[0-9a-z\r\n]{0,40}") {
         let stream = format!("{head}{body}");
         let seen = inspect(&InspectorConfig::default(), [stream.as_bytes()]);
         if seen.requests == 0 {

@@ -1,4 +1,5 @@
-//! Every rule: one request that breaks it and the refusal it gets, and those that only look as if they did.
+//! For each rule, a request that breaks it with the error that results, and requests that look similar but
+//! are valid.
 
 use millrace_protocol::http::Refusal::{
     BareLineFeed, BodyNotAllowed, BodyTooBig, ChunkEnd, ChunkExtension, ChunkSize, Encoding,
@@ -51,7 +52,7 @@ fn line(line: &str) -> String {
 }
 
 #[test]
-fn request_lines() {
+fn request_lines_are_checked() {
     for method in [
         "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE",
     ] {
@@ -123,7 +124,7 @@ fn request_lines() {
 }
 
 #[test]
-fn header_lines() {
+fn header_lines_are_checked() {
     passed(get(
         "a: b\r\nempty:\r\n`!#$%&'*+-.^_|~: x\r\nX:a\tb\r\ny: \u{e9}\r\n",
     ));
@@ -141,7 +142,7 @@ fn header_lines() {
 }
 
 #[test]
-fn hosts() {
+fn hosts_are_checked() {
     passed("GET / HTTP/1.0\r\n\r\n");
     passed("GET / HTTP/1.0\r\nHost:\r\n\r\n");
     for host in [
@@ -165,7 +166,7 @@ fn hosts() {
 }
 
 #[test]
-fn bodies() {
+fn bodies_are_checked() {
     passed(post("Content-Length: 5\r\n", "hello"));
     passed(post("Content-Length: 0\r\n", ""));
     passed(post("", ""));
@@ -199,7 +200,7 @@ fn bodies() {
 }
 
 #[test]
-fn encodings() {
+fn encodings_are_checked() {
     passed(post("Transfer-Encoding: Chunked\r\n", "0\r\n\r\n"));
     refused(
         post("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", ""),
@@ -239,7 +240,7 @@ fn encodings() {
 }
 
 #[test]
-fn chunks() {
+fn chunks_are_checked() {
     let chunked = |body: &str| post("Transfer-Encoding: chunked\r\n", body);
     for body in [
         "0\r\n\r\n",
@@ -289,7 +290,7 @@ fn chunks() {
 }
 
 #[test]
-fn bounds() {
+fn limits_are_enforced() {
     passed(line(&format!("GET /{} HTTP/1.1", "p".repeat(39))));
     refused(
         line(&format!("GET /{} HTTP/1.1", "p".repeat(40))),
@@ -309,7 +310,7 @@ fn bounds() {
 }
 
 #[test]
-fn nothing_is_passed_behind_an_upgrade() {
+fn nothing_is_passed_on_after_an_upgrade() {
     let upgrade = get("Upgrade: h2c, WebSocket\r\nConnection: keep-alive, Upgrade\r\n");
     let stream = format!("{upgrade}\u{81}\u{85}frames");
     let seen = inspect(&small(), [stream.as_bytes()]);
@@ -330,7 +331,7 @@ fn nothing_is_passed_behind_an_upgrade() {
 }
 
 #[test]
-fn what_came_before_a_refusal_is_passed() {
+fn bytes_before_an_error_are_passed_on() {
     let first = post("Content-Length: 5\r\n", "hello");
     let seen = inspect(&small(), [format!("{first}GET / HTTP/1.1\n").as_bytes()]);
     assert_eq!(seen.outcome, Outcome::Refused(BareLineFeed));

@@ -1,8 +1,9 @@
-//! Runs an inspector over reads as a connection would: what was not passed is given again.
+//! Runs an inspector over reads like a connection does: bytes that were not passed on are given
+//! again.
 
 use millrace_protocol::http::{Inspector, InspectorConfig, Outcome};
 
-/// Small bounds, so that tests meet them.
+/// Small limits, so that tests reach them.
 pub(crate) fn small() -> InspectorConfig {
     InspectorConfig {
         head_bytes: 300,
@@ -13,7 +14,7 @@ pub(crate) fn small() -> InspectorConfig {
     }
 }
 
-/// What an inspector made of a stream.
+/// The result of inspecting a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) passed: Vec<u8>,

@@ -1,12 +1,12 @@
-//! The PROXY protocol through its public API: headers that the specification allows, however they are cut, and those
-//! that it does not.
+//! The PROXY protocol through its public API: headers that the specification allows, however they are split, and
+//! headers that it does not allow.
 
 use std::net::SocketAddr;
 
 use millrace_protocol::proxy::{Header, HeaderError, LONGEST, Source, parse};
 use proptest::prelude::*;
 
-/// A line of version 1.
+/// A header of version 1.
 fn v1(source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
     let family = if source.is_ipv4() { "TCP4" } else { "TCP6" };
     let (from, to) = (source.ip(), destination.ip());
@@ -14,7 +14,7 @@ fn v1(source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
     format!("PROXY {family} {from} {to} {from_port} {to_port}\r\n").into_bytes()
 }
 
-/// A header of version 2 with `more` behind the addresses.
+/// A header of version 2 with `more` after the addresses.
 fn v2(source: SocketAddr, destination: SocketAddr, more: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     let family = match (source, destination) {
@@ -28,7 +28,7 @@ fn v2(source: SocketAddr, destination: SocketAddr, more: &[u8]) -> Vec<u8> {
             body.extend(destination.ip().octets());
             0x21
         }
-        _ => panic!("one family"),
+        _ => panic!("both addresses have the same family"),
     };
     body.extend(source.port().to_be_bytes());
     body.extend(destination.port().to_be_bytes());
@@ -41,7 +41,7 @@ fn raw(command: u8, family: u8, body: &[u8]) -> Vec<u8> {
     bytes.extend([command, family]);
     bytes.extend(
         u16::try_from(body.len())
-            .expect("a short body")
+            .expect("the body is short")
             .to_be_bytes(),
     );
     bytes.extend(body);
@@ -57,7 +57,7 @@ fn pairs() -> impl Strategy<Value = (SocketAddr, SocketAddr)> {
     prop_oneof![v4, v6]
 }
 
-/// Every beginning wants more, and what follows changes nothing.
+/// Checks that every beginning of the header needs more bytes, and that bytes after the header change nothing.
 fn is_read(bytes: &[u8], source: Source) {
     for end in 0..bytes.len() {
         assert_eq!(parse(&bytes[..end]), Ok(None), "{end} of {bytes:?}");
@@ -70,7 +70,7 @@ fn is_read(bytes: &[u8], source: Source) {
 
 proptest! {
     #[test]
-    fn what_a_proxy_writes_is_read(
+    fn headers_of_proxies_are_parsed(
         (source, destination) in pairs(),
         more in proptest::collection::vec(any::<u8>(), 0..300),
     ) {
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_are_waited_for_without_end(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn the_number_of_bytes_waited_for_is_bounded(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         for signature in [&b""[..], b"PROXY ", b"PROXY TCP4 ", b"\r\n\r\n\0\r\nQUIT\n", b"\r\n\r\n\0\r\nQUIT\n\x21\x11"] {
             let mut whole = [signature, &bytes].concat();
             match parse(&whole) {
@@ -89,7 +89,7 @@ proptest! {
                     prop_assert!(!matches!(parse(&whole), Ok(None)));
                 }
                 Err(_) => {
-                    // more bytes do not make it right
+                    // more bytes cannot make it valid
                     whole.extend_from_slice(b"\r\n");
                     prop_assert!(parse(&whole).is_err());
                 }
@@ -99,7 +99,7 @@ proptest! {
 }
 
 #[test]
-fn no_client_need_be_named() {
+fn a_header_need_not_name_a_client() {
     is_read(b"PROXY UNKNOWN\r\n", Source::Unknown);
     is_read(b"PROXY UNKNOWN ffff::1 whatever 1 2\r\n", Source::Unknown);
     is_read(&raw(0x21, 0x00, b""), Source::Unknown);
@@ -109,7 +109,7 @@ fn no_client_need_be_named() {
 }
 
 #[test]
-fn the_longest_line_is_read() {
+fn the_longest_line_is_parsed() {
     let address = ["ffff"; 8].join(":");
     let line = format!("PROXY TCP6 {address} {address} 65535 65535\r\n");
     let source = format!("[{address}]:65535").parse().unwrap();
@@ -119,7 +119,7 @@ fn the_longest_line_is_read() {
 }
 
 #[test]
-fn what_the_specification_does_not_allow_is_refused() {
+fn invalid_headers_are_refused() {
     for line in [
         "PROXY TCP4 192.0.2.7 192.0.2.1 5000\r\n",
         "PROXY TCP4 192.0.2.7 192.0.2.1 5000 443 x\r\n",

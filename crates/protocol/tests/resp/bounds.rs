@@ -1,4 +1,4 @@
-//! What is bounded, and that nothing is claimed for what was only announced.
+//! The limits, and that announced lengths allocate nothing.
 
 use millrace_protocol::resp::{Decoder, RequestError, RequestLimits};
 
@@ -17,12 +17,15 @@ fn announced_lengths_hold_no_memory() {
         (decoder.held_bytes(), decoder.unfinished())
     };
     let (held, unfinished) = feed(b"*1048576\r\n$16777216\r\n");
-    assert!(held < 100, "{held} bytes held for a head");
+    assert!(held < 100, "{held} bytes are held for a head");
     assert_eq!(unfinished, Some(21));
     for more in [1, 10, 100, 1000, 10_000] {
         let (held, unfinished) = feed(&vec![b'x'; more]);
         let received = unfinished.unwrap();
-        assert!(held <= 2 * received + 200, "{held} held for {received}");
+        assert!(
+            held <= 2 * received + 200,
+            "{held} bytes are held for {received} received ones"
+        );
     }
 }
 
@@ -44,7 +47,7 @@ fn arguments_are_bounded_alone_and_together() {
 }
 
 #[test]
-fn memory_is_given_back() {
+fn memory_is_freed_between_requests() {
     let mut decoder = Decoder::new();
     let stream = request(&vec![vec![b'x'; 900]; 100]);
     for piece in stream.chunks(999) {
@@ -56,7 +59,7 @@ fn memory_is_given_back() {
 }
 
 #[test]
-fn lines_are_bounded_however_they_come() {
+fn the_length_of_lines_is_bounded_however_they_are_split() {
     let line = |length: usize| [&vec![b'a'; length][..], b"\r\n"].concat();
     let errors = |stream: &[u8]| {
         let one = decode(&LIMITS, [stream]).1;
@@ -72,7 +75,7 @@ fn lines_are_bounded_however_they_come() {
 }
 
 #[test]
-fn unauthenticated_peers_are_taken_little_of() {
+fn unauthenticated_peers_have_lower_limits() {
     let unauthenticated = RequestLimits {
         unauthenticated: true,
         ..LARGE

@@ -1,10 +1,10 @@
-//! One input cut at every position gives the same requests.
+//! An input split at every position yields the same requests.
 
 use proptest::prelude::*;
 
 use crate::seen::{LIMITS, decode, request};
 
-/// Streams that between them take every way through the decoder, good and bad.
+/// Valid and invalid streams that together cover every path through the decoder.
 fn streams() -> Vec<Vec<u8>> {
     let long: Vec<u8> = (0..900u16).map(|i| i.to_le_bytes()[0]).collect();
     vec![
@@ -24,7 +24,7 @@ fn streams() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn cut_once_at_every_position() {
+fn split_once_at_every_position() {
     for stream in streams() {
         let whole = decode(&LIMITS, [&stream[..]]);
         for cut in 0..=stream.len() {
@@ -37,7 +37,7 @@ fn cut_once_at_every_position() {
 }
 
 #[test]
-fn what_is_in_them() {
+fn the_streams_contain_the_expected_requests() {
     let found: Vec<_> = streams()
         .iter()
         .map(|stream| decode(&LIMITS, [&stream[..]]).0.len())
@@ -56,7 +56,7 @@ fn pieces<'a>(stream: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_however_it_is_cut(
+    fn encoded_requests_decode_however_they_are_split(
         requests in prop::collection::vec(
             prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..6), 0..6),
         cuts in prop::collection::vec(any::<usize>(), 0..12),
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_give_the_same_however_they_are_cut(
+    fn any_bytes_yield_the_same_however_they_are_split(
         stream in prop::collection::vec(
             prop_oneof![
                 4 => prop::sample::select(b"*$0123456789\r\n'\"\\x- ".to_vec()),

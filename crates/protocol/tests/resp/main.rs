@@ -1,4 +1,4 @@
-//! The RESP codec as its users see it.
+//! The RESP codec through its public API.
 
 mod bounds;
 mod chunks;

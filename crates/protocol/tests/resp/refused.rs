@@ -1,9 +1,9 @@
-//! Bytes that are no request, and the words for them.
+//! Invalid requests, and the texts of the errors.
 
 use crate::seen::{LIMITS, decode};
 
 #[test]
-fn errors_are_in_the_words_of_redis() {
+fn errors_have_the_texts_of_redis() {
     for (bytes, text) in [
         (&b"*a\r\n"[..], "Protocol error: invalid multibulk length"),
         (b"*\r\n", "Protocol error: invalid multibulk length"),
@@ -25,7 +25,7 @@ fn errors_are_in_the_words_of_redis() {
 }
 
 #[test]
-fn a_byte_is_told_as_it_came_and_shown_as_text() {
+fn an_unexpected_byte_is_sent_unchanged_and_displayed_escaped() {
     let error = decode(&LIMITS, [&b"*1\r\n\xff\r\n"[..]])
         .1
         .expect("an error");
@@ -39,7 +39,7 @@ fn a_byte_is_told_as_it_came_and_shown_as_text() {
 }
 
 #[test]
-fn what_came_before_is_still_given() {
+fn requests_before_an_error_are_returned() {
     let (requests, error, _) = decode(&LIMITS, [&b"PING\r\n*1\r\n$4\r\nPING\r\n*x\r\n"[..]]);
     assert_eq!(requests, [[b"PING".to_vec()], [b"PING".to_vec()]]);
     assert!(error.is_some());

@@ -1,14 +1,14 @@
-//! What comes out of a decoder, in a form that tests compare.
+//! The output of a decoder, in a form that tests can compare.
 
 use millrace_protocol::resp::{Decoder, Reply, RequestError, RequestLimits, Version};
 
-/// Bounds for tests.
+/// Limits for tests.
 pub(crate) const LIMITS: RequestLimits = RequestLimits {
     argument_bytes: 1000,
     unauthenticated: false,
 };
 
-/// Requests in order, how it ended, and what is left of one.
+/// The requests in order, the error that ended decoding, and the bytes of an incomplete request.
 pub(crate) type Seen = (Vec<Vec<Vec<u8>>>, Option<RequestError>, Option<usize>);
 
 /// Feeds pieces to a new decoder until it fails.
@@ -31,7 +31,7 @@ pub(crate) fn decode<'a>(
     (requests, None, decoder.unfinished())
 }
 
-/// A request as clients write it.
+/// A request as clients encode it.
 pub(crate) fn request(arguments: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut reply = Reply::new(Version::Resp2, &mut bytes);

@@ -1,4 +1,4 @@
-//! What is unusual and right: wide numbers, heads in pieces, contents in every order.
+//! Valid but unusual packets: wide numbers, heads in pieces, contents in every order.
 
 use millrace_protocol::sockety::DecoderConfig;
 
@@ -34,7 +34,7 @@ fn file(index: u32, bytes: &[u8]) -> Seen {
 }
 
 #[test]
-fn wide_sizes_of_packets_and_actions() {
+fn sizes_of_packets_and_actions_may_be_wide() {
     for text in [
         "20 13 00 U 01 61",
         "24 1300 00 U 01 61",
@@ -47,7 +47,7 @@ fn wide_sizes_of_packets_and_actions() {
 }
 
 #[test]
-fn wide_sizes_of_data() {
+fn sizes_of_data_may_be_wide() {
     let data = Seen::Data(0, b"hi".to_vec(), 0, true);
     for text in [
         "20 14 40 U 01 61 02 e0 02 6869",
@@ -59,7 +59,7 @@ fn wide_sizes_of_data() {
 }
 
 #[test]
-fn wide_numbers_of_files() {
+fn numbers_of_files_may_be_wide() {
     let expected = [
         with_files(&[("b", 2)], false),
         file(0, b"hi"),
@@ -76,7 +76,7 @@ fn wide_numbers_of_files() {
 }
 
 #[test]
-fn twelve_bits_for_small_channels_and_codes() {
+fn small_channels_and_codes_may_have_twelve_bits() {
     let on = |channel| Seen::Message(channel, Draft::message(U, "a"), true);
     assert_eq!(seen("10 05 20 13 00 U 01 61"), [on(5)]);
     assert_eq!(seen("1f ff 20 13 00 U 01 61"), [on(4095)]);
@@ -86,18 +86,18 @@ fn twelve_bits_for_small_channels_and_codes() {
 }
 
 #[test]
-fn reserved_bits() {
+fn reserved_bits_are_ignored() {
     assert_eq!(seen("20 13 01 U 01 61"), [message("a")]);
     assert_eq!(
         seen("20 13 0c U 01 61"),
         [message("a")],
-        "a width of no total"
+        "the width of a total that is absent"
     );
     let response = Seen::Message(0, Draft::response(P, U), true);
     assert_eq!(
         seen("50 21 03 P U"),
         [response],
-        "no action, no width of it"
+        "the width of an action that is absent"
     );
     assert_eq!(seen("af bf"), [Seen::Heartbeat, Seen::GoAway]);
     let draft = Draft {
@@ -115,14 +115,14 @@ fn reserved_bits() {
 }
 
 #[test]
-fn announcements_of_nothing() {
+fn empty_contents_may_be_announced() {
     let twice = [message("a"), message("a")];
     assert_eq!(seen("20 14 40 U 01 61 00 20 13 00 U 01 61"), twice);
     assert_eq!(seen("20 16 10 U 01 61 00 0000 20 13 00 U 01 61"), twice);
 }
 
 #[test]
-fn packets_of_nothing() {
+fn packets_may_be_empty() {
     let expected = [with_data("a", 2), Seen::Data(0, b"hi".to_vec(), 0, true)];
     assert_eq!(seen("20 14 40 U 01 61 02 e0 00 e0 02 6869"), expected);
     let draft = Draft {
@@ -136,7 +136,11 @@ fn packets_of_nothing() {
         Seen::StreamEnd(0, true),
     ];
     let text = "22 14 40 U 01 61 01 70 00 e0 01 78 e0 00 80";
-    assert_eq!(seen(text), expected, "of data that was complete, too");
+    assert_eq!(
+        seen(text),
+        expected,
+        "an empty packet after complete data is valid"
+    );
     let expected = [with_files(&[("b", 0)], false), Seen::FileEnd(0, 0, true)];
     assert_eq!(
         seen("20 1a 10 U 01 66 01 0000 00 00 01 62 c0 00 d0"),
@@ -146,7 +150,7 @@ fn packets_of_nothing() {
 }
 
 #[test]
-fn a_head_in_pieces_with_others_between() {
+fn packets_of_other_channels_may_come_within_a_head() {
     assert_eq!(seen("20 11 00 U 60 02 03 61 60 02 62 63"), [message("abc")]);
     let expected = [Seen::Heartbeat, Seen::FastReply(0, P), message("a")];
     assert_eq!(seen("20 11 00 U a0 30 P 60 02 01 61"), expected);
@@ -164,7 +168,7 @@ fn a_head_in_pieces_with_others_between() {
 }
 
 #[test]
-fn files_before_the_rest_of_the_head() {
+fn files_may_come_before_the_rest_of_the_head() {
     let body = "20 1a 10 U 01 66 02 0200 00 02 01 62";
     let expected = [
         file(0, b"hi"),
@@ -186,7 +190,7 @@ fn files_before_the_rest_of_the_head() {
 }
 
 #[test]
-fn contents_in_every_order() {
+fn contents_may_come_in_any_order() {
     let head = "22 1b 50 U 01 66 02 01 0200 00 02 01 62";
     let draft = Draft {
         has_stream: true,
@@ -225,7 +229,7 @@ fn contents_in_every_order() {
 }
 
 #[test]
-fn a_message_that_is_given_up_frees_its_channel() {
+fn an_aborted_message_frees_its_channel() {
     let aborted = Seen::Abort(0);
     let data = [
         with_data("a", 3),
@@ -243,7 +247,7 @@ fn a_message_that_is_given_up_frees_its_channel() {
 }
 
 #[test]
-fn sizes_of_files_that_do_not_bind() {
+fn sizes_of_files_need_not_be_enforced() {
     let config = DecoderConfig {
         enforce_file_sizes: false,
         ..DecoderConfig::default()
@@ -262,7 +266,7 @@ fn sizes_of_files_that_do_not_bind() {
 }
 
 #[test]
-fn every_id_stays_what_it_is() {
+fn every_id_is_kept_unchanged() {
     let ff = "ff".repeat(16);
     let seen = seen(&format!("20 13 00 {ff} 01 61 30 {ff}"));
     let id = millrace_protocol::sockety::Id::new([0xff; 16]);
@@ -274,7 +278,7 @@ fn every_id_stays_what_it_is() {
 }
 
 #[test]
-fn headers_of_every_width() {
+fn headers_may_have_any_width() {
     use crate::seen::{decode, hex};
     for (header, channels) in [
         ("e0", 1),

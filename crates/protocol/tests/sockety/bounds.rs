@@ -1,4 +1,4 @@
-//! What is bounded, and that nothing is claimed for what was only announced, and nothing held of contents.
+//! The limits, and that neither announced sizes nor contents allocate memory.
 
 use millrace_protocol::sockety::{
     DecodeError, Decoder, DecoderConfig, append_data_head, append_head, append_stream_head,
@@ -7,14 +7,14 @@ use millrace_protocol::sockety::{
 
 use crate::seen::{Draft, Seen, U, after_header, feed, hex, most_held};
 
-/// A decoder behind the connection header.
+/// A decoder after the connection header.
 fn begun(config: &DecoderConfig) -> Decoder {
     let mut decoder = Decoder::new();
     feed(&mut decoder, config, &[0xe3], &mut vec![]).unwrap();
     decoder
 }
 
-/// What an empty head costs, above its bytes.
+/// How much an empty head counts in addition to its bytes.
 const HEAD: usize = 160;
 
 #[test]
@@ -23,8 +23,12 @@ fn an_announced_head_holds_no_memory() {
     let (mut decoder, mut seen) = (begun(&config), vec![]);
     feed(&mut decoder, &config, &hex("28 000010"), &mut seen).unwrap();
     assert!(decoder.held_bytes() <= HEAD);
-    assert_eq!(decoder.pending(), HEAD + (1 << 20), "announced, not held");
-    // an action, and of all files that a head may have two
+    assert_eq!(
+        decoder.pending(),
+        HEAD + (1 << 20),
+        "the announced bytes count but are not allocated"
+    );
+    // an action, and two of the files that a head may have
     let body = hex("30 U 01 61 102700 0200 00 01 01 62 00 01 01 63");
     for (received, byte) in (1..).zip(&body) {
         feed(&mut decoder, &config, &[*byte], &mut seen).unwrap();
@@ -36,10 +40,10 @@ fn an_announced_head_holds_no_memory() {
 }
 
 #[test]
-fn a_head_in_many_packets_is_seldom_copied() {
+fn a_head_in_many_packets_is_rarely_copied() {
     let config = DecoderConfig::default();
     let (mut decoder, mut changes) = (begun(&config), 0);
-    // an action that is longer than what comes of it
+    // the action is longer than its received part
     let body = hex("02 U ffff 61*9981");
     feed(&mut decoder, &config, &hex("20 00"), &mut vec![]).unwrap();
     for (received, byte) in (1..).zip(&body) {
@@ -50,14 +54,17 @@ fn a_head_in_many_packets_is_seldom_copied() {
         assert!(decoder.held_bytes() <= decoder.pending());
     }
     assert_eq!((body.len(), decoder.unfinished()), (10_000, Some(10_000)));
-    assert!(changes <= 15, "{changes}: each doubles what is held");
+    assert!(
+        changes <= 15,
+        "{changes} reallocations, each of which doubles the capacity"
+    );
 }
 
 #[test]
 fn three_of_the_largest_heads_may_be_pending() {
     let config = DecoderConfig::default();
     let (mut decoder, mut seen) = (begun(&config), vec![]);
-    // of files with long names, all but the last byte
+    // a head of files with long names, without its last byte
     let files = hex("02 00 ffff 61*65535").repeat(16);
     let mut head = [hex("28 ffff0f 10 U 01 66 ff 0000"), files].concat();
     head.truncate(4 + (1 << 20) - 1);
@@ -91,7 +98,7 @@ fn announced_contents_hold_no_memory() {
 }
 
 #[test]
-fn contents_are_lent_and_never_held() {
+fn contents_are_borrowed_and_never_held() {
     let config = DecoderConfig::default();
     let mut decoder = begun(&config);
     let draft = Draft {
@@ -141,7 +148,7 @@ fn a_short_message_in_one_read_is_not_copied() {
 }
 
 #[test]
-fn the_bounds_of_a_head_are_inclusive() {
+fn the_limits_of_a_head_are_inclusive() {
     let config = DecoderConfig {
         head_bytes: 30,
         files: 2,
@@ -160,7 +167,7 @@ fn the_bounds_of_a_head_are_inclusive() {
     assert_eq!(refused(files), too_many);
 }
 
-/// Opens something on channel after channel until it is refused; how many times it went well.
+/// Sends packets on channel after channel until they are refused. Returns how often they were accepted.
 fn until_refused(config: &DecoderConfig, packets: &[u8]) -> (u16, Option<DecodeError>) {
     let mut decoder = begun(config);
     for channel in 0..config.channels {
@@ -186,7 +193,7 @@ fn heads_on_all_channels_together_are_bounded() {
         ..DecoderConfig::default()
     };
     let pending = Some(DecodeError::TooMuchPending);
-    // 1000 bytes each, which count 1024, and 160; the action lacks more
+    // each head has 1000 bytes, which count as 1024 and 160 more; its action is incomplete
     let head = hex("24 e803 02 U ffff 61*981");
     assert_eq!(until_refused(&config, &head), (84, pending));
     assert_eq!(until_refused(&config, &hex("20 00")), (625, pending));
@@ -206,7 +213,7 @@ fn files_in_progress_are_bounded() {
     };
     let mut packets = Vec::new();
     draft.with(|head| append_head(head, &mut packets).unwrap());
-    // each 100 * 16 + 48, and the last its head too
+    // each message counts 100 * 16 + 48, and the last one its head, too
     let refused = until_refused(&config, &packets);
     assert_eq!(refused, (60, Some(DecodeError::TooMuchPending)));
 }
@@ -217,7 +224,7 @@ fn files_before_the_rest_of_the_head_are_bounded() {
         pending_bytes: 1000,
         ..DecoderConfig::default()
     };
-    // a head of which 27 bytes came, which count 32, with one file of two
+    // 27 bytes of the head came, which count as 32, with one of its two files
     let head = "20 1b 14 U 01 66 02 e80300 04 e803 00";
     let refused = |text: &str| after_header(&config, text).pop();
     let fits = 1000 - 32 - HEAD - 48 - 16;
@@ -230,7 +237,7 @@ fn files_before_the_rest_of_the_head_are_bounded() {
 }
 
 #[test]
-fn what_was_pending_counts_no_more_when_it_is_over() {
+fn finished_messages_no_longer_count() {
     let config = DecoderConfig {
         pending_bytes: 400,
         ..DecoderConfig::default()
@@ -250,7 +257,7 @@ fn what_was_pending_counts_no_more_when_it_is_over() {
 }
 
 #[test]
-fn all_channels_may_be_busy_and_leave_nothing_behind() {
+fn all_channels_may_be_busy_and_are_freed() {
     let config = DecoderConfig::default();
     let (mut decoder, mut stream) = (begun(&config), Vec::new());
     for channel in 0..4096 {
@@ -279,7 +286,7 @@ fn all_channels_may_be_busy_and_leave_nothing_behind() {
 }
 
 #[test]
-fn choosing_channels_holds_nothing() {
+fn choosing_channels_allocates_nothing() {
     let config = DecoderConfig::default();
     let mut decoder = begun(&config);
     for channel in 0..4096 {

@@ -1,4 +1,4 @@
-//! Each vector is read as what it says, and written with the same bytes.
+//! Each vector decodes to its description, and the description encodes to the same bytes.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use millrace_protocol::sockety::{
 use crate::seen::{Draft, Seen, decode, hex};
 use crate::vectors::{Packet, Vector, vectors};
 
-/// What a decoder sees in a vector's stream, by what is written beside it.
+/// The items that a decoder must return for a vector's stream, from the description of the vector.
 fn expected(vector: &Vector) -> Vec<Seen> {
     let mut seen = Vec::new();
     let mut state = Expected::default();
@@ -23,13 +23,13 @@ fn expected(vector: &Vector) -> Vec<Seen> {
     seen
 }
 
-/// What is in progress while a vector is read. One message alone at a time on each channel, and no file of an unknown message.
+/// The messages in progress in a vector. Each channel carries one message at a time, and no file precedes its message.
 #[derive(Default)]
 struct Expected {
     channel: u16,
-    /// By channel: what the message owes.
+    /// The missing contents of the message on each channel.
     owed: BTreeMap<u16, Owed>,
-    /// A head that is continued, and the bytes that it lacks.
+    /// A head that is continued, and the number of bytes that are missing.
     head: Option<(Draft, usize)>,
 }
 
@@ -107,7 +107,7 @@ impl Expected {
     }
 }
 
-/// The packet as the encoder writes it. `body` is what is left of one in pieces.
+/// Encodes a packet. `body` is the rest of a head that comes in pieces.
 fn write(packet: &Packet, body: &mut Vec<u8>) -> Vec<u8> {
     let mut out = Vec::new();
     match packet {
@@ -143,7 +143,7 @@ fn write(packet: &Packet, body: &mut Vec<u8>) -> Vec<u8> {
         Packet::Heartbeat => out.push(HEARTBEAT),
         Packet::GoAway => out.push(GO_AWAY),
         Packet::Abort => out.push(ABORT),
-        Packet::Refused(_) => panic!("nobody writes it"),
+        Packet::Refused(_) => panic!("a refused packet is never encoded"),
     }
     out
 }
@@ -158,7 +158,7 @@ fn there_are_82_of_them() {
 }
 
 #[test]
-fn each_is_read_as_what_it_says() {
+fn each_vector_decodes_to_its_description() {
     let config = DecoderConfig::default();
     for vector in vectors() {
         let seen = decode(&config, [&vector.stream()[..]]);
@@ -167,7 +167,7 @@ fn each_is_read_as_what_it_says() {
 }
 
 #[test]
-fn each_is_written_with_the_same_bytes() {
+fn each_vector_encodes_to_the_same_bytes() {
     for vector in vectors().iter().filter(|vector| !vector.is_mistake()) {
         let mut body = Vec::new();
         for (bytes, packet) in &vector.lines {
@@ -183,7 +183,7 @@ fn each_is_written_with_the_same_bytes() {
 }
 
 #[test]
-fn mistakes_are_read_as_they_are_on_the_wire() {
+fn faulty_vectors_decode_as_they_were_sent() {
     let mistakes: Vec<_> = vectors().into_iter().filter(Vector::is_mistake).collect();
     let last = |vector: &Vector| expected(vector).pop().unwrap();
     let ends: Vec<_> = mistakes.iter().map(last).collect();
@@ -191,10 +191,10 @@ fn mistakes_are_read_as_they_are_on_the_wire() {
     assert_eq!(ends, [Seen::Header(256), unknown.clone(), unknown]);
     let mut out = Vec::new();
     append_header(256, &mut out);
-    assert_eq!(out, hex("e20001"), "as it should have been written");
+    assert_eq!(out, hex("e20001"), "the valid form of the header");
 }
 
-/// Those whose packets a sender chooses as their sender did: in one piece, whole, each file after the other.
+/// The vectors whose senders chose packets as our sender does: heads in one piece, and one file after the other.
 #[test]
 fn a_sender_chooses_the_same_packets() {
     let mut compared = 0;

@@ -1,4 +1,4 @@
-//! One input cut at every position gives the same items.
+//! An input split at every position yields the same items.
 
 use millrace_protocol::sockety::DecoderConfig;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::seen::{decode_all, hex};
 use crate::vectors::{Vector, vectors};
 
-/// Streams that between them take every way through the decoder, good and bad.
+/// Valid and invalid streams that together cover every path through the decoder.
 fn streams() -> Vec<Vec<u8>> {
     let others = [
         "e2 0001 20 11 00 U a0 30 P 60 02 01 61 b0",
@@ -41,33 +41,33 @@ fn config() -> DecoderConfig {
 }
 
 #[test]
-fn cut_once_at_every_position() {
+fn split_once_at_every_position() {
     for stream in streams() {
         let whole = decode_all(&config(), [&stream[..]]);
         for cut in 0..=stream.len() {
             let (first, second) = stream.split_at(cut);
             let seen = decode_all(&config(), [first, second]);
-            assert_eq!(seen, whole, "{stream:02x?} cut at {cut}");
+            assert_eq!(seen, whole, "{stream:02x?} split at {cut}");
         }
     }
 }
 
 #[test]
-fn cut_twice_at_every_pair_of_positions() {
+fn split_twice_at_every_pair_of_positions() {
     for stream in streams().into_iter().filter(|stream| stream.len() < 80) {
         let whole = decode_all(&config(), [&stream[..]]);
         for second in 0..=stream.len() {
             for first in 0..=second {
                 let pieces = [&stream[..first], &stream[first..second], &stream[second..]];
                 let seen = decode_all(&config(), pieces);
-                assert_eq!(seen, whole, "{stream:02x?} cut at {first} and {second}");
+                assert_eq!(seen, whole, "{stream:02x?} split at {first} and {second}");
             }
         }
     }
 }
 
 #[test]
-fn byte_by_byte_and_in_every_other_stride() {
+fn in_pieces_of_every_size() {
     for stream in streams() {
         let whole = decode_all(&config(), [&stream[..]]);
         for stride in 1..=19 {
@@ -86,7 +86,7 @@ pub(crate) fn pieces<'a>(stream: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
         .collect()
 }
 
-/// Packets of which many are nearly right: noise that gets past the first byte.
+/// Packets that are mostly almost valid, so that they are not refused by their first byte.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let packet = prop::sample::select(vec![
         "20 13 00 U 01 61",

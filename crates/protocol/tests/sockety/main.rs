@@ -1,4 +1,4 @@
-//! The Sockety codec through its public API: bytes in, items out, however the bytes are cut; and back.
+//! The Sockety codec through its public API: decoding, however the bytes are split, and encoding.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod accepted;

@@ -1,4 +1,4 @@
-//! Messages that a sender mixes arrive whole.
+//! Messages whose packets a sender interleaves arrive complete.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::chunks::pieces;
 use crate::roundtrip::{Whole, whole};
 use crate::seen::{Draft, Seen, decode};
 
-/// What is left to send of a message, and how much of each part goes at a time.
+/// The parts of a message that are still to be sent, and how much of each is sent at a time.
 struct Outgoing {
     channel: u16,
     whole: Whole,
@@ -27,7 +27,7 @@ impl Outgoing {
         }
     }
 
-    /// Sends a part that is chosen by a number.
+    /// Sends a part that a number chooses.
     fn send(&mut self, choice: usize, sender: &mut Sender, out: &mut Vec<u8>) {
         let (channel, step) = (self.channel, choice % 97);
         let front = |bytes: &[u8]| bytes[..step.min(bytes.len())].to_vec();
@@ -71,10 +71,10 @@ impl Outgoing {
     }
 }
 
-/// A message, its data, files and stream.
+/// A message with its data, files and stream.
 type Arrived = (Draft, Vec<u8>, Vec<Vec<u8>>, Vec<u8>);
 
-/// Messages as they arrive, whole again.
+/// The messages reassembled from their items.
 #[derive(Default)]
 struct Arriving {
     drafts: BTreeMap<u16, Arrived>,
@@ -117,7 +117,7 @@ impl Arriving {
 
 proptest! {
     #[test]
-    fn messages_that_are_mixed_arrive_whole(
+    fn interleaved_messages_arrive_complete(
         messages in prop::collection::vec(whole(), 1..8),
         first in 0..2u16,
         channels in 1..6u16,

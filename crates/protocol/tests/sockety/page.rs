@@ -1,4 +1,5 @@
-//! The bytes that the page about the wire and its pictures show are those that this codec writes and reads.
+//! The bytes in the documentation of the wire format and in its diagrams equal those that this codec
+//! encodes and decodes.
 
 use millrace_protocol::sockety::{
     DecoderConfig, GO_AWAY, HEARTBEAT, Id, STREAM_END, Sender, append_body, append_continue,
@@ -17,7 +18,7 @@ const A: Id = U;
 const B: Id = Id::new([0xbb; 16]);
 const R: Id = Id::new([0xcc; 16]);
 
-/// What a heading is about, up to the next one.
+/// The text of a section, up to the next heading.
 fn section(heading: &str) -> &'static str {
     let (_, behind) = PAGE.split_once(&format!("\n## {heading}\n")).unwrap();
     behind
@@ -25,7 +26,7 @@ fn section(heading: &str) -> &'static str {
         .map_or(behind, |(section, _)| section)
 }
 
-/// The cells of a section's tables with so many columns, without their first rows.
+/// The cells of a section's tables that have so many columns, without the header rows.
 fn rows(heading: &str, columns: usize) -> Vec<Vec<&'static str>> {
     section(heading)
         .lines()
@@ -37,13 +38,13 @@ fn rows(heading: &str, columns: usize) -> Vec<Vec<&'static str>> {
         .collect()
 }
 
-/// The lines of a section's listing.
+/// The lines of a section's code block.
 fn listing(heading: &str) -> impl Iterator<Item = &'static str> {
     let (_, listing) = section(heading).split_once("```text\n").unwrap();
     listing.split_once("\n```").unwrap().0.lines()
 }
 
-/// The texts of a class in a picture.
+/// The texts of a class in a diagram.
 fn texts<'a>(picture: &'a str, class: &str) -> Vec<&'a str> {
     let of_class = |text: &&str| {
         let classes = text
@@ -66,7 +67,7 @@ fn texts<'a>(picture: &'a str, class: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// The bytes that begin a text, as pairs of digits and names of ids.
+/// The bytes at the beginning of a text, written as pairs of digits and names of ids.
 fn shown(text: &str) -> Vec<u8> {
     let text = text.replace("&lt;", "<").replace("&gt;", ">");
     let is_digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'A'..=b'F');
@@ -113,7 +114,7 @@ fn response() -> Draft {
 }
 
 #[test]
-fn the_headers_are_those_that_are_written() {
+fn the_headers_equal_those_of_the_encoder() {
     let shown: Vec<_> = rows("Header", 2).iter().map(|row| shown(row[0])).collect();
     let header = |channels| {
         let mut out = Vec::new();
@@ -124,7 +125,7 @@ fn the_headers_are_those_that_are_written() {
 }
 
 #[test]
-fn the_packets_are_those_that_are_written() {
+fn the_packets_equal_those_of_the_encoder() {
     let with_head = |head: fn(u32, &mut Vec<u8>), bytes: &[u8]| {
         let mut out = Vec::new();
         head(u32::try_from(bytes.len()).unwrap(), &mut out);
@@ -168,7 +169,7 @@ fn the_packets_are_those_that_are_written() {
 }
 
 #[test]
-fn the_widths_are_those_that_are_written() {
+fn the_widths_equal_those_of_the_encoder() {
     let rows = rows("Packets", 6);
     let widths = |code: &str| -> Vec<usize> {
         let row = rows.iter().find(|row| row[0] == code).unwrap();
@@ -223,7 +224,7 @@ fn the_widths_are_those_that_are_written() {
 }
 
 #[test]
-fn the_message_is_what_is_written_and_read() {
+fn the_message_is_encoded_and_decoded_as_shown() {
     let mut draft = asking(Draft::message(A, "store"));
     draft.data_size = 5;
     draft.files.push(("hi.txt".to_owned(), 3));
@@ -252,7 +253,7 @@ fn the_message_is_what_is_written_and_read() {
 }
 
 #[test]
-fn the_conversation_is_what_is_written_and_read() {
+fn the_conversation_is_encoded_and_decoded_as_shown() {
     let said = |who: &str| -> Vec<Vec<u8>> {
         let lines = listing("A conversation").filter_map(|line| line.strip_prefix(who));
         lines.map(shown).collect()

@@ -1,10 +1,11 @@
-//! Everything that ends a connection: one test for each violation, and none lets anything through behind it.
+//! Every error that ends a connection: one test for each, which also checks that nothing is decoded after
+//! it.
 
 use millrace_protocol::sockety::{Content, ContentsError, DecodeError, DecoderConfig};
 
 use crate::seen::{Seen, after_header, decode, hex};
 
-/// The last that is seen is this error; what came in front of it.
+/// Checks that the last item is this error and returns the items before it.
 fn refused(text: &str, error: impl Into<DecodeError>) -> Vec<Seen> {
     refused_by(&DecoderConfig::default(), text, error)
 }
@@ -19,11 +20,11 @@ const DATA_3: &str = "20 14 40 U 01 61 03";
 const STREAM: &str = "22 13 00 U 01 61";
 const FILES_2_AND_0: &str = "20 1e 10 U 01 61 02 0200 00 02 01 62 00 00 01 63";
 const NOTHING: &str = "20 13 00 U 01 61";
-/// A head that lacks its last byte.
+/// A head without its last byte.
 const INCOMPLETE: &str = "20 12 00 U 01";
 
 #[test]
-fn a_wrong_control_byte() {
+fn a_wrong_control_byte_is_refused() {
     for first in ["00", "e4", "e8", "ef", "20", "47", "16", "ff"] {
         let stream = hex(&format!("{first} a0"));
         let error = DecodeError::ControlByte(stream[0]);
@@ -34,7 +35,7 @@ fn a_wrong_control_byte() {
 }
 
 #[test]
-fn a_header_without_a_channel() {
+fn a_header_without_a_channel_is_refused() {
     let stream = hex("e2 0000 a0");
     for step in 1..5 {
         let seen = decode(&DecoderConfig::default(), stream.chunks(step));
@@ -43,14 +44,14 @@ fn a_header_without_a_channel() {
 }
 
 #[test]
-fn an_unknown_type() {
+fn an_unknown_type_is_refused() {
     assert_eq!(refused("f0", DecodeError::UnknownType(0xf0)), []);
     let seen = refused("a0 ff 00", DecodeError::UnknownType(0xff));
     assert_eq!(seen, [Seen::Heartbeat]);
 }
 
 #[test]
-fn a_channel_that_was_not_announced() {
+fn a_channel_that_was_not_announced_is_refused() {
     let one = DecoderConfig {
         channels: 1,
         ..DecoderConfig::default()
@@ -65,19 +66,19 @@ fn a_channel_that_was_not_announced() {
 }
 
 #[test]
-fn there_is_one_channel_at_least() {
+fn there_is_at_least_one_channel() {
     let none = DecoderConfig {
         channels: 0,
         ..DecoderConfig::default()
     };
-    // the header says 1 then
+    // the header then announces 1 channel
     let chosen = after_header(&none, &format!("00 10 00 {NOTHING}"));
     assert!(matches!(chosen[..], [Seen::Message(0, _, true)]));
     refused_by(&none, "00 01", DecodeError::Channel(1));
 }
 
 #[test]
-fn a_message_on_a_busy_channel() {
+fn a_message_on_a_busy_channel_is_refused() {
     for begun in [DATA_3, STREAM, FILES_2_AND_0, INCOMPLETE] {
         refused(&format!("{begun} {NOTHING}"), DecodeError::ChannelBusy(0));
         let response = format!("05 {begun} 00 05 50 21 00 P U");
@@ -86,7 +87,7 @@ fn a_message_on_a_busy_channel() {
 }
 
 #[test]
-fn a_continue_where_no_head_is_incomplete() {
+fn a_continuation_without_an_incomplete_head_is_refused() {
     refused("60 01 61", DecodeError::StrayContinue(0));
     refused(&format!("{NOTHING} 60 00"), DecodeError::StrayContinue(0));
     refused(&format!("{DATA_3} 60 01 00"), DecodeError::StrayContinue(0));
@@ -99,7 +100,7 @@ fn a_continue_where_no_head_is_incomplete() {
 }
 
 #[test]
-fn a_body_longer_than_its_fields() {
+fn a_body_longer_than_its_fields_is_refused() {
     assert_eq!(refused("20 14 00 U 01 61 00", DecodeError::BodyTooLong), []);
     refused("50 22 00 P U 00", DecodeError::BodyTooLong);
     refused(
@@ -110,7 +111,7 @@ fn a_body_longer_than_its_fields() {
 }
 
 #[test]
-fn contents_where_no_message_is() {
+fn contents_without_a_message_are_refused() {
     for (packet, content) in [
         ("e0 01 61", Content::Data),
         ("e0 00", Content::Data),
@@ -122,14 +123,14 @@ fn contents_where_no_message_is() {
         let error = ContentsError::Unexpected(content);
         assert_eq!(refused(packet, error), []);
         assert_eq!(refused(&format!("{NOTHING} {packet}"), error).len(), 1);
-        // a head that is not complete has no contents yet, but files that it has named
+        // an incomplete head has no contents yet, except files whose headers have come
         refused(&format!("{INCOMPLETE} {packet}"), error);
         assert_eq!(refused(&format!("{DATA_3} 01 {packet}"), error).len(), 1);
     }
 }
 
 #[test]
-fn data_that_was_not_announced() {
+fn data_that_was_not_announced_is_refused() {
     refused(
         &format!("{STREAM} e0 01 61"),
         ContentsError::Unexpected(Content::Data),
@@ -141,7 +142,7 @@ fn data_that_was_not_announced() {
 }
 
 #[test]
-fn a_stream_that_was_not_announced_or_has_ended() {
+fn a_stream_that_was_not_announced_or_has_ended_is_refused() {
     let (stream, end) = (
         ContentsError::Unexpected(Content::Stream),
         ContentsError::Unexpected(Content::StreamEnd),
@@ -155,7 +156,7 @@ fn a_stream_that_was_not_announced_or_has_ended() {
 }
 
 #[test]
-fn files_that_were_not_announced() {
+fn files_that_were_not_announced_are_refused() {
     refused(
         &format!("{STREAM} c0 00"),
         ContentsError::Unexpected(Content::File),
@@ -167,7 +168,7 @@ fn files_that_were_not_announced() {
 }
 
 #[test]
-fn too_much_data() {
+fn too_much_data_is_refused() {
     refused(&format!("{DATA_3} e0 04"), ContentsError::TooMuchData(4));
     let seen = refused(
         &format!("{DATA_3} e0 02 6162 e0 02"),
@@ -179,7 +180,7 @@ fn too_much_data() {
 }
 
 #[test]
-fn a_wrong_file_index() {
+fn a_wrong_file_index_is_refused() {
     refused(
         &format!("{FILES_2_AND_0} c1 01 02"),
         ContentsError::FileIndex(2),
@@ -192,13 +193,13 @@ fn a_wrong_file_index() {
         &format!("{FILES_2_AND_0} d3 ffffff"),
         ContentsError::FileIndex(0xff_ffff),
     );
-    // the second header has not come
+    // the header of the second file has not come
     let one_known = "20 1a 10 U 01 61 02 0200 00 02 01 62 d1 01";
     refused(one_known, ContentsError::FileIndex(1));
 }
 
 #[test]
-fn a_file_longer_than_announced() {
+fn a_file_longer_than_announced_is_refused() {
     refused(
         &format!("{FILES_2_AND_0} c0 03"),
         ContentsError::FileTooLong(0),
@@ -214,7 +215,7 @@ fn a_file_longer_than_announced() {
 }
 
 #[test]
-fn a_file_shorter_than_announced() {
+fn a_file_shorter_than_announced_is_refused() {
     refused(
         &format!("{FILES_2_AND_0} d0"),
         ContentsError::FileTooShort(0),
@@ -226,14 +227,14 @@ fn a_file_shorter_than_announced() {
 }
 
 #[test]
-fn a_file_that_ends_twice() {
+fn a_file_that_ends_twice_is_refused() {
     let ended = format!("{FILES_2_AND_0} d1 01");
     refused(&format!("{ended} d1 01"), ContentsError::FileEnded(1));
     refused(&format!("{ended} c1 00 01"), ContentsError::FileEnded(1));
 }
 
 #[test]
-fn an_action_that_is_not_utf8() {
+fn an_action_that_is_not_utf8_is_refused() {
     for action in ["ff", "c3", "c080", "eda080", "61ff", "f5808080"] {
         let length = action.len() / 2;
         let message = format!("20 {:02x} 00 U {length:02x} {action}", 18 + length);
@@ -244,7 +245,7 @@ fn an_action_that_is_not_utf8() {
 }
 
 #[test]
-fn a_file_name_that_is_not_utf8() {
+fn a_file_name_that_is_not_utf8_is_refused() {
     let message = "20 1e 10 U 01 61 02 0200 00 02 01 62 00 00 01 ff";
     assert_eq!(refused(message, DecodeError::FileName(1)), []);
     refused("50 28 10 P U 01 0200 00 02 01 80", DecodeError::FileName(0));
@@ -252,7 +253,7 @@ fn a_file_name_that_is_not_utf8() {
 }
 
 #[test]
-fn a_limit_that_is_exceeded() {
+fn input_over_a_limit_is_refused() {
     let config = DecoderConfig {
         head_bytes: 30,
         files: 1,
@@ -275,7 +276,7 @@ fn a_limit_that_is_exceeded() {
 }
 
 #[test]
-fn what_the_peer_is_told_has_none_of_its_bytes() {
+fn close_reasons_contain_no_bytes_of_the_peer() {
     for error in [
         DecodeError::ControlByte(7),
         DecodeError::UnknownType(0xff),
@@ -291,10 +292,11 @@ fn what_the_peer_is_told_has_none_of_its_bytes() {
     }
 }
 
-/// Does not compile if there can be no more kinds of errors than these: then the last arm is never reached.
+/// Compiles only if the enum of content errors is non-exhaustive: otherwise the last arm would be
+/// unreachable.
 #[test]
 #[deny(unreachable_patterns)]
-fn errors_of_contents_may_become_more() {
+fn the_enum_of_content_errors_is_non_exhaustive() {
     let of = match ContentsError::FileEnded(3) {
         ContentsError::Unexpected(_) | ContentsError::TooMuchData(_) => "a packet",
         ContentsError::FileIndex(_)

@@ -1,4 +1,5 @@
-//! Whatever is encoded decodes to itself: in the smallest widths and in wider ones, heads in any pieces, any input.
+//! Encoded messages decode to themselves: in the smallest widths and in wider ones, with heads and input split
+//! anywhere.
 
 use millrace_protocol::sockety::{
     DecoderConfig, EncodeError, FileListBuf, Id, append_body, append_fast_reply, append_file_end,
@@ -10,7 +11,7 @@ use crate::chunks::pieces;
 use crate::seen::{Draft, Seen, U, decode};
 use crate::wide::Wide;
 
-/// A message with its contents, and what comes in front of it.
+/// A message with its contents, and the packet before it.
 #[derive(Debug, Clone)]
 pub(crate) struct Whole {
     pub(crate) channel: u16,
@@ -66,7 +67,7 @@ pub(crate) fn whole() -> impl Strategy<Value = Whole> {
 }
 
 impl Whole {
-    /// As the encoder writes it, in the smallest widths.
+    /// Encodes it with our encoder, in the smallest widths.
     fn write(&self, out: &mut Vec<u8>) {
         match self.before {
             Some((code, id)) => append_fast_reply(code, id, out).unwrap(),
@@ -91,7 +92,7 @@ impl Whole {
         }
     }
 
-    /// As somebody else writes it, who cuts it at these places.
+    /// Encodes it as another implementation might, split at these positions.
     fn write_wide(&self, wide: &mut Wide<'_>, cuts: &[usize], out: &mut Vec<u8>) {
         match self.before {
             Some((code, id)) => wide.fast_reply(code, id.as_bytes(), out),
@@ -99,7 +100,7 @@ impl Whole {
         }
         wide.switch(self.channel, out);
         let (first, body) = wide.message(&self.draft);
-        // what is complete is not continued, not even with nothing
+        // a complete head is not continued, not even by an empty packet
         let is_needed = |piece: &&[u8]| !piece.is_empty();
         let mut body = pieces(&body, cuts).into_iter();
         wide.packet(first, body.next().unwrap_or_default(), out);
@@ -123,7 +124,7 @@ impl Whole {
         }
     }
 
-    /// What its receiver sees.
+    /// The items that its receiver must see.
     fn expect(&self, seen: &mut Vec<Seen>) {
         seen.push(match self.before {
             Some((code, id)) => Seen::FastReply(code, id),
@@ -155,7 +156,7 @@ impl Whole {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn encoded_messages_decode_to_themselves(
         messages in prop::collection::vec(whole(), 0..5),
         choices in prop::collection::vec(0..4u8, 1..20),
         body_cuts in prop::collection::vec(any::<usize>(), 0..4),
@@ -176,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn the_smallest_widths_are_those_of_somebody_who_chooses_them(message in whole()) {
+    fn the_encoder_chooses_the_smallest_widths(message in whole()) {
         let mut written = Vec::new();
         message.draft.with(|head| append_head(head, &mut written).unwrap());
         let mut expected = Vec::new();
@@ -188,7 +189,7 @@ proptest! {
 }
 
 #[test]
-fn sizes_at_the_borders_of_their_widths() {
+fn sizes_at_the_limits_of_their_widths_are_encoded() {
     let config = DecoderConfig::default();
     let borders = [0, 1, 8, 16, 24, 32, 47, 48].map(|bits| 1u64 << bits);
     let sizes = borders.iter().flat_map(|border| [border - 1, *border]);
@@ -207,7 +208,7 @@ fn sizes_at_the_borders_of_their_widths() {
 }
 
 #[test]
-fn the_longest_texts() {
+fn the_longest_texts_are_encoded() {
     let config = DecoderConfig::default();
     for length in [0, 255, 256, 65_535] {
         let text = "t".repeat(length);
@@ -225,7 +226,7 @@ fn the_longest_texts() {
 }
 
 #[test]
-fn what_cannot_be_said_is_not_appended() {
+fn values_that_cannot_be_encoded_are_not_appended() {
     let text = "t".repeat(65_536);
     let mut files = FileListBuf::new();
     assert_eq!(files.push(&text, 0), Err(EncodeError::NameTooLong(65_536)));

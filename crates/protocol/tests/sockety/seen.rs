@@ -1,10 +1,10 @@
-//! What a decoder yielded, in a form that does not depend on how its input was cut.
+//! The items of a decoder, in a form that does not depend on how the input was split.
 
 use millrace_protocol::sockety::{
     DecodeError, Decoder, DecoderConfig, FileListBuf, Head, Id, Item, Subject,
 };
 
-/// A head that owns what it says.
+/// A head that owns its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Draft {
     pub(crate) parent: Option<Id>,
@@ -77,15 +77,15 @@ impl Draft {
     }
 }
 
-/// An item that owns its bytes. Pieces of one kind that follow each other are one.
+/// An item that owns its bytes. Consecutive pieces of the same kind are joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Seen {
     Header(u16),
-    /// Channel, head, and whether it is finished.
+    /// The channel, the head, and whether the message is finished.
     Message(u16, Draft, bool),
-    /// Channel, bytes, how many are left, and whether the message is finished.
+    /// The channel, the bytes, how many are missing, and whether the message is finished.
     Data(u16, Vec<u8>, u64, bool),
-    /// Channel, index, bytes.
+    /// The channel, the index and the bytes.
     File(u16, u32, Vec<u8>),
     FileEnd(u16, u32, bool),
     Stream(u16, Vec<u8>),
@@ -131,7 +131,7 @@ impl Seen {
         }
     }
 
-    /// Adds it to what came before.
+    /// Appends it to the items before it, joining pieces.
     pub(crate) fn join(self, seen: &mut Vec<Self>) {
         match (seen.last_mut(), self) {
             (Some(Self::Data(to, all, left, finished)), Self::Data(from, bytes, less, last))
@@ -162,7 +162,7 @@ pub(crate) fn decode<'a>(
     decode_all(config, pieces).0
 }
 
-/// The same, and the bytes unfinished at the end, and whether a message is in progress.
+/// Does the same, and returns the unfinished bytes at the end and whether a message is in progress.
 pub(crate) fn decode_all<'a>(
     config: &DecoderConfig,
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -180,7 +180,7 @@ pub(crate) fn decode_all<'a>(
     (seen, decoder.unfinished(), decoder.is_busy())
 }
 
-/// Feeds one piece, all of it.
+/// Feeds one piece completely.
 pub(crate) fn feed(
     decoder: &mut Decoder,
     config: &DecoderConfig,
@@ -203,12 +203,12 @@ fn nothing_follows(decoder: &mut Decoder, config: &DecoderConfig) {
     assert!(input.is_empty() && !decoder.is_busy());
 }
 
-/// The most memory that a decoder holds under these limits: what may be pending, and the table of all channels.
+/// The most memory that a decoder holds within these limits: pending messages, and the table of all channels.
 pub(crate) fn most_held(config: &DecoderConfig) -> usize {
     config.pending_bytes + 33 * 4 * usize::from(config.channels)
 }
 
-/// Bytes written as hexadecimal digits; `61*256` is a unit repeated, `U` an id, and `P` another one.
+/// Parses bytes from hexadecimal digits. `61*256` is a repeated byte, `U` an id, and `P` another id.
 pub(crate) fn hex(text: &str) -> Vec<u8> {
     text.split_whitespace()
         .flat_map(|word| match word.split_once('*') {
@@ -234,7 +234,7 @@ pub(crate) const U: Id = Id::new([
 ]);
 pub(crate) const P: Id = Id::new([0x50; 16]);
 
-/// What a stream that begins with the header `E3` is decoded to, without that.
+/// Decodes a stream after the header `E3`. Returns the items without the header.
 pub(crate) fn after_header(config: &DecoderConfig, text: &str) -> Vec<Seen> {
     let stream = hex(&format!("e3 {text}"));
     let mut seen = decode(config, [&stream[..]]);

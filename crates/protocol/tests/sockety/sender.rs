@@ -1,4 +1,4 @@
-//! What a sender may do, and what it refuses.
+//! The operations that a sender allows and refuses.
 
 use crate::seen::{Draft, Seen, U, decode, hex};
 use millrace_protocol::sockety::{
@@ -32,7 +32,7 @@ fn is_unexpected(content: Content) -> SendError {
 }
 
 #[test]
-fn the_current_channel_is_taken_or_else_the_next_one() {
+fn a_message_uses_the_current_channel_or_the_next_free_one() {
     let (mut sender, mut out) = (Sender::new(3), Vec::new());
     let whole = Draft::message(U, "w");
     assert_eq!(begin(&mut sender, &whole, &mut out), Ok(Some(0)));
@@ -57,7 +57,7 @@ fn the_current_channel_is_taken_or_else_the_next_one() {
 }
 
 #[test]
-fn of_4096_busy_channels_the_one_that_ends_is_found() {
+fn the_only_free_channel_of_4096_is_found() {
     let (mut sender, mut out) = (Sender::new(4096), Vec::new());
     for channel in 0..4096 {
         assert_eq!(begin(&mut sender, &stream(), &mut out), Ok(Some(channel)));
@@ -74,7 +74,7 @@ fn of_4096_busy_channels_the_one_that_ends_is_found() {
 }
 
 #[test]
-fn a_switch_comes_only_where_the_channel_changes() {
+fn a_switch_is_sent_only_if_the_channel_changes() {
     let (mut sender, mut out) = (Sender::new(4096), Vec::new());
     begin(&mut sender, &stream(), &mut out).unwrap();
     out.clear();
@@ -103,7 +103,7 @@ fn a_sender_leaves_the_first_channels_to_others() {
     assert_eq!(begin(&mut alone, &stream(), &mut out), Ok(None));
 }
 
-/// The sizes of the packets of so much data.
+/// The sizes of the packets for so much data.
 fn packets_of(mut left: u64) -> Vec<u32> {
     let mut sizes = Vec::new();
     while left > 0 {
@@ -136,7 +136,7 @@ fn data_is_one_packet_or_ends_with_a_large_one() {
 }
 
 #[test]
-fn data_that_is_given_at_once_is_sent_packet_by_packet() {
+fn large_data_is_sent_in_several_packets() {
     let mib = usize::try_from(MIB).unwrap();
     let mut payload = (0..251).collect::<Vec<u8>>().repeat(mib / 80);
     payload.truncate(3 * mib + 7);
@@ -176,7 +176,7 @@ fn data_that_is_given_at_once_is_sent_packet_by_packet() {
 }
 
 #[test]
-fn nothing_gets_into_a_packet_that_is_open() {
+fn nothing_is_appended_within_an_open_packet() {
     let (mut sender, mut out) = (Sender::new(4), Vec::new());
     let draft = Draft {
         has_stream: true,
@@ -213,7 +213,7 @@ fn nothing_gets_into_a_packet_that_is_open() {
 }
 
 #[test]
-fn a_stream_is_joined_and_its_end_follows_at_once() {
+fn pieces_of_a_stream_are_joined_and_followed_by_its_end() {
     let (mut sender, mut out) = (Sender::new(4), Vec::new());
     begin(&mut sender, &stream(), &mut out).unwrap();
     out.clear();
@@ -262,7 +262,7 @@ fn files_come_in_any_order_and_each_ends() {
 }
 
 #[test]
-fn packets_of_files_are_never_large() {
+fn packets_of_files_are_bounded() {
     let size = 40 << 20;
     let draft = Draft {
         files: vec![("f".to_owned(), size)],
@@ -284,7 +284,7 @@ fn packets_of_files_are_never_large() {
 }
 
 #[test]
-fn what_was_not_announced_is_refused() {
+fn contents_that_were_not_announced_are_refused() {
     let (mut sender, mut out) = (Sender::new(4), Vec::new());
     let none = |content| Err(is_unexpected(content));
     assert_eq!(
@@ -317,7 +317,7 @@ fn what_was_not_announced_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_said_takes_no_channel() {
+fn a_head_that_cannot_be_encoded_uses_no_channel() {
     let (mut sender, mut out) = (Sender::new(4), Vec::new());
     begin(&mut sender, &stream(), &mut out).unwrap();
     let before = out.clone();
@@ -332,12 +332,12 @@ fn what_cannot_be_said_takes_no_channel() {
     assert_eq!(
         out[before.len()..],
         hex("70 01 78 80"),
-        "on the channel it was on"
+        "the channel has not changed"
     );
 }
 
 #[test]
-fn a_peer_that_knows_abort_gets_the_next_message_on_the_same_channel() {
+fn channels_of_aborted_messages_can_be_used_again() {
     let mut sender = Sender::new(1);
     sender.reuse_aborted_channels();
     let mut out = vec![0xe3];
@@ -354,7 +354,7 @@ fn a_peer_that_knows_abort_gets_the_next_message_on_the_same_channel() {
 }
 
 #[test]
-fn a_channel_on_which_a_message_was_given_up_is_never_used_again() {
+fn by_default_the_channel_of_an_aborted_message_is_never_used_again() {
     let (mut sender, mut out) = (Sender::new(2), Vec::new());
     begin(&mut sender, &stream(), &mut out).unwrap();
     out.clear();

@@ -1,10 +1,10 @@
-//! Data whose bytes the sender's caller sends itself.
+//! Data whose bytes the caller of the sender sends itself.
 
 use crate::seen::{Draft, U};
 use millrace_protocol::sockety::{SendError, Sender};
 
 #[test]
-fn the_head_of_data_stands_before_bytes_that_others_send() {
+fn data_head_announces_bytes_that_the_caller_sends() {
     let payload: Vec<u8> = (0..=250).cycle().take(2_000_000).collect();
     let draft = Draft {
         data_size: 2_000_000,
@@ -28,7 +28,7 @@ fn the_head_of_data_stands_before_bytes_that_others_send() {
     }
     assert!(rest.is_empty() && apart == copied);
     assert!(sender.data_head(0, &mut apart).is_err());
-    // within a packet that is open there is no other
+    // within an open packet no other packet can be appended
     draft.with(|head| sender.begin(head, &mut apart)).unwrap();
     sender.data(0, b"x", &mut apart).unwrap();
     assert_eq!(sender.data_head(0, &mut apart), Err(SendError::PacketOpen));

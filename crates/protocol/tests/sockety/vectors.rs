@@ -1,4 +1,4 @@
-//! What other implementations sent, as `vectors.txt` has it.
+//! The packets of other implementations, parsed from `vectors.txt`.
 
 use millrace_protocol::sockety::Id;
 
@@ -16,10 +16,10 @@ pub(crate) struct Vector {
 pub(crate) enum Packet {
     Header(u16),
     Switch(u16),
-    /// A head, and how many bytes of its body this packet has, if not all.
+    /// A head, and the number of bytes of its body in this packet, if it has not all of them.
     Message(Draft, Option<usize>),
     Continue(usize),
-    /// The size of the packet, and the bytes that were kept of it.
+    /// The size of the packet, and the bytes of it in the file.
     Data(u32, Vec<u8>),
     Stream(u32, Vec<u8>),
     StreamEnd,
@@ -29,11 +29,11 @@ pub(crate) enum Packet {
     Heartbeat,
     GoAway,
     Abort,
-    /// What comes from here on is refused, for its first byte.
+    /// The bytes from here on are refused because of this first byte.
     Refused(u8),
 }
 
-/// All of them.
+/// Parses all vectors.
 pub(crate) fn vectors() -> Vec<Vector> {
     let mut vectors: Vec<Vector> = Vec::new();
     for line in include_str!("vectors.txt").lines() {
@@ -112,7 +112,7 @@ fn message(mut draft: Draft, says: &str) -> Packet {
     Packet::Message(draft, first)
 }
 
-/// A text in quotes, and how many times.
+/// Parses a quoted text and its repetition count.
 fn quoted(word: &str) -> (String, usize) {
     let (text, times) = word.rsplit_once('"').unwrap();
     let times = times
@@ -136,7 +136,7 @@ impl Vector {
             .collect()
     }
 
-    /// Bytes that should not have been sent.
+    /// Whether the packet is a fault of the implementation.
     pub(crate) fn is_mistake(&self) -> bool {
         self.name.starts_with("BUG-")
     }
@@ -145,7 +145,7 @@ impl Vector {
         matches!(self.lines[0].1, Packet::Header(_))
     }
 
-    /// All lines, with those in front that have to be there for it.
+    /// All lines, including lines of earlier vectors that this one depends on.
     pub(crate) fn whole(&self) -> Self {
         let mut whole = self.clone();
         if let Some(before) = self.after {
@@ -159,7 +159,7 @@ impl Vector {
         whole
     }
 
-    /// A stream that can be decoded.
+    /// A complete stream that can be decoded.
     pub(crate) fn stream(&self) -> Vec<u8> {
         self.whole().bytes()
     }

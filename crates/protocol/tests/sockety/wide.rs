@@ -1,14 +1,14 @@
-//! Packets as somebody writes them who does not take the smallest widths. Knows nothing of the encoder.
+//! Packets of an implementation that does not choose the smallest widths. Does not use the encoder.
 
 use crate::seen::Draft;
 
-/// Chooses among the widths that fit, by numbers given beforehand.
+/// Chooses among the widths that fit, by given numbers.
 pub(crate) struct Wide<'a> {
     choices: std::iter::Cycle<std::slice::Iter<'a, u8>>,
 }
 
 impl<'a> Wide<'a> {
-    /// There has to be a choice; 0 is the smallest width.
+    /// There must be at least one choice. Choice 0 is the smallest width.
     pub(crate) fn new(choices: &'a [u8]) -> Self {
         assert!(!choices.is_empty());
         Self {
@@ -16,7 +16,7 @@ impl<'a> Wide<'a> {
         }
     }
 
-    /// A width code and the number in that width, `widths` being those of the codes.
+    /// Encodes a number and returns its width code and bytes. `widths` are the widths of the codes.
     fn number(&mut self, value: u64, widths: &[usize]) -> (u8, Vec<u8>) {
         let fitting: Vec<u8> = (0..)
             .zip(widths)
@@ -29,7 +29,7 @@ impl<'a> Wide<'a> {
         (code, value.to_le_bytes()[..width].to_vec())
     }
 
-    /// A packet of contents or a piece of a body.
+    /// A packet of contents or a piece of a head.
     pub(crate) fn packet(&mut self, first: u8, carried: &[u8], out: &mut Vec<u8>) {
         let size = u64::try_from(carried.len()).unwrap();
         let (code, size) = self.number(size, &[1, 2, 3, 4]);

@@ -1,4 +1,4 @@
-//! What is bounded, and that nothing is claimed for what was only announced.
+//! The limits, and that announced sizes allocate nothing.
 
 use millrace_protocol::splice::{
     Call, CallError, ConnectParams, GivenError, GivenHeaders, Incoming, MAX_URL_BYTES, Method,
@@ -7,7 +7,7 @@ use millrace_protocol::splice::{
 
 use crate::{connect, problem, terminate};
 
-/// Bytes of memory that params hold, without their own place.
+/// The memory that params hold, without the struct itself.
 fn held(params: &ConnectParams) -> usize {
     let headers = params.headers.iter().map(|(a, b)| a.len() + b.len() + 48);
     let subprotocols = params.subprotocols.iter().map(|name| name.len() + 24);
@@ -15,7 +15,7 @@ fn held(params: &ConnectParams) -> usize {
 }
 
 #[test]
-fn params_hold_no_more_than_came_and_no_more_than_their_bounds() {
+fn params_hold_at_most_the_bytes_received_and_their_limits() {
     for (headers, length) in [(0, 0), (1, 10), (64, 200), (10, 1600)] {
         let header = |at: usize| format!(r#""h{at:02}":"{}""#, "x".repeat(length));
         let headers = (0..headers).map(header).collect::<Vec<_>>().join(",");
@@ -31,7 +31,7 @@ fn params_hold_no_more_than_came_and_no_more_than_their_bounds() {
 }
 
 #[test]
-fn urls_and_reasons_have_a_longest() {
+fn the_length_of_urls_and_reasons_is_bounded() {
     let url = |bytes: usize| {
         format!(
             r#"{{"id":7,"method":"connect","params":{{"url":"{}"}}}}"#,
@@ -71,7 +71,11 @@ fn headers_are_bounded_in_number_and_bytes() {
     assert_eq!(headers.set("b", ""), Err(GivenError::TooManyHeaders));
     let longer = longest.clone() + "x";
     assert_eq!(headers.set("a", &longer), Err(GivenError::TooManyHeaders));
-    assert_eq!(headers.get("a"), Some(&*longest), "as it was");
+    assert_eq!(
+        headers.get("a"),
+        Some(&*longest),
+        "a refused header changes nothing"
+    );
     headers.set("A", "short").unwrap();
     headers.set("b", &"x".repeat(16 * 1024 - 7)).unwrap();
 
@@ -111,7 +115,7 @@ fn subprotocols_are_bounded_in_number_and_bytes() {
 }
 
 #[test]
-fn a_large_document_of_nothing_is_read_once_and_kept_nowhere() {
+fn a_large_document_without_values_holds_no_memory() {
     let unknown = Call {
         id: 1,
         method: Method::Unknown,
@@ -124,7 +128,7 @@ fn a_large_document_of_nothing_is_read_once_and_kept_nowhere() {
 }
 
 #[test]
-fn depth_is_bounded() {
+fn nesting_is_bounded() {
     let nested = |depth: usize| {
         let document = format!(
             r#"{{"x":{}{},"method":"x"}}"#,
@@ -139,7 +143,7 @@ fn depth_is_bounded() {
 }
 
 #[test]
-fn a_path_is_at_most_three_times_what_was_given() {
+fn a_path_is_at_most_three_times_as_long_as_its_url() {
     let url = format!("ws://a/{}", "\u{20ac}".repeat(2000));
     let target = Target::parse(&url).unwrap();
     assert_eq!(target.path().len(), 1 + 3 * 3 * 2000);

@@ -1,4 +1,4 @@
-//! Input cut at every position.
+//! Input split at every position.
 
 use millrace_protocol::splice::{CallError, Prefix, Target, decode_call};
 
@@ -9,7 +9,7 @@ const CALLS: [&str; 3] = [
 ];
 
 #[test]
-fn an_index_is_the_same_however_its_message_is_cut() {
+fn an_index_is_the_same_however_its_message_is_split() {
     for index in [0, 5, 0x7f80, 0x8000, 0xfffe, 0xffff_u16] {
         let message = [&index.to_be_bytes()[..], b"payload"].concat();
         for first in 0..=message.len() {
@@ -34,7 +34,7 @@ fn an_index_is_the_same_however_its_message_is_cut() {
 }
 
 #[test]
-fn a_call_that_is_cut_is_none() {
+fn a_truncated_call_is_invalid() {
     for call in CALLS {
         assert!(decode_call(call.as_bytes()).is_ok(), "{call}");
         let end = call.trim_end().len();
@@ -50,7 +50,7 @@ fn a_call_that_is_cut_is_none() {
 }
 
 #[test]
-fn a_byte_that_is_lost_or_another_makes_nothing_panic() {
+fn a_missing_or_changed_byte_causes_no_panic() {
     for call in CALLS {
         for at in 0..call.len() {
             let mut lost = call.as_bytes().to_vec();
@@ -68,7 +68,7 @@ fn a_byte_that_is_lost_or_another_makes_nothing_panic() {
 }
 
 #[test]
-fn a_url_that_is_cut_says_nothing_that_it_did_not_say() {
+fn a_truncated_url_keeps_its_host() {
     let url = "wss://me:secret@sub.example.com:8443/path%20a?query=b";
     for cut in 0..=url.len() {
         let Ok(target) = Target::parse(&url[..cut]) else {
@@ -76,7 +76,7 @@ fn a_url_that_is_cut_says_nothing_that_it_did_not_say() {
         };
         assert!(target.is_secure());
         assert!(target.path().is_ascii() && target.path().starts_with('/'));
-        // until the sign comes that ends it, user info is read as a host
+        // without the sign that ends it, user information is parsed as the host
         let host = if cut <= url.find('@').unwrap() {
             "me"
         } else {

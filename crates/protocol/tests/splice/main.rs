@@ -1,4 +1,4 @@
-//! The wire of the splice multiplexer as its users see it.
+//! The wire protocol of the splice multiplexer through its public API.
 
 mod bounds;
 mod chunks;
@@ -10,7 +10,7 @@ use millrace_protocol::splice::{
     append_error, append_warning, decode_call,
 };
 
-/// The connect that a document says.
+/// Parses a document that is a valid `connect`.
 fn connect(document: &str) -> (i64, ConnectParams) {
     match decode_call(document.as_bytes()) {
         Ok(Incoming::Call(Call {
@@ -31,7 +31,7 @@ fn terminate(document: &str) -> (i64, TerminateParams) {
     }
 }
 
-/// What is wrong with the params of a call, which has the id 7.
+/// The error in the params of a call with the id 7.
 fn problem(document: &str) -> ParamsError {
     match decode_call(document.as_bytes()) {
         Err(CallError::Params { id: 7, problem }) => problem,
@@ -47,7 +47,7 @@ fn written(append: impl FnOnce(&mut Vec<u8>)) -> String {
 }
 
 #[test]
-fn a_connect_has_all_that_is_given() {
+fn a_connect_has_all_its_params() {
     let (id, params) = connect(
         r#"{"id": 9, "type": "method", "method": "connect", "params": {
             "url": "wss://example.com/a?b", "headers": {"Origin": "https://a", "X-Nothing": ""},
@@ -64,7 +64,7 @@ fn a_connect_has_all_that_is_given() {
 }
 
 #[test]
-fn what_is_missing_null_or_unknown_is_as_good_as_not_said() {
+fn missing_null_and_unknown_params_are_ignored() {
     let least = ConnectParams {
         url: "ws://a".to_owned(),
         ..ConnectParams::default()
@@ -85,7 +85,7 @@ fn what_is_missing_null_or_unknown_is_as_good_as_not_said() {
 }
 
 #[test]
-fn of_several_members_with_one_name_the_last_counts() {
+fn the_last_of_several_members_with_one_name_counts() {
     let (id, params) = connect(
         r#"{"id":1,"method":"terminate","params":{"url":"ws://a"},"id":2,"method":"connect",
             "params":{"url":"ws://b","url":"ws://c","headers":{"a":"1","b":"2","A":"3"},"timeout":1,"timeout":2}}"#,
@@ -96,7 +96,7 @@ fn of_several_members_with_one_name_the_last_counts() {
 }
 
 #[test]
-fn a_terminate_says_which_and_how() {
+fn a_terminate_has_an_index_code_and_reason() {
     let (id, params) = terminate(
         r#"{"id":-1,"method":"terminate","params":{"index":3,"code":4001,"reason":"caf\u00e9"}}"#,
     );
@@ -151,7 +151,7 @@ fn ids_are_exact_integers() {
 }
 
 #[test]
-fn replies_and_unknown_methods_are_told_apart() {
+fn replies_and_unknown_methods_are_distinguished() {
     for document in [
         r#"{"id":1,"type":"reply","result":{"index":0}}"#,
         r#"{"type":"reply"}"#,
@@ -175,7 +175,7 @@ fn replies_and_unknown_methods_are_told_apart() {
 }
 
 #[test]
-fn what_is_no_call_has_no_id_to_answer_to() {
+fn an_invalid_call_has_no_id_for_a_reply() {
     for document in [
         "",
         "null",
@@ -198,7 +198,7 @@ fn what_is_no_call_has_no_id_to_answer_to() {
 }
 
 #[test]
-fn params_that_do_not_fit_are_answered() {
+fn invalid_params_are_reported() {
     let of = |method: &str, params: &str| {
         problem(&format!(
             r#"{{"params":{params},"method":"{method}","id":7}}"#
@@ -306,7 +306,7 @@ fn headers_that_would_change_the_handshake_are_refused() {
 }
 
 #[test]
-fn subprotocols_are_tokens_and_none_twice() {
+fn subprotocols_are_distinct_tokens() {
     let of = |list: &str| {
         problem(&format!(
             r#"{{"id":7,"method":"connect","params":{{"subprotocols":{list}}}}}"#
@@ -326,7 +326,7 @@ fn subprotocols_are_tokens_and_none_twice() {
 }
 
 #[test]
-fn problems_have_the_numbers_and_words_of_the_original() {
+fn problems_have_the_numbers_and_texts_of_wsplice() {
     let codes = Problem::ALL.map(Problem::code);
     assert_eq!(codes, [4000, 4001, 4002, 4003, 4004, 4005, 4006, 4007]);
     let about_the_url = Problem::ALL.map(|one| one.path().is_some());
@@ -337,7 +337,7 @@ fn problems_have_the_numbers_and_words_of_the_original() {
 }
 
 #[test]
-fn what_is_said_is_json_behind_the_control_index() {
+fn messages_are_json_after_the_control_index() {
     let reply = written(|out| append_connected(i64::MIN, 65_534, Some("a\"b"), out));
     let id = i64::MIN;
     assert_eq!(

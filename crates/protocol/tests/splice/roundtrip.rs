@@ -1,4 +1,4 @@
-//! What one side writes the other reads, and nothing else.
+//! What one side encodes, the other side decodes unchanged.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,8 @@ use millrace_protocol::splice::{
 };
 use proptest::prelude::*;
 
-/// JSON as a careless writer has it: with blanks, and with each character as an escape if `escaped` says so.
+/// Writes a JSON string with additional blanks, and with an escape for each character that `escaped`
+/// selects.
 fn quoted(text: &str, escaped: bool) -> String {
     let mut out = String::from("\"");
     for one in text.chars() {
@@ -29,7 +30,7 @@ fn token() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn a_connect_is_what_was_written(
+    fn a_connect_decodes_to_what_was_encoded(
         id in any::<i64>(),
         url in "\\PC{0,40}",
         headers in prop::collection::btree_map("x[a-z0-9-]{1,8}", "[!-~\u{e9}\u{1f600}]{0,12}", 0..5),
@@ -57,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_said_is_json_whatever_is_in_it(
+    fn messages_are_valid_json_for_any_text(
         id in any::<i64>(),
         index in 0..CONTROL,
         code in any::<u16>(),
@@ -85,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn a_url_read_again_is_the_same(
+    fn a_parsed_url_parses_to_itself(
         url in "(ws|wss|WS|Wss)://([a-z@:.]{0,5}@)?([a-zA-Z0-9.-]{1,12}|\\[[0-9a-f:.]{2,12}\\]|[0-9.x]{1,12})(:[0-9]{0,5})?([/?][ -~\u{e9}]{0,16})?",
     ) {
         let Ok(target) = Target::parse(&url) else { return Ok(()) };
@@ -100,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn a_name_is_never_an_address_in_disguise(text in "[0-9a-fxA-FX.]{1,20}") {
+    fn a_name_is_never_a_valid_address(text in "[0-9a-fxA-FX.]{1,20}") {
         let Ok(Host::Name(name)) = Host::parse(&text) else { return Ok(()) };
         let last = name.rsplit('.').next().unwrap();
         let digits = last.strip_prefix("0x").unwrap_or(last);
@@ -110,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_some_call_or_none(document in prop::collection::vec(
+    fn any_bytes_are_a_call_or_an_error(document in prop::collection::vec(
         prop_oneof![4 => prop::sample::select(b"{}[]\",:0123eE+-.\\u \n".to_vec()), 1 => any::<u8>()], 0..60)) {
         let is_object = document.trim_ascii().starts_with(b"{") && std::str::from_utf8(&document).is_ok();
         prop_assert!(is_object || decode_call(&document) == Err(CallError::Unparsable));

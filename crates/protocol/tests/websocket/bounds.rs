@@ -1,4 +1,4 @@
-//! What is bounded, and that nothing is claimed for what was only announced.
+//! The limits, and that announced lengths allocate nothing.
 
 use millrace_protocol::websocket::{
     DecodeError, Decoder, DecoderConfig, Input, Item, Opcode, Payload,
@@ -23,7 +23,7 @@ fn an_announced_length_holds_no_memory() {
     assert_eq!((decoder.is_idle(), decoder.unfinished_bytes()), (false, 0));
     assert!(
         decoder.held_bytes() < 300,
-        "{} bytes held for a head",
+        "{} bytes are held for a head",
         decoder.held_bytes()
     );
     for received in [1usize, 2, 3, 50, 51] {
@@ -36,7 +36,7 @@ fn an_announced_length_holds_no_memory() {
 }
 
 #[test]
-fn too_big_is_refused_with_the_head() {
+fn a_message_over_the_limit_is_refused_with_its_head() {
     let refused = |read: &[u8], bytes| {
         let expected = vec![Seen::Error(DecodeError::MessageTooBig(bytes))];
         assert_eq!(decode(&server(100_000), [read]).0, expected);
@@ -95,7 +95,7 @@ fn empty_fragments_count_sixteen_bytes() {
 }
 
 #[test]
-fn fragments_have_no_bound_of_their_own() {
+fn the_number_of_fragments_is_not_bounded() {
     let (bytes, fragments) = (4 << 20, 65_536);
     let payload: Vec<u8> = (0..bytes).map(|i: u32| i.to_le_bytes()[1]).collect();
     let mut stream = Vec::new();
@@ -115,7 +115,7 @@ fn fragments_have_no_bound_of_their_own() {
 }
 
 #[test]
-fn an_assembled_message_is_handed_over_without_a_copy_and_without_slack() {
+fn an_assembled_message_is_returned_without_a_copy_or_spare_capacity() {
     let (mut decoder, config) = (Decoder::new(), DecoderConfig::default());
     let mut stream = masked(Opcode::Binary, true, &vec![3; 1_000_000]);
     let mut taken = None;
@@ -149,8 +149,8 @@ fn control_frames_are_bounded_in_rate_not_in_number() {
             .count()
     };
     assert_eq!(admitted(7, 1000), 1000, "a burst");
-    assert_eq!(admitted(1007, 100), 100, "100 more after a second");
-    assert_eq!(admitted(1016, 1), 0, "9 ms later there is none");
+    assert_eq!(admitted(1007, 100), 100, "a second refills 100 tokens");
+    assert_eq!(admitted(1016, 1), 0, "9 ms refill no token");
     let mut decoder = Decoder::new();
     let seen: Vec<_> = (0..6000u64)
         .map(|i| {
@@ -163,11 +163,14 @@ fn control_frames_are_bounded_in_rate_not_in_number() {
                 .is_ok()
         })
         .collect();
-    assert!(seen.into_iter().all(|ok| ok), "100 per second for ever");
+    assert!(
+        seen.into_iter().all(|ok| ok),
+        "100 per second are always allowed"
+    );
 }
 
 #[test]
-fn the_control_rate_ends_the_connection_inside_of_messages_too() {
+fn the_control_rate_is_enforced_within_messages_too() {
     let config = DecoderConfig {
         control_burst: 2,
         ..server(100)

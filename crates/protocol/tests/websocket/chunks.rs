@@ -1,11 +1,11 @@
-//! One input cut at every position gives the same items.
+//! An input split at every position yields the same items.
 
 use millrace_protocol::websocket::{DecoderConfig, Opcode};
 use proptest::prelude::*;
 
 use crate::seen::{decode, masked, server};
 
-/// Streams that between them take every way through the decoder, good and bad.
+/// Valid and invalid streams that together cover every path through the decoder.
 fn streams() -> Vec<Vec<u8>> {
     use Opcode::{Binary, Close, Continuation, Ping, Pong, Text};
     let long: Vec<u8> = (0..300u16).map(|i| i.to_le_bytes()[0]).collect();
@@ -79,7 +79,7 @@ fn streams() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn cut_once_at_every_position() {
+fn split_once_at_every_position() {
     for stream in streams() {
         let whole = decode(&server(1000), [&stream[..]]);
         for cut in 0..=stream.len() {
@@ -87,14 +87,14 @@ fn cut_once_at_every_position() {
             assert_eq!(
                 decode(&server(1000), [first, second]),
                 whole,
-                "{stream:x?} cut at {cut}"
+                "{stream:x?} split at {cut}"
             );
         }
     }
 }
 
 #[test]
-fn cut_twice_at_every_pair_of_positions() {
+fn split_twice_at_every_pair_of_positions() {
     for stream in streams().into_iter().filter(|stream| stream.len() < 100) {
         let whole = decode(&server(1000), [&stream[..]]);
         for (second, first) in
@@ -104,14 +104,14 @@ fn cut_twice_at_every_pair_of_positions() {
             assert_eq!(
                 decode(&server(1000), reads),
                 whole,
-                "{stream:x?} cut at {first} and {second}"
+                "{stream:x?} split at {first} and {second}"
             );
         }
     }
 }
 
 #[test]
-fn byte_by_byte_and_in_every_other_stride() {
+fn in_pieces_of_every_size() {
     for stream in streams() {
         let whole = decode(&server(1000), [&stream[..]]);
         for stride in 1..=17 {
@@ -124,7 +124,7 @@ fn byte_by_byte_and_in_every_other_stride() {
     }
 }
 
-/// Frames of which many are nearly right: noise that gets past the first byte.
+/// Frames that are mostly almost valid, so that they are not refused by their first byte.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let opcode = prop::sample::select(vec![0u8, 1, 2, 8, 9, 10, 3]);
     let frame = (

@@ -1,4 +1,4 @@
-//! The WebSocket codec through its public API: bytes in, items out, however the bytes are cut.
+//! The WebSocket codec through its public API, however the bytes are split.
 
 mod bounds;
 mod chunks;

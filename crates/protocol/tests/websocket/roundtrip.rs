@@ -1,11 +1,13 @@
-//! Whatever is encoded decodes to itself: both roles, any fragments, any reads, control frames between.
+//! Encoded messages decode to themselves: in both roles, with any fragments and reads, and with control
+//! frames between.
 
 use millrace_protocol::websocket::{Kind, Opcode, append_frame, append_part};
 use proptest::prelude::*;
 
 use crate::seen::{Seen, client, decode, server};
 
-/// A message, the lengths of its first fragments, and what is sent before each of its frames.
+/// A message, the lengths of its first fragments, and the frames that are sent before each of its
+/// frames.
 #[derive(Debug, Clone)]
 struct Script {
     message: Seen,
@@ -41,7 +43,7 @@ fn script() -> impl Strategy<Value = Script> {
     })
 }
 
-/// Writes the frames of a script and notes in which order its items are finished.
+/// Appends the frames of a script and records its items in the order in which they are finished.
 fn perform(script: Script, key: Option<[u8; 4]>, out: &mut Vec<u8>, expected: &mut Vec<Seen>) {
     let Seen::Message { kind, payload, .. } = &script.message else {
         return;

@@ -1,4 +1,4 @@
-//! Feeds chunks to a decoder and writes down what came out, in owned form.
+//! Feeds reads to a decoder and records its items in owned form.
 
 use millrace_protocol::websocket::{
     DecodeError, Decoder, DecoderConfig, Input, Item, Kind, Masked, Opcode, Role, append_part,
@@ -55,7 +55,7 @@ impl From<Item<'_>> for Seen {
     }
 }
 
-/// What was handed out with its mask: as plain as the rest, and passed on as an unmasked copy would be.
+/// Converts an item whose message is masked. Checks that relaying it equals relaying an unmasked copy.
 impl From<Item<'_, Masked<'_>>> for Seen {
     fn from(item: Item<'_, Masked<'_>>) -> Self {
         match item {
@@ -82,10 +82,10 @@ impl From<Item<'_, Masked<'_>>> for Seen {
     }
 }
 
-/// The key of whoever passes messages on.
+/// The masking key of the caller that relays messages.
 const FRESH: [u8; 4] = [0x17, 0x00, 0xfe, 0x80];
 
-/// Feeds one read. What comes out is appended to `seen`; returns the complete frames in it.
+/// Feeds one read and appends the items to `seen`. Returns the number of complete frames.
 pub(crate) fn feed(
     decoder: &mut Decoder,
     config: &DecoderConfig,
@@ -120,8 +120,8 @@ fn feed_by(
     }
 }
 
-/// All that comes out of these reads, the complete frames, and whether the decoder is idle after them. The same comes out
-/// where messages are handed out with their masks, whether text is checked or not.
+/// Decodes these reads. Returns the items, the number of complete frames, and whether the decoder is idle afterwards.
+/// Also checks that masked messages are the same, whether text is checked or not.
 pub(crate) fn decode<'a>(
     config: &DecoderConfig,
     reads: impl IntoIterator<Item = &'a [u8]>,
@@ -138,7 +138,7 @@ pub(crate) fn decode<'a>(
             })
         })
     };
-    assert!(masked(config) == found, "handed out with their masks");
+    assert!(masked(config) == found, "masked messages are the same");
     let unchecked = DecoderConfig {
         checks_text: false,
         ..*config
@@ -146,7 +146,10 @@ pub(crate) fn decode<'a>(
     let plain = decode_by(&reads, |decoder, read, seen| {
         feed(decoder, &unchecked, read, seen)
     });
-    assert!(masked(&unchecked) == plain, "unchecked, with their masks");
+    assert!(
+        masked(&unchecked) == plain,
+        "unchecked masked messages are the same"
+    );
     found
 }
 
@@ -166,7 +169,7 @@ fn decode_by(
     (seen, frames, decoder.is_idle())
 }
 
-/// The defaults of a server, with a bound on messages.
+/// The defaults of a server, with a limit on messages.
 pub(crate) fn server(message_bytes: usize) -> DecoderConfig {
     DecoderConfig {
         message_bytes,
@@ -174,7 +177,7 @@ pub(crate) fn server(message_bytes: usize) -> DecoderConfig {
     }
 }
 
-/// The defaults of a client, with a bound on messages.
+/// The defaults of a client, with a limit on messages.
 pub(crate) fn client(message_bytes: usize) -> DecoderConfig {
     DecoderConfig {
         role: Role::Client,

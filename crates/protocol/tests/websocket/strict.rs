@@ -1,4 +1,4 @@
-//! Each way to break RFC 6455, with the close code that answers it.
+//! Each violation of RFC 6455, with the close code of the answer.
 
 use millrace_protocol::websocket::{DecodeError, Opcode, append_close, append_masked_close};
 
@@ -107,7 +107,7 @@ fn broken_contents_give_their_own_codes() {
 }
 
 #[test]
-fn close_codes_on_the_wire() {
+fn only_valid_close_codes_are_accepted() {
     for code in 0..=u16::MAX {
         let read = masked(Opcode::Close, true, &code.to_be_bytes());
         let valid = matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999);
@@ -150,7 +150,7 @@ fn nothing_comes_after_an_error() {
 }
 
 #[test]
-fn the_longest_control_frames() {
+fn the_longest_control_frames_are_accepted() {
     let payload: Vec<u8> = (0..125).collect();
     let mut reason = 4999u16.to_be_bytes().to_vec();
     reason.extend([b'r'; 123]);

@@ -1,11 +1,11 @@
-//! Text fails as soon as it can no longer become UTF-8 (RFC 6455 §8.1), and not before.
+//! Text is refused as soon as it can no longer become UTF-8 (RFC 6455 §8.1), and not before.
 
 use millrace_protocol::websocket::{DecodeError, Decoder, Opcode};
 use proptest::prelude::*;
 
 use crate::seen::{Seen, feed, masked, server};
 
-/// Bytes that are not UTF-8, and how many of them can still be a prefix of it.
+/// Invalid UTF-8, and the number of bytes that can still be the beginning of valid UTF-8.
 const BAD: [(&[u8], usize); 20] = [
     (b"\x80", 0),
     (b"\xbf", 0),
@@ -29,7 +29,7 @@ const BAD: [(&[u8], usize); 20] = [
     (b"\xff", 0),
 ];
 
-/// What goes before and after the bad bytes.
+/// The text before and after the invalid bytes.
 const AROUND: [(&str, &str); 5] = [
     ("", ""),
     ("abc", "def"),
@@ -49,7 +49,7 @@ fn cases() -> impl Iterator<Item = (Vec<u8>, usize)> {
     })
 }
 
-/// Feeds reads until something comes out; which read that was, and what.
+/// Feeds reads until there is an item. Returns the number of that read and the item.
 fn first_outcome<'a>(reads: impl IntoIterator<Item = &'a [u8]>) -> Option<(usize, Seen)> {
     let (mut decoder, mut seen) = (Decoder::new(), Vec::new());
     reads.into_iter().enumerate().find_map(|(index, read)| {
@@ -58,13 +58,13 @@ fn first_outcome<'a>(reads: impl IntoIterator<Item = &'a [u8]>) -> Option<(usize
     })
 }
 
-/// Nothing but the bad byte's index and this may come out.
+/// The only acceptable outcome: the error at the index of the invalid byte.
 fn refused_at(index: usize) -> (usize, Seen) {
     (index, Seen::Error(DecodeError::InvalidUtf8))
 }
 
 #[test]
-fn inside_of_one_frame_that_arrives_byte_by_byte() {
+fn bad_text_is_refused_within_a_frame_that_arrives_byte_by_byte() {
     for (text, at) in cases() {
         let frame = masked(Opcode::Text, true, &text);
         assert_eq!(
@@ -76,7 +76,7 @@ fn inside_of_one_frame_that_arrives_byte_by_byte() {
 }
 
 #[test]
-fn inside_of_one_frame_cut_anywhere() {
+fn bad_text_is_refused_within_a_frame_split_anywhere() {
     for (text, at) in cases() {
         let mut frame = masked(Opcode::Text, true, &text);
         frame.truncate(6 + at + 1); // the rest of the announced frame never comes
@@ -86,14 +86,14 @@ fn inside_of_one_frame_cut_anywhere() {
             assert_eq!(
                 first_outcome([first, second]),
                 Some(refused_at(index)),
-                "{text:x?} cut at {cut}"
+                "{text:x?} split at {cut}"
             );
         }
     }
 }
 
 #[test]
-fn in_fragments_of_one_byte_with_pings_between() {
+fn bad_text_is_refused_in_fragments_of_one_byte_with_pings_between() {
     for (text, at) in cases() {
         let fragments: Vec<Vec<u8>> = text
             .iter()
@@ -116,7 +116,7 @@ fn in_fragments_of_one_byte_with_pings_between() {
 }
 
 #[test]
-fn in_two_fragments_cut_anywhere() {
+fn bad_text_is_refused_in_two_fragments_split_anywhere() {
     for (text, at) in cases() {
         for cut in 0..=text.len() {
             let (first, second) = text.split_at(cut);
@@ -128,14 +128,14 @@ fn in_two_fragments_cut_anywhere() {
             assert_eq!(
                 first_outcome(reads.iter().map(Vec::as_slice)),
                 Some(refused_at(index)),
-                "{text:x?} cut at {cut}"
+                "{text:x?} split at {cut}"
             );
         }
     }
 }
 
 #[test]
-fn a_message_must_not_end_inside_of_a_character() {
+fn a_message_must_not_end_within_a_character() {
     for text in ["\u{e9}", "\u{20ac}", "\u{1f980}", "abc\u{1f980}"] {
         for missing in 1..text.chars().next_back().map_or(0, char::len_utf8) {
             let cut = &text.as_bytes()[..text.len() - missing];
@@ -156,7 +156,7 @@ fn a_message_must_not_end_inside_of_a_character() {
 }
 
 #[test]
-fn binary_may_be_anything() {
+fn binary_messages_may_have_any_bytes() {
     for (bytes, _) in cases() {
         let frame = masked(Opcode::Binary, true, &bytes);
         assert_eq!(first_outcome([&frame[..]]), Some((0, Seen::binary(&bytes))));
@@ -168,9 +168,9 @@ fn binary_may_be_anything() {
 }
 
 proptest! {
-    /// The standard library as oracle, with bytes that often come near to UTF-8.
+    /// Uses the standard library as the reference, with bytes that are often almost UTF-8.
     #[test]
-    fn refuses_with_exactly_the_byte_that_spoils_it(
+    fn refuses_with_exactly_the_first_invalid_byte(
         text in prop::collection::vec(
             prop::sample::select(vec![b'a', 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc2, 0xdf, 0xe0, 0xe1, 0xed, 0xef, 0xf0, 0xf1, 0xf4, 0xf5]),
             1..12,

@@ -1,4 +1,4 @@
-//! Addresses as text, by the family of the descriptor that they are for.
+//! Addresses as text, in the address family of their descriptor.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
@@ -7,7 +7,7 @@ use socket2::SockAddr;
 use super::fault::Fault;
 use super::host::interface_number;
 
-/// Those that can be written as text here.
+/// The address families that have a text form here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     V4,
@@ -15,17 +15,17 @@ pub(super) enum Family {
     Unix,
 }
 
-/// An address as text. Of a unix socket the path, empty if it has none, and port 0.
+/// An address as text. For a unix socket it is the path, empty if there is none, and port 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// Without brackets; with its zone, where IPv6 has one.
+    /// The address without brackets. An IPv6 address has its zone, if there is one.
     pub address: String,
-    /// 0 where there are no ports.
+    /// The port; 0 if the family has no ports.
     pub port: u16,
 }
 
 impl Family {
-    /// The family of a system's domain.
+    /// The family for the system's number of a domain.
     pub(super) fn of(domain: i32) -> Option<Self> {
         match domain {
             libc::AF_INET => Some(Self::V4),
@@ -35,7 +35,7 @@ impl Family {
         }
     }
 
-    /// An address to bind to: an empty one is every interface.
+    /// An address to bind to. An empty text means all interfaces.
     pub(super) fn own(self, address: &str, port: u16) -> Result<SockAddr, Fault> {
         match self {
             Self::V4 if address.is_empty() => Ok(v4(Ipv4Addr::UNSPECIFIED, port)),
@@ -44,7 +44,7 @@ impl Family {
         }
     }
 
-    /// Somebody's address.
+    /// The address of a peer.
     pub(super) fn other(self, address: &str, port: u16) -> Result<SockAddr, Fault> {
         if address.is_empty() || address.contains('\0') {
             return Err(Fault::Address);
@@ -75,7 +75,7 @@ fn v6(ip: Ipv6Addr, port: u16, zone: u32) -> SockAddr {
     SocketAddrV6::new(ip, port, 0, zone).into()
 }
 
-/// An interface, by its number or its name.
+/// The index of an interface, given as a number or a name.
 fn zone_number(zone: &str) -> Option<u32> {
     if zone.bytes().all(|byte| byte.is_ascii_digit()) {
         return zone.parse().ok();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_read_and_shown() {
+    fn addresses_are_parsed_and_written() {
         for (family, address, expected) in [
             (Family::V4, "127.0.0.1", "127.0.0.1 8"),
             (Family::V4, "", "0.0.0.0 8"),

@@ -1,4 +1,4 @@
-//! Calls that never wait: making sockets, naming them, and what they tell about themselves.
+//! Calls that never wait: creating sockets, binding them, and querying their state.
 
 use std::net::Shutdown;
 
@@ -10,7 +10,7 @@ use super::fault::Fault;
 use super::table::{Descriptor, Table};
 
 impl Table {
-    /// `socket`, for a thread that is `owner`.
+    /// `socket`, on behalf of the thread `owner`.
     pub fn socket(
         &self,
         owner: usize,
@@ -29,7 +29,7 @@ impl Table {
         self.add(descriptor)
     }
 
-    /// `bind`; an empty address is every interface.
+    /// `bind`. An empty address means all interfaces.
     pub fn bind(&self, number: u32, address: &str, port: u16) -> Result<(), Fault> {
         let descriptor = self.get(number)?;
         let address = descriptor.family()?.own(address, port)?;
@@ -54,13 +54,13 @@ impl Table {
         Ok(socket.shutdown(how)?)
     }
 
-    /// Makes its calls return at once.
+    /// Makes the descriptor's calls return at once.
     pub fn set_nonblocking(&self, number: u32) -> Result<(), Fault> {
         self.get(number)?.return_at_once();
         Ok(())
     }
 
-    /// Whether its addresses have ports, as those of unix sockets have not.
+    /// Whether its addresses have ports. Those of unix sockets have none.
     pub fn has_ports(&self, number: u32) -> bool {
         let family = self.get(number).and_then(|descriptor| descriptor.family());
         family != Ok(Family::Unix)
@@ -78,7 +78,7 @@ impl Table {
         Ok(Place::of(&descriptor.as_socket()?.peer_addr()?))
     }
 
-    /// Whether it has a peer, could be written to right now, and nothing is wrong with it.
+    /// Whether it has a peer, is writable at this moment, and has no pending error.
     pub fn is_connected(&self, number: u32) -> Result<bool, Fault> {
         let descriptor = self.get(number)?;
         let socket = descriptor.as_socket()?;
@@ -96,7 +96,8 @@ impl Table {
     }
 }
 
-/// Whether a socket's type says that calls shall return at once, where types can.
+/// Whether a socket's type contains the flag that makes calls return at once, where the system has
+/// it.
 fn asks_not_to_wait(kind: i32) -> bool {
     #[cfg(any(target_os = "linux", target_os = "freebsd"))]
     return kind & libc::SOCK_NONBLOCK != 0;

@@ -11,7 +11,7 @@ use super::table::{Descriptor, Table};
 use super::wait::{Slice, Turn};
 
 impl Table {
-    /// `accept`, for a thread that is `owner`: the new descriptor waits, whatever the old one does.
+    /// `accept`, on behalf of the thread `owner`. The new descriptor waits, whether or not the old one does.
     pub fn accept(&self, owner: usize, number: u32) -> Result<Turn<(u32, Place)>, Fault> {
         let mut slice = Slice::new();
         let descriptor = self.get(number)?;
@@ -28,7 +28,7 @@ impl Table {
                     return Ok(Turn::Done((self.add(accepted)?, Place::of(&address))));
                 }
                 Err(error) => match error.raw_os_error() {
-                    // who left before it was accepted is not told of
+                    // a peer that has disconnected before it was accepted is skipped
                     Some(libc::EINTR | libc::ECONNABORTED) => {}
                     _ if error.kind() != io::ErrorKind::WouldBlock => return Err(error.into()),
                     _ if descriptor.returns_at_once() => return Ok(Turn::WouldBlock),
@@ -42,8 +42,8 @@ impl Table {
         }
     }
 
-    /// `connect`: [`Turn::WouldBlock`] where it is in progress and is not waited for. After [`Turn::Waiting`] the call
-    /// that follows has `again`.
+    /// `connect`. Returns [`Turn::WouldBlock`] if the connection is in progress and the descriptor does not wait.
+    /// After [`Turn::Waiting`] the next call sets `again`.
     pub fn connect(
         &self,
         number: u32,
@@ -56,7 +56,7 @@ impl Table {
         let family = descriptor.family()?;
         let peer = family.other(address, port)?;
         let socket = descriptor.as_socket()?;
-        // a unix socket whose peer accepts too slowly is not in progress, but to be tried again
+        // a unix socket whose listener is too slow is not in progress and must be tried again
         if again && family != Family::Unix {
             return connected(&descriptor, &mut slice);
         }
@@ -66,7 +66,7 @@ impl Table {
             };
             let waits = !descriptor.returns_at_once();
             match error.raw_os_error() {
-                // it goes on by itself after a signal
+                // a signal does not interrupt the connection attempt
                 Some(libc::EINPROGRESS | libc::EINTR) if waits => {
                     return connected(&descriptor, &mut slice);
                 }
@@ -82,7 +82,7 @@ impl Table {
     }
 }
 
-/// Waits until a connection in progress is there, or is not.
+/// Waits until a connection attempt succeeds or fails.
 fn connected(descriptor: &Descriptor, slice: &mut Slice) -> Result<Turn<()>, Fault> {
     if !slice.wait(descriptor, PollFlags::OUT)? {
         return Ok(Turn::Waiting);
@@ -93,5 +93,6 @@ fn connected(descriptor: &Descriptor, slice: &mut Slice) -> Result<Turn<()>, Fau
     }
 }
 
-/// Between two attempts at a unix socket whose queue is full: nothing tells when it is not.
+/// The time between two attempts to connect to a unix socket whose queue is full: the system does not tell when it has
+/// room.
 const RETRY: Duration = Duration::from_millis(5);

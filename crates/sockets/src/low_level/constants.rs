@@ -1,4 +1,4 @@
-//! The numbers of the platform, by their names. What a platform lacks is not there.
+//! The constants of the platform by name. A constant that the platform lacks is absent.
 
 macro_rules! named {
     ($($name:ident),* $(,)?) => { vec![$((stringify!($name), i32::from(libc::$name))),*] };

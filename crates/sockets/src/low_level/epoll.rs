@@ -1,4 +1,4 @@
-//! `epoll`. Events are told by the numbers of our table.
+//! `epoll`. Events have the numbers of the table instead of the system's descriptors.
 
 use std::mem::MaybeUninit;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use super::table::{Descriptor, Table};
 use super::wait::{NAP, Turn, left_until, slice_of};
 
 impl Table {
-    /// `epoll_create1`, for a thread that is `owner`.
+    /// `epoll_create1`, on behalf of the thread `owner`.
     pub fn epoll_create(&self, owner: usize, flags: i32) -> Result<u32, Fault> {
         let flags = CreateFlags::from_bits_retain(flags.cast_unsigned());
         let created = epoll::create(flags | CreateFlags::CLOEXEC)?;
@@ -38,8 +38,8 @@ impl Table {
         }?)
     }
 
-    /// `epoll_wait`, for at most `most` events and `millis`, without end if that is negative. [`Turn::Waiting`]: a slice is
-    /// over, and not all of the time.
+    /// `epoll_wait`, for at most `most` events and `millis`, or without end if that is negative. Returns
+    /// [`Turn::Waiting`] if a slice has ended and time is left.
     pub fn epoll_wait(
         &self,
         number: u32,
@@ -65,10 +65,10 @@ impl Table {
             let told: Vec<(u32, u32)> = events
                 .iter()
                 .filter_map(|event| {
-                    // it lies unaligned
+                    // the event may be unaligned
                     let Event { flags, data, .. } = *event;
                     let number = u32::try_from(data.u64()).ok()?;
-                    // a call in another thread may still hold what is closed already
+                    // a call in another thread may still hold a closed descriptor
                     self.has(number).then_some((number, flags.bits()))
                 })
                 .collect();
@@ -96,5 +96,5 @@ impl Table {
     }
 }
 
-/// Events that one call tells at most.
+/// The most events that one call returns.
 const MOST_EVENTS: usize = 1024;

@@ -1,4 +1,4 @@
-//! Why a call failed: the system's number, and what it says.
+//! Why a call failed: the system's error number and its text.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use std::io;
 pub enum Fault {
     /// The system's `errno`.
     System(i32),
-    /// The address is none of the descriptor's family.
+    /// The address does not belong to the descriptor's family.
     Address,
 }
 
@@ -24,7 +24,7 @@ impl From<rustix::io::Errno> for Fault {
     }
 }
 
-/// What the system says about a number of its own, without the number.
+/// The system's text for an error number, without the number.
 pub fn error_text(errno: i32) -> String {
     let mut text = io::Error::from_raw_os_error(errno).to_string();
     // the standard library adds " (os error 9)"

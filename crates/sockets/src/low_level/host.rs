@@ -1,23 +1,23 @@
-//! What the system knows by name: hosts and network interfaces. Blocks as long as the system's resolver does.
+//! Lookups by name: hosts and network interfaces. Blocks as long as the system's resolver does.
 #![expect(
     unsafe_code,
-    reason = "the resolver has no safe interface that tells why it failed"
+    reason = "no safe interface of the resolver reports why it failed"
 )]
 
 use std::ffi::CString;
 use std::net::Ipv4Addr;
 use std::ptr;
 
-/// The first IPv4 address of a host. The error is a number of libuv, positive, as Node.js has it in `errno`, or the
-/// system's `errno`.
+/// The first IPv4 address of a host. The error is a positive error number of libuv, as in `errno` of Node.js, or
+/// the system's `errno`.
 pub fn host_address(name: &str) -> Result<Ipv4Addr, i32> {
     let name = CString::new(name).map_err(|_| NOT_FOUND)?;
-    // SAFETY: zeros are no address, no flags and no pointers.
+    // SAFETY: all zeros is a valid value: no address, no flags and no pointers.
     let mut hints: libc::addrinfo = unsafe { std::mem::zeroed() };
     hints.ai_family = libc::AF_INET;
     hints.ai_socktype = libc::SOCK_STREAM;
     let mut list = ptr::null_mut();
-    // SAFETY: the name ends with a zero, the hints and the place for the list are locals.
+    // SAFETY: the name ends with a zero, and the hints and the list pointer are locals.
     let status =
         unsafe { libc::getaddrinfo(name.as_ptr(), ptr::null(), &raw const hints, &raw mut list) };
     if status != 0 {
@@ -25,20 +25,20 @@ pub fn host_address(name: &str) -> Result<Ipv4Addr, i32> {
     }
     let found = first(list);
     if !list.is_null() {
-        // SAFETY: the resolver made it, and nothing of it is used after this.
+        // SAFETY: the resolver made the list, and nothing of it is used after this.
         unsafe { libc::freeaddrinfo(list) };
     }
     found.ok_or(NOT_FOUND)
 }
 
-/// The first IPv4 address of a resolver's list, or of none.
+/// The first IPv4 address in a resolver's list, which may be empty.
 fn first(list: *const libc::addrinfo) -> Option<Ipv4Addr> {
     let mut at = list;
     while !at.is_null() {
-        // SAFETY: the resolver's list is whole until it is freed.
+        // SAFETY: the resolver's list is valid until it is freed.
         let entry = unsafe { &*at };
         if entry.ai_family == libc::AF_INET && !entry.ai_addr.is_null() {
-            // SAFETY: an address of this family is of this type; it may lie anywhere.
+            // SAFETY: an address of this family has this type; it may be unaligned.
             let address = unsafe { entry.ai_addr.cast::<libc::sockaddr_in>().read_unaligned() };
             return Some(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)));
         }
@@ -47,7 +47,7 @@ fn first(list: *const libc::addrinfo) -> Option<Ipv4Addr> {
     None
 }
 
-/// The number of a network interface.
+/// The index of a network interface.
 pub(super) fn interface_number(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;
     // SAFETY: the name ends with a zero.

@@ -1,6 +1,6 @@
-//! Sockets by hand, on every Unix: the descriptors that `millrace/sockets` gave out, and the calls on them. A call
-//! that blocks waits for one slice of time at most and says that it still waits, so that whoever called can see
-//! whether it is still wanted. Knows nothing of JavaScript.
+//! Low-level sockets, on every Unix: the descriptors that `millrace/sockets` gave out, and the calls on them. A
+//! call that blocks waits for at most one slice of time and then returns [`Turn::Waiting`], so that its caller can
+//! check whether to continue. Knows nothing about JavaScript.
 
 mod address;
 mod calls;

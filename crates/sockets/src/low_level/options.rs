@@ -1,5 +1,5 @@
-//! Options of sockets whose value is an integer.
-#![expect(unsafe_code, reason = "no library takes the number of an option")]
+//! Socket options whose value is an integer.
+#![expect(unsafe_code, reason = "no library accepts an option by its number")]
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -16,7 +16,7 @@ impl Table {
         let descriptor = self.get(number)?;
         let socket = descriptor.as_socket()?;
         refuse(level, name)?;
-        // SAFETY: the descriptor is open while it is borrowed, and the system reads as many bytes as `value` has.
+        // SAFETY: the descriptor is open while it is borrowed, and the system reads exactly the bytes of `value`.
         let status = unsafe {
             libc::setsockopt(
                 socket.as_raw_fd(),
@@ -36,7 +36,7 @@ impl Table {
         refuse(level, name)?;
         let mut value = [0_u8; ROOM];
         let mut length = INTEGER;
-        // SAFETY: the descriptor is open while it is borrowed, and there is room for more than is asked for.
+        // SAFETY: the descriptor is open while it is borrowed, and the buffer is larger than the requested length.
         let status = unsafe {
             libc::getsockopt(
                 socket.as_raw_fd(),
@@ -62,8 +62,8 @@ fn succeeded(status: i32) -> Result<(), Fault> {
     Err(io::Error::last_os_error().into())
 }
 
-/// Of level `SOL_SOCKET`: those that take, or make, descriptors of the system's numbers, and those that count in other units
-/// than bytes.
+/// Refused options of level `SOL_SOCKET`: those that take or return the system's descriptors, and those whose length is
+/// not counted in bytes.
 #[cfg(target_os = "linux")]
 const REFUSED: &[i32] = &[
     libc::SO_ATTACH_FILTER,
@@ -84,5 +84,5 @@ fn refuse(level: i32, name: i32) -> Result<(), Fault> {
 
 const INTEGER: socklen_t = 4;
 
-/// More than an integer, should an option not keep to what it is asked for.
+/// Larger than an integer, in case an option writes more than requested.
 const ROOM: usize = 256;

@@ -1,6 +1,6 @@
-//! The descriptors that were given out. Their numbers are a place in a table and how often that place was used, never
-//! the system's: a number that is closed, or was never given out, reaches nothing, whatever else the process has
-//! open. Owns what is open; makes no call on it.
+//! The descriptors that were given out. A number consists of a slot and a generation and is never the system's
+//! descriptor. So a number that was closed or never given out refers to nothing, whatever else the process has open.
+//! Owns the open descriptors; makes no calls on them.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use socket2::{SockRef, Socket};
 use super::address::Family;
 use super::fault::Fault;
 
-/// See the module. For all threads of the process.
+/// See the module. Shared by all threads of the process.
 #[derive(Debug, Default)]
 pub struct Table(RwLock<Places>);
 
@@ -22,23 +22,23 @@ struct Places {
     free: Vec<u32>,
 }
 
-/// One place.
+/// One slot.
 #[derive(Debug)]
 struct Slot {
-    /// How often it was used, from 1.
+    /// How often the slot was used, from 1.
     generation: u32,
     open: Option<Arc<Descriptor>>,
 }
 
-/// What a number stands for. The system's descriptor is closed when the last call that works on it returns.
+/// The descriptor of a number. The system's descriptor is closed when the last call on it returns.
 #[derive(Debug)]
 pub(super) struct Descriptor {
     system: OwnedFd,
     /// Whether calls return at once. The system's descriptor never blocks.
     returns_at_once: AtomicBool,
-    /// With whom it is closed.
+    /// The thread with which it is closed.
     owner: usize,
-    /// What there is to know of a socket; nothing of anything else.
+    /// The properties of a socket; `None` for other descriptors.
     socket: Option<Traits>,
 }
 
@@ -86,7 +86,7 @@ impl Descriptor {
         self.socket.map(|socket| socket.family).ok_or(NO_SOCKET)
     }
 
-    /// Whether its bytes have no bounds of messages.
+    /// Whether it is a byte stream without message boundaries.
     pub(super) fn is_stream(&self) -> bool {
         self.socket.is_some_and(|socket| socket.is_stream)
     }
@@ -112,15 +112,15 @@ impl AsFd for Descriptor {
 }
 
 impl Table {
-    /// Takes the number out: nobody finds it any more, and no other will be the same. A call that works on it in another
+    /// Removes a number, which no call finds any more and which is never given out again. A call on it in another
     /// thread ends within a slice.
     pub fn close(&self, number: u32) -> Result<(), Fault> {
-        // what is closed is closed behind the lock
+        // the descriptor is closed after the lock is released
         let closed = self.0.write().take(number);
         closed.map(drop).ok_or(UNKNOWN)
     }
 
-    /// Closes what `owner` opened and did not close; returns how much that was.
+    /// Closes all descriptors that `owner` opened and did not close. Returns their number.
     pub fn close_all_of(&self, owner: usize) -> usize {
         self.take_all_of(owner).len()
     }
@@ -167,7 +167,7 @@ impl Places {
         let at = number & SLOTS;
         let slot = self.all.get_mut(usize::try_from(at).ok()?)?;
         let taken = slot.open.take();
-        // a place that was used as often as can be told is not used again
+        // a slot whose generations are used up is not used again
         if slot.generation < GENERATIONS {
             self.free.push(at);
         }
@@ -201,10 +201,10 @@ fn number_of(at: u32, generation: u32) -> u32 {
 
 const UNKNOWN: Fault = Fault::System(libc::EBADF);
 
-/// Of a number's 31 bits: those of the place.
+/// The bits for the slot, of the 31 bits of a number.
 const SLOT_BITS: u32 = 20;
 
-/// The last place.
+/// The last slot.
 const SLOTS: u32 = (1 << SLOT_BITS) - 1;
 
 /// The last generation.
@@ -224,10 +224,10 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_number_is_never_given_out_again_and_reaches_nothing() {
+    fn a_closed_number_is_never_used_again() {
         let table = Table::default();
         let mut seen = HashSet::new();
-        // more often than one place can be used
+        // more often than one slot can be used
         for _ in 0..GENERATIONS + 10 {
             let number = table.add(descriptor(1)).unwrap();
             assert!(number < 1 << 31 && number > SLOTS, "{number}");
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_were_not_given_out_reach_nothing() {
+    fn numbers_that_were_not_given_out_are_unknown() {
         let table = Table::default();
         let number = table.add(descriptor(1)).unwrap();
         let next = number + (1 << SLOT_BITS);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_owner_opened_is_closed_with_it() {
+    fn descriptors_are_closed_with_their_owner() {
         let table = Table::default();
         let [one, other] = [1, 2].map(|owner| table.add(descriptor(owner)).unwrap());
         assert_eq!(table.close_all_of(1), 1);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_use_is_closed_when_the_last_call_returns() {
+    fn a_descriptor_in_use_is_closed_when_the_last_call_returns() {
         let table = Table::default();
         let number = table.add(descriptor(1)).unwrap();
         let in_use = table.get(number).unwrap();

@@ -1,7 +1,7 @@
-//! Bytes, out and in. Never raises `SIGPIPE`.
+//! Sending and receiving bytes. Never raises `SIGPIPE`.
 #![expect(
     unsafe_code,
-    reason = "what was received lies in memory that nobody has initialised"
+    reason = "received bytes are written to uninitialised memory"
 )]
 
 use std::io;
@@ -16,8 +16,8 @@ use super::table::{Descriptor, Table};
 use super::wait::{Slice, Turn};
 
 impl Table {
-    /// `send`, or `sendto` where there is an address. A stream that waits takes all bytes: with [`Turn::Waiting`] comes how
-    /// many went so far, which are not to be given again.
+    /// `send`, or `sendto` if there is an address. A stream that waits sends all bytes. [`Turn::Waiting`] comes with
+    /// the number of bytes sent so far, which must not be given again.
     pub fn send(
         &self,
         number: u32,
@@ -50,7 +50,7 @@ impl Table {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
-                    // what went is told now, and the error by the next call
+                    // returns the bytes sent; the next call reports the error
                     return if sent > 0 {
                         Ok((Turn::Done(()), sent))
                     } else {
@@ -67,7 +67,7 @@ impl Table {
         }
     }
 
-    /// `recv`: puts at most `most` bytes behind those in `room`.
+    /// `recv`. Appends at most `most` bytes to `room`.
     pub fn receive(
         &self,
         number: u32,
@@ -80,7 +80,7 @@ impl Table {
         })
     }
 
-    /// `recvfrom`: as [`receive`](Self::receive), but tells from whom. Of a stream nobody knows.
+    /// `recvfrom`. Does the same as [`receive`](Self::receive) and returns the sender's address. A stream has none.
     pub fn receive_from(
         &self,
         number: u32,
@@ -104,7 +104,7 @@ impl Table {
         let mut slice = Slice::new();
         let descriptor = self.get(number)?;
         let socket = descriptor.as_socket()?;
-        // a stream would tell of bytes that it has thrown away, not written
+        // with this flag a stream would report bytes that it has discarded, not written
         let flags = flags & !libc::MSG_TRUNC;
         room.reserve(most);
         loop {
@@ -114,7 +114,7 @@ impl Table {
             match take(&socket, spare, flags) {
                 Ok((count, told)) => {
                     let count = count.min(most);
-                    // SAFETY: the system has written `count` bytes behind the length, and there is room for as many.
+                    // SAFETY: the system has written `count` bytes after the length, within the capacity.
                     unsafe { room.set_len(room.len() + count) };
                     return Ok(Turn::Done(told));
                 }
@@ -132,7 +132,7 @@ impl Table {
 }
 
 fn place_of(from: &SockAddr) -> Place {
-    // of a stream the system says nothing
+    // for a stream the system returns no address
     if from.len() == 0 {
         return Place::default();
     }
@@ -143,19 +143,19 @@ fn waits(descriptor: &Descriptor, flags: i32) -> bool {
     !descriptor.returns_at_once() && flags & AT_ONCE == 0
 }
 
-/// Calls with one of these do not wait.
+/// Calls with one of these flags do not wait.
 #[cfg(target_os = "linux")]
 const AT_ONCE: i32 = libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE;
 #[cfg(not(target_os = "linux"))]
 const AT_ONCE: i32 = libc::MSG_DONTWAIT;
 
-/// Sends with one of these read the bytes after the call has returned.
+/// Sends with one of these flags read the bytes after the call has returned.
 #[cfg(target_os = "linux")]
 const DELAYED: i32 = libc::MSG_ZEROCOPY;
 #[cfg(not(target_os = "linux"))]
 const DELAYED: i32 = 0;
 
-/// Where it is no flag, it is an option, which every socket here has.
+/// Systems without this flag have an option, which is set for every socket here.
 #[cfg(not(target_vendor = "apple"))]
 const NO_SIGNAL: i32 = libc::MSG_NOSIGNAL;
 #[cfg(target_vendor = "apple")]

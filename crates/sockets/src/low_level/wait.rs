@@ -1,5 +1,5 @@
-//! Waiting in slices: for one descriptor, and `poll` for many. A call that would block waits for a slice at most, then
-//! says so; whoever called calls again, unless it is wanted elsewhere.
+//! Waiting in slices: for one descriptor, and `poll` for many. A call that would block waits for at most one slice and
+//! then returns, and its caller repeats the call unless its thread must do something else.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use rustix::io::Errno;
 use super::fault::Fault;
 use super::table::{Descriptor, Table};
 
-/// What a call that may block comes to.
+/// The result of a call that may block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn<T> {
-    /// It is over.
+    /// The call is complete.
     Done(T),
-    /// Nothing now, and the descriptor is one that does not wait.
+    /// The call would block, and the descriptor does not wait.
     WouldBlock,
-    /// Nothing for a slice of time: call again.
+    /// The slice has ended: call again.
     Waiting,
 }
 
-/// One slice, with its end.
+/// One slice of waiting.
 #[derive(Debug)]
 pub(super) struct Slice {
     end: Instant,
@@ -38,11 +38,11 @@ impl Slice {
         }
     }
 
-    /// Waits for one of `events`, or that something is wrong; false: the slice is over. To be called when a call
-    /// would have blocked.
+    /// Waits for one of `events` or an error. Returns false if the slice has ended. Must be called when a call would
+    /// have blocked.
     pub(super) fn wait(&mut self, on: &Descriptor, events: PollFlags) -> Result<bool, Fault> {
         if self.looked {
-            // it was told to be ready and was not: somebody else was first, or this is no readiness for that call
+            // it was reported ready but was not: another call was faster, or it is ready for another kind of call
             self.nap(NAP);
         }
         self.looked = true;
@@ -50,7 +50,7 @@ impl Slice {
         Ok(poll_until(&mut one, self.end)? > 0)
     }
 
-    /// Sleeps for a while; false: the slice is over.
+    /// Sleeps for this time. Returns false if the slice has ended.
     pub(super) fn nap(&self, time: Duration) -> bool {
         let left = self.end.saturating_duration_since(Instant::now());
         thread::sleep(time.min(left));
@@ -59,8 +59,8 @@ impl Slice {
 }
 
 impl Table {
-    /// Waits at most `millis`, without end if that is negative, for one of the events at one of the descriptors; fills in
-    /// what there is. False: a slice is over, and not all of the time.
+    /// Waits at most `millis`, or without end if that is negative, for one of the events at one of the descriptors.
+    /// Writes the events that occurred into `entries`. Returns [`Turn::Waiting`] if a slice has ended and time is left.
     pub fn poll(&self, entries: &mut [(u32, i16)], millis: i32) -> Result<Turn<()>, Fault> {
         let (time, whole) = slice_of(millis);
         let held: Result<Vec<Arc<Descriptor>>, Fault> = entries
@@ -77,7 +77,7 @@ impl Table {
             .collect();
         let ready = poll_until(&mut all, Instant::now() + time)?;
         for ((_, events), polled) in entries.iter_mut().zip(&all) {
-            // their type has a sign on some systems
+            // the type is signed on some systems
             *events = i16::from_ne_bytes(polled.revents().bits().to_ne_bytes());
         }
         Ok(if ready > 0 || whole {
@@ -94,7 +94,7 @@ fn flags_of(events: i16) -> PollFlags {
     PollFlags::from_bits_retain(events)
 }
 
-/// How long to wait for now, and whether that is all.
+/// How long to wait now, and whether that is the whole time.
 pub(super) fn slice_of(millis: i32) -> (Duration, bool) {
     let asked = u64::try_from(millis).ok().map(Duration::from_millis);
     match asked {
@@ -103,7 +103,7 @@ pub(super) fn slice_of(millis: i32) -> (Duration, bool) {
     }
 }
 
-/// What is left until `end`, in whole milliseconds, rounded up: not all systems know more.
+/// The time until `end`, rounded up to whole milliseconds, because some systems have no finer resolution.
 pub(super) fn left_until(end: Instant) -> Timespec {
     let left = end.saturating_duration_since(Instant::now());
     let millis = left.as_nanos().div_ceil(1_000_000);
@@ -124,8 +124,8 @@ fn poll_until(entries: &mut [PollFd<'_>], end: Instant) -> Result<usize, Fault> 
     }
 }
 
-/// So long it may take until a blocked call sees that its descriptor is closed or its thread is to end.
+/// The longest time until a blocked call notices that its descriptor is closed or its thread must end.
 pub(super) const SLICE: Duration = Duration::from_millis(50);
 
-/// Between two attempts, where nothing tells when to try again.
+/// The time between two attempts if no event tells when to try again.
 pub(super) const NAP: Duration = Duration::from_millis(1);

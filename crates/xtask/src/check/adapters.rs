@@ -1,6 +1,6 @@
-//! I3: an adapter names the contract, its own files and the ground, and HTTP where it is an endpoint of it; nothing else of
-//! the gateway, and no other adapter. What two of them need lies outside `crates/gateway/src/adapter`, or is handed in by
-//! the registry in `adapter/mod.rs`. Tests may name what they like.
+//! I3: an adapter imports the contract, its own files and the ground, and HTTP if it is an endpoint; nothing else of
+//! the gateway, and no other adapter. Code that two adapters need lies outside `crates/gateway/src/adapter`, or the
+//! registry in `adapter/mod.rs` passes it in. Tests may import anything.
 
 use std::collections::BTreeSet;
 
@@ -26,9 +26,9 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 /// A file of an adapter.
 struct Part<'t> {
     source: &'t SourceFile,
-    /// The adapter: `websocket` for `adapter/websocket.rs` and `adapter/websocket/upgrade.rs`.
+    /// The adapter's name: `websocket` for `adapter/websocket.rs` and `adapter/websocket/upgrade.rs`.
     own: &'t str,
-    /// How many modules lie between the file's own and `adapter`, itself included.
+    /// The number of modules from the file's own, included, up to `adapter`.
     depth: usize,
     file: RustFile,
 }
@@ -46,7 +46,7 @@ impl<'t> Part<'t> {
         })
     }
 
-    /// Whether it speaks on listeners of its own.
+    /// Whether the adapter is a protocol of listeners.
     fn names_protocol(&self) -> bool {
         let mut imports = self.file.imports.iter();
         imports.any(|import| import.path == ["crate", "contract", "Protocol"])
@@ -64,7 +64,7 @@ impl<'t> Part<'t> {
         .collect()
     }
 
-    /// What is wrong with a path.
+    /// What is wrong with a path, if anything is.
     fn problem(&self, path: &[String], is_protocol: bool) -> Option<String> {
         let own = self.own;
         let part = |at: usize| path.get(at).map_or("", String::as_str);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_contract_is_found() {
+    fn an_import_outside_the_contract_is_found() {
         for code in [
             "use crate::shard::Shard;",
             "use crate::socket::Session;",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_protocol_of_its_own_is_no_endpoint() {
+    fn a_protocol_must_not_import_http() {
         let code = "use crate::contract::Protocol;\nuse crate::http::Answer;";
         assert_eq!(lines(RESP, code), [3]);
     }

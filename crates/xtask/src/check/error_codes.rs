@@ -1,5 +1,5 @@
-//! Error codes are one list: what Rust or TypeScript raises stands in `ERROR_CODES`, and nothing stands there
-//! that is never raised. Comments raise nothing.
+//! Error codes are one list: every code that Rust or TypeScript raises is in `ERROR_CODES`, and every code in
+//! the list is raised. Comments do not count.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ const PREFIX: &str = "ERR_MILLRACE_";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(Ok(listed)) = tree.text(SOURCE).map(|text| errors::parse(text)) else {
-        return Vec::new(); // the check of generated pages tells
+        return Vec::new(); // the check of generated pages reports it
     };
     let listed: BTreeSet<&str> = listed.iter().map(|error| error.code.as_str()).collect();
     let raising = tree.files().iter().filter(|file| raises(file));
@@ -51,7 +51,7 @@ fn codes(file: &SourceFile) -> Vec<(&SourceFile, usize, &str)> {
         .collect()
 }
 
-/// Who only writes about a code does not raise it.
+/// A comment about a code does not raise it.
 fn in_comment(text: &str, at: usize) -> bool {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let before = text[start..at].trim_start();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_raise_nothing() {
+    fn comments_do_not_count() {
         let list = "// A.\nexport const ERROR_CODES = {\n  ERR_MILLRACE_A: 'a',\n} as const;\n";
         for comment in [
             "/** ERR_MILLRACE_A */\n",

@@ -1,4 +1,4 @@
-//! The pages generated from code say what the code says. `cargo xtask generate` writes them.
+//! The generated pages match the code. `cargo xtask generate` writes them.
 
 use crate::finding::Finding;
 use crate::generate;

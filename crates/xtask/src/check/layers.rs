@@ -1,5 +1,5 @@
-//! I2 and I3: dependencies between our crates point downward only, and libraries with I/O or JavaScript in
-//! them stay in the crates that are about it. Reads `cargo metadata`.
+//! I2 and I3: dependencies between our crates point downward only, and libraries for I/O or JavaScript are
+//! used only in the crates for it. Reads `cargo metadata`.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::finding::Finding;
 
-/// Which of our crates each may use. A crate that is not listed here is a finding.
+/// Which of our crates each crate may use. A crate that is not in this list is a finding.
 const ARROWS: [(&str, &[&str]); 9] = [
     ("millrace-core", &[]),
     ("millrace-protocol", &[]),
@@ -32,13 +32,13 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("xtask", &[]),
 ];
 
-/// Tests of every crate may use this one.
+/// The tests of every crate may use this one.
 const TESTKIT: &str = "millrace-testkit";
 
-/// One of the servers Millrace is measured against is made of these libraries alone.
+/// One of the servers that Millrace is compared with uses only these libraries.
 const BENCHMARK: &str = "millrace-load";
 
-/// Families of libraries, by how their names begin, and the crates that may use them.
+/// Families of libraries, by the prefix of their names, and the crates that may use them.
 const LIBRARIES: [(&str, &[&str]); 4] = [
     ("napi", &["millrace-node"]),
     (
@@ -73,7 +73,7 @@ pub(crate) enum MetadataError {
     Json(#[from] serde_json::Error),
 }
 
-/// What `cargo metadata` says about the workspace's own packages.
+/// The output of `cargo metadata` about the workspace's own packages.
 pub(crate) fn metadata(root: &Path) -> Result<Value, MetadataError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let args = ["metadata", "--format-version", "1", "--no-deps"];
@@ -135,7 +135,7 @@ fn of_package(package: &Value) -> Vec<Finding> {
     dependencies.iter().filter_map(judge).collect()
 }
 
-/// `tokio` and `tokio-util` are of the family `tokio`, `tokiometer` is not.
+/// `tokio` and `tokio-util` belong to the family `tokio`, `tokiometer` does not.
 fn is_of(name: &str, family: &str) -> bool {
     name.strip_prefix(family)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))

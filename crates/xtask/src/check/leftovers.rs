@@ -1,11 +1,10 @@
-//! Rule 10: nothing unfinished stays behind, in code or in comments. A note for later carries its issue's
-//! number.
+//! Rule 10: no unfinished code or comment stays. A note for later contains the number of its issue.
 
 use crate::finding::Finding;
 use crate::rust_code::words;
 use crate::tree::Tree;
 
-/// In pieces, so that this file is not its own finding.
+/// Concatenated, so that this file is not a finding itself.
 const NOTES: [&str; 3] = [
     concat!("TO", "DO"),
     concat!("FIX", "ME"),

@@ -1,4 +1,5 @@
-//! Rule 1: a file has one subject. Above 400 lines it says why in its first comment, 500 is the end.
+//! Rule 1: a file has one subject. A file with more than 400 lines gives the reason in its first
+//! comment, and none has more than 500.
 
 use crate::finding::Finding;
 use crate::tree::{SourceFile, Tree};
@@ -6,7 +7,7 @@ use crate::tree::{SourceFile, Tree};
 const REASON_ABOVE: usize = 400;
 const MAXIMUM: usize = 500;
 
-/// What the first comment says where a file is longer than [`REASON_ABOVE`].
+/// The text in the first comment of a file that is longer than [`REASON_ABOVE`].
 const REASON: &str = "over 400 lines";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
@@ -34,7 +35,7 @@ fn finding(file: &SourceFile) -> Option<Finding> {
     None
 }
 
-/// The comment lines that a file begins with, in lower case.
+/// The comment lines at the beginning of a file, in lower case.
 fn first_comment(text: &str) -> String {
     let is_comment = |line: &&str| {
         ["//", "/*", " *", "*", "#!"]

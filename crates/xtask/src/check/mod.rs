@@ -1,4 +1,4 @@
-//! The house rules, one file each. A check takes the tree and returns findings; it reads nothing itself.
+//! The house rules, one file each. A check gets the tree and returns findings; it reads no files itself.
 
 pub(crate) mod adapters;
 pub(crate) mod blocking;
@@ -18,7 +18,7 @@ pub(crate) mod unsafe_code;
 use crate::finding::Finding;
 use crate::tree::Tree;
 
-/// All checks that need nothing but the tree.
+/// All checks that need only the tree.
 pub(crate) fn all(tree: &Tree) -> Vec<Finding> {
     let checks: [fn(&Tree) -> Vec<Finding>; 13] = [
         adapters::check,

@@ -1,4 +1,4 @@
-//! Rule 13: a module is named after its subject. If it has no name it has no subject.
+//! Rule 1: a module is named after its subject. A module without a proper name has no subject.
 
 use crate::finding::Finding;
 use crate::rust_code::{identifier, words};

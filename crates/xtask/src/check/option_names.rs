@@ -1,5 +1,5 @@
-//! What is generated takes every limit that is a number and that the gateway keeps. The others are read by their
-//! names: each must exist in `js/src`.
+//! The generated options include every limit that is a number and that the gateway enforces. JavaScript reads
+//! the other limits by name, so each of these names must occur in `js/src`.
 
 use crate::finding::Finding;
 use crate::generate::tables::{self, Limit, Taker};
@@ -8,7 +8,7 @@ use crate::tree::Tree;
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let Ok(tables) = tables::tables(tree) else {
-        return Vec::new(); // the check of generated pages tells
+        return Vec::new(); // the check of generated pages reports it
     };
     let named = |taker, limit: &&Limit| match taker {
         Taker::Listener | Taker::Gateway => limit.range.is_none(),
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_limits_and_those_with_a_range_are_read_by_nobody() {
+    fn fixed_limits_and_limits_with_a_range_need_no_reader() {
         let limits = table("FixedLimits", "/// B.\nb: u32 = 1, \"x\";\n")
             + &table("GatewayLimits", "/// C.\nc: u32 = 1, 1..=2, \"x\";\n");
         assert!(check(&Tree::of(&[(SOURCE, &limits)])).is_empty());

@@ -1,11 +1,11 @@
-//! I10: one process-wide static, the addon instance, in one file of `crates/node`. Everything else is a value
-//! that is passed to its users. Test and bench binaries may count with statics of their own.
+//! I10: there is one process-wide static, the addon instance, in one file of `crates/node`. Everything else
+//! is a value that is passed to its users. Tests and benches may count with statics of their own.
 
 use crate::finding::Finding;
 use crate::rust_code::{identifier, words};
 use crate::tree::{SourceFile, Tree};
 
-/// Types whose value can change behind a shared reference, by how their name begins.
+/// Types whose value can change behind a shared reference, by the prefix of their names.
 const MUTABLE: [&str; 17] = [
     "ArcSwap",
     "Atomic",
@@ -69,7 +69,7 @@ fn thread_locals(file: &SourceFile) -> impl Iterator<Item = Finding> {
     })
 }
 
-/// Where each static stands whose type can change, and its name.
+/// The positions and names of statics whose type can change.
 fn mutable_statics(file: &SourceFile) -> Vec<(usize, &str)> {
     let places = words(&file.code, "static").into_iter();
     places

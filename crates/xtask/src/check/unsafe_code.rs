@@ -1,5 +1,5 @@
-//! I1: `unsafe` stands only where a foreign interface needs it, and each block says in a SAFETY comment which
-//! invariant it rests on.
+//! I1: `unsafe` is used only where a foreign interface needs it, and a SAFETY comment at each block states
+//! the invariant that makes it sound.
 
 use crate::finding::Finding;
 use crate::rust_code::words;
@@ -7,7 +7,8 @@ use crate::tree::{SourceFile, Tree};
 
 const ALLOWED: [&str; 3] = ["crates/node/", "crates/sockets/", "benchmark/load/"];
 
-/// How far above a block its comment may begin: attributes and a broken statement lie between.
+/// How many lines above a block its comment may begin: attributes and a statement of several lines may lie
+/// between.
 const REACH: usize = 8;
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {

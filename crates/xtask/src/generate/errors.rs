@@ -1,4 +1,5 @@
-//! `docs/errors.md` from `ERROR_CODES` in `js/src/errors.ts`: `CODE: 'meaning',` one after the other.
+//! Makes `docs/errors.md` from `ERROR_CODES` in `js/src/errors.ts`, which has entries `CODE:
+//! 'meaning',`.
 
 use std::fmt::Write as _;
 
@@ -9,7 +10,7 @@ pub(crate) const SOURCE: &str = "js/src/errors.ts";
 
 const OPENING: &str = "export const ERROR_CODES = {";
 
-/// A code and what it means.
+/// A code and its meaning.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ErrorCode {
     pub(crate) code: String,
@@ -66,7 +67,7 @@ pub(crate) fn parse(source: &str) -> Result<Vec<ErrorCode>, SourceError> {
     }
 }
 
-/// The text behind white space, `//` and `/* */` comments.
+/// The text after white space, `//` and `/* */` comments.
 fn skip_comments(text: &str) -> &str {
     let mut rest = text.trim_start();
     loop {
@@ -79,7 +80,7 @@ fn skip_comments(text: &str) -> &str {
     }
 }
 
-/// The string literal that `text` begins with, and what follows it.
+/// The string literal at the beginning of `text`, and the text after it.
 fn string(text: &str) -> Option<(String, &str)> {
     let quote = text
         .chars()
@@ -117,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn the_page_says_that_it_is_generated_and_escapes_bars() {
+    fn the_page_is_marked_as_generated_and_escapes_bars() {
         let page = page(LIST).unwrap();
         assert!(page.lines().next().unwrap().contains("Generated"));
         assert!(page.contains("| `ERR_MILLRACE_B` | b \\| c |\n"));
     }
 
     #[test]
-    fn what_cannot_be_read_is_an_error() {
+    fn unreadable_sources_are_errors() {
         assert_eq!(parse("nothing"), Err(SourceError::Empty("ERROR_CODES")));
         assert_eq!(
             parse("export const ERROR_CODES = {} as const;"),

@@ -1,4 +1,5 @@
-//! `js/src/worker/kinds.generated.ts` from the tables of numbers in the gateway's `event/kinds.rs`.
+//! Makes `js/src/worker/kinds.generated.ts` from the tables of numbers in the gateway's
+//! `event/kinds.rs`.
 
 use std::fmt::Write as _;
 
@@ -7,7 +8,7 @@ use super::numbered::{Table, tables};
 
 pub(crate) const SOURCE: &str = "crates/gateway/src/event/kinds.rs";
 
-/// Tables of numbers, and what the names of their constants begin with.
+/// Tables of numbers, and the prefixes of their constants.
 const CONSTANTS: [(&str, &str); 5] = [
     ("RecordKind", "KIND"),
     ("Flag", "FLAG"),
@@ -16,10 +17,10 @@ const CONSTANTS: [(&str, &str); 5] = [
     ("Operation", "OPERATION"),
 ];
 
-/// The one whose numbers may mean several things.
+/// The table whose numbers may have several meanings.
 const FLAGS: &str = "Flag";
 
-/// The table whose numbers are shown as words.
+/// The table whose numbers JavaScript shows as words.
 const WORDS: &str = "Transport";
 
 pub(crate) fn module(source: &str) -> Result<String, SourceError> {
@@ -58,7 +59,7 @@ fn distinct<'a>(numbers: impl Iterator<Item = &'a str>) -> Result<(), SourceErro
     Ok(())
 }
 
-/// `KIND_OPEN` of `RecordKind::Open`.
+/// Makes a constant such as `KIND_OPEN` for `RecordKind::Open`.
 fn constants(module: &mut String, table: &Table, prefix: &str) {
     if table.entries.is_empty() {
         return;
@@ -71,7 +72,7 @@ fn constants(module: &mut String, table: &Table, prefix: &str) {
     }
 }
 
-/// A type of the words, and the list of them by their numbers.
+/// Makes a type of the words, and the list of the words by number.
 fn words(module: &mut String, table: &Table) -> Result<(), SourceError> {
     let (mut words, mut about) = (Vec::new(), String::new());
     for (place, entry) in table.entries.iter().enumerate() {
@@ -95,7 +96,8 @@ fn words(module: &mut String, table: &Table) -> Result<(), SourceError> {
     Ok(())
 }
 
-/// The bits of the handlers by name, those that events call among them, and which event calls which.
+/// Makes the bits of the handlers by name, including those that events call, and the map from events
+/// to handlers.
 fn handlers(module: &mut String, tables: &[Table]) -> Result<(), SourceError> {
     let (mut bits, mut called, mut seen) = (String::new(), String::new(), Vec::new());
     for table in tables.iter().filter(|table| table.name != WORDS) {
@@ -126,7 +128,7 @@ fn handlers(module: &mut String, tables: &[Table]) -> Result<(), SourceError> {
     Ok(())
 }
 
-/// `TooLarge` is `TOO_LARGE`.
+/// Converts `TooLarge` to `TOO_LARGE`.
 fn upper(name: &str) -> String {
     let mut shown = String::new();
     for (index, character) in name.chars().enumerate() {
@@ -236,7 +238,7 @@ export const EVENT_HANDLERS: Readonly<Record<number, keyof typeof HANDLERS>> = {
     }
 
     #[test]
-    fn without_such_events_no_handler_is_called() {
+    fn without_events_the_map_of_handlers_is_empty() {
         let source = TABLES.replace(" => END = 1 << 6 => \"handleEnd\"", "");
         let module = module(&source).unwrap();
         assert!(
@@ -246,7 +248,7 @@ export const EVENT_HANDLERS: Readonly<Record<number, keyof typeof HANDLERS>> = {
     }
 
     #[test]
-    fn no_number_and_no_bit_means_two_things() {
+    fn duplicate_numbers_and_bits_are_errors() {
         let number = TABLES.replace("Answer = 2", "Answer = 1");
         assert_eq!(module(&number), Err(SourceError::Taken("1".to_owned())));
         let bit = TABLES.replace("1 << 6", "1 << 0");
@@ -254,7 +256,7 @@ export const EVENT_HANDLERS: Readonly<Record<number, keyof typeof HANDLERS>> = {
     }
 
     #[test]
-    fn what_cannot_be_shown_is_an_error() {
+    fn unreadable_tables_are_errors() {
         assert_eq!(module(""), Err(SourceError::Empty("table of numbers")));
         for (from, to) in [
             ("EventStream = 1", "EventStream = 2"),

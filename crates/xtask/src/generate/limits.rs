@@ -1,4 +1,4 @@
-//! `docs/limits.md` from the `limits!` tables of the gateway.
+//! Makes `docs/limits.md` from the `limits!` tables of the gateway.
 
 use std::fmt::Write as _;
 

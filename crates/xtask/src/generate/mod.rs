@@ -1,4 +1,5 @@
-//! The pages and modules made from code, one file each. They are committed, and tidy fails when one is stale.
+//! The pages and modules that are generated from code, one file each. They are committed, and tidy fails if
+//! one is out of date.
 
 pub(crate) mod errors;
 mod kinds;
@@ -13,7 +14,7 @@ use crate::tree::Tree;
 
 use tables::Table;
 
-/// Why a page cannot be made from its source.
+/// Why a page cannot be generated.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum SourceError {
@@ -33,7 +34,7 @@ pub(crate) enum SourceError {
     OutOfRange(String),
 }
 
-/// A generated page: where it lies, what it is made from, and what it should say.
+/// A generated page: its path, its source, and its content.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) path: &'static str,

@@ -1,5 +1,5 @@
-//! Reads tables of numbers in Rust: `/// what it is` and then `Name = number;`, where `=> "text"` or
-//! `=> NAME = number => "text"` may follow the number. What only tests have is left out.
+//! Parses tables of numbers in Rust: `/// description` and then `Name = number;`, where `=> "text"`
+//! or `=> NAME = number => "text"` may follow the number. Entries for tests are omitted.
 
 use super::SourceError;
 use super::tables::{head, syntax};
@@ -8,21 +8,21 @@ use crate::rust_code::identifier;
 /// One macro's table.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Table {
-    /// The enum's; empty where the macro makes none.
+    /// The name of the enum; empty if the macro makes none.
     pub(super) name: String,
     pub(super) about: String,
     pub(super) entries: Vec<Entry>,
 }
 
-/// A name with its number, as it is written.
+/// A name with its number, as written in the source.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) about: String,
     pub(super) number: String,
-    /// The text behind it.
+    /// The text after the number.
     pub(super) text: Option<String>,
-    /// The number that belongs to the text, where there is one.
+    /// The number before the text, if there is one.
     pub(super) second: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn tables(source: &str) -> Result<Vec<Table>, SourceError> {
         .collect()
 }
 
-/// `/// about`, `pub enum Name {`, then the entries up to `}`; or the entries alone.
+/// Parses `/// description`, `pub enum Name {` and the entries up to `}`; or only the entries.
 fn table(text: &str) -> Result<Table, SourceError> {
     let (about, rest) = head(text);
     let (first, inner) = rest.split_once('{').ok_or_else(|| syntax(rest))?;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_have_names_numbers_and_what_stands_behind_them() {
+    fn entries_have_names_numbers_and_texts() {
         let source = "\nnumbers! {\n/// A.\npub(super) enum Kind {\n/// One\n/// of all.\nOne = 1;\n#[cfg(test)]\nTwo = 2;\n}\n}\n\nhandlers! {\nOPEN = 1 << 0 => \"handleOpen\";\n}\n\nevents! {\n/// B.\npub enum Event {\n/// End.\nEnd = 3 => END = 1 << 6 => \"handleEnd\";\n}\n}\n";
         let tables = tables(source).unwrap();
         let [kinds, handlers, events] = &tables[..] else {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_an_error() {
+    fn unreadable_entries_are_errors() {
         for entry in [
             "One;",
             "One = 1",

@@ -1,8 +1,8 @@
-//! What the numbers in tables of limits come to. Knows products and a few ways to say a duration, no other arithmetic.
+//! Computes the numbers in tables of limits. Supports products and a few forms of durations, no other arithmetic.
 
 use crate::rust_code::identifier;
 
-/// `16 * 1024`, or `Duration::from_secs(10)` in milliseconds.
+/// The value of `16 * 1024`, or of `Duration::from_secs(10)` in milliseconds.
 pub(super) fn value(expression: &str) -> Option<u64> {
     let Some(call) = expression.strip_prefix("Duration::") else {
         return product(expression);
@@ -19,7 +19,7 @@ pub(super) fn value(expression: &str) -> Option<u64> {
     product(argument)?.checked_mul(scale)
 }
 
-/// A product, or the name of a constant that `source` defines: `const DAY: u64 = 24 * 60;`.
+/// The value of a product, or of a constant that `source` defines: `const DAY: u64 = 24 * 60;`.
 pub(super) fn constant(expression: &str, source: &str) -> Option<u64> {
     let name = expression.trim();
     product(name).or_else(|| {
@@ -32,19 +32,19 @@ pub(super) fn constant(expression: &str, source: &str) -> Option<u64> {
     })
 }
 
-/// `1024 * 1024`.
+/// The value of `1024 * 1024`.
 fn product(text: &str) -> Option<u64> {
     text.split('*').try_fold(1_u64, |product, factor| {
         product.checked_mul(number(factor)?)
     })
 }
 
-/// `65_536`.
+/// The value of `65_536`.
 pub(super) fn number(text: &str) -> Option<u64> {
     text.trim().replace('_', "").parse().ok()
 }
 
-/// `65536` in groups of three.
+/// The digits of `65536` in groups of three.
 pub(super) fn grouped(number: u64, separator: char) -> String {
     let digits = number.to_string();
     let mut shown = String::new();

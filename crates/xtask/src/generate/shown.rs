@@ -1,8 +1,9 @@
-//! How Rust names and expressions read on a page for people who write JavaScript.
+//! Rewrites Rust names and expressions for readers who write JavaScript.
 
 use super::numbers::{grouped, number};
 
-/// A default such as `16 * 1024`, `Duration::from_secs(10)` or `Policy::Close`; none if it has no readable form.
+/// A default such as `16 * 1024`, `Duration::from_secs(10)` or `Policy::Close`; `None` if it has no readable
+/// form.
 pub(super) fn default(kind: &str, expression: &str, zero_is_off: bool) -> Option<String> {
     if let Some(call) = expression.strip_prefix("Duration::") {
         return duration(call, zero_is_off);
@@ -24,14 +25,14 @@ pub(super) fn default(kind: &str, expression: &str, zero_is_off: bool) -> Option
     }
 }
 
-/// A string option's value: `DropNewest` is `'dropNewest'`.
+/// The value of a string option: `'dropNewest'` for `DropNewest`.
 fn string(variant: &str) -> String {
     let mut characters = variant.chars();
     let first = characters.next().map(|first| first.to_ascii_lowercase());
     format!("'{}{}'", String::from_iter(first), characters.as_str())
 }
 
-/// `outbox_bytes` is `outboxBytes`.
+/// Converts `outbox_bytes` to `outboxBytes`.
 pub(super) fn camel(name: &str) -> String {
     let mut words = name.split('_');
     let mut shown = words.next().unwrap_or_default().to_owned();
@@ -61,7 +62,7 @@ fn duration(call: &str, zero_is_off: bool) -> Option<String> {
     }
 }
 
-/// Part of a sentence or of a table: without the full stop.
+/// A text without its full stop, as a part of a sentence or table.
 pub(super) fn phrase(text: &str) -> &str {
     text.strip_suffix('.').unwrap_or(text)
 }
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_read_like_settings() {
+    fn defaults_are_written_like_settings() {
         for (kind, expression, expected) in [
             ("Duration", "Duration::from_secs(10)", Some("10 s")),
             ("Duration", "Duration::from_millis(250)", Some("250 ms")),
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn names_read_like_javascript() {
+    fn names_are_written_like_in_javascript() {
         assert_eq!(camel("outbox_bytes"), "outboxBytes");
         assert_eq!(camel("connections"), "connections");
         assert_eq!(string("DropNewest"), "'dropNewest'");

@@ -1,5 +1,5 @@
-//! Reads the `limits!` tables of the gateway, in whichever file they lie: `/// bounds what` and then
-//! `name: Type = default, least..=most, "when met";`, where what no number sets has no range.
+//! Parses the `limits!` tables of the gateway, in all files: `/// description` and then `name: Type = default,
+//! least..=most, "when met";`. A limit that is not a number has no range.
 
 use std::collections::BTreeSet;
 
@@ -7,50 +7,50 @@ use super::{SourceError, numbers, shown};
 use crate::rust_code::identifier;
 use crate::tree::Tree;
 
-/// The limits that belong to no single protocol, and the names of the ranges' ends.
+/// The file with the limits that belong to no single protocol and with the constants used in ranges.
 pub(crate) const SOURCE: &str = "crates/gateway/src/limits.rs";
 
 const FOLDER: &str = "crates/gateway/src/";
 
 const OPENING: &str = "\nlimits! {";
 
-/// What takes the options of a table.
+/// The part that takes the options of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Taker {
-    /// A listener: of every table that belongs to nothing else.
+    /// A listener: for every table that belongs to no other part.
     Listener,
     Gateway,
-    /// JavaScript keeps them itself.
+    /// JavaScript, which enforces them itself.
     Script,
-    /// No option changes them: none has a range.
+    /// No option changes these limits: none has a range.
     Nobody,
 }
 
-/// A table of limits with what its struct's doc comment says.
+/// A table of limits with the doc comment of its struct.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// Where it lies.
+    /// The file that it is in.
     pub(crate) path: String,
-    /// Of its struct.
+    /// The name of its struct.
     pub(crate) name: String,
     pub(crate) taker: Taker,
     pub(crate) about: String,
     pub(crate) limits: Vec<Limit>,
 }
 
-/// One bound, as it is written in the source.
+/// One limit, as written in the source.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Limit {
     pub(crate) name: String,
     pub(crate) kind: String,
     pub(crate) default: String,
-    /// None: no number sets it.
+    /// The range; `None` if the limit is not a number.
     pub(crate) range: Option<Range>,
     pub(crate) about: String,
     pub(crate) when_met: String,
 }
 
-/// The least and the most that a limit can be.
+/// The smallest and the largest value of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) least: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Range {
 }
 
 impl Limit {
-    /// The option's name in JavaScript: camel case, and a duration is in milliseconds.
+    /// The option's name in JavaScript: camel case, with milliseconds for a duration.
     pub(crate) fn option(&self) -> String {
         let option = shown::camel(&self.name);
         if self.kind == "Duration" {
@@ -68,7 +68,7 @@ impl Limit {
         }
     }
 
-    /// Whether its default is in its range.
+    /// Whether the default is within the range.
     fn is_sound(&self) -> bool {
         let default = numbers::value(&self.default);
         self.range.is_none_or(|Range { least, most }| {
@@ -77,7 +77,7 @@ impl Limit {
     }
 }
 
-/// A text with the names of limits in backquotes, as Rust has them, in the words of JavaScript.
+/// A text in which the names of limits in backquotes are replaced by the names in JavaScript.
 pub(crate) fn translate(tables: &[Table], text: &str) -> String {
     let limits = tables.iter().flat_map(|table| &table.limits);
     limits.fold(text.to_owned(), |text, limit| {
@@ -88,8 +88,8 @@ pub(crate) fn translate(tables: &[Table], text: &str) -> String {
     })
 }
 
-/// Every table of the gateway: those of listeners first, and of each taker's the common one, then those of protocols, then
-/// those of endpoints, which lie deeper.
+/// All tables of the gateway, ordered by the part that takes them, listeners first. For each part the common table
+/// comes first, then those of protocols, then those of endpoints, whose paths are longer.
 pub(crate) fn tables(tree: &Tree) -> Result<Vec<Table>, SourceError> {
     let source = tree.text(SOURCE).ok_or(SourceError::Missing)?;
     let mut tables = parse(SOURCE, source, source)?;
@@ -117,7 +117,7 @@ pub(crate) fn tables(tree: &Tree) -> Result<Vec<Table>, SourceError> {
     Ok(tables)
 }
 
-/// The tables of a file, in order; the ends of their ranges may be constants of `constants`.
+/// The tables of a file, in order. The ends of their ranges may be constants defined in `constants`.
 fn parse(path: &str, source: &str, constants: &str) -> Result<Vec<Table>, SourceError> {
     source
         .match_indices(OPENING)
@@ -125,7 +125,7 @@ fn parse(path: &str, source: &str, constants: &str) -> Result<Vec<Table>, Source
         .collect()
 }
 
-/// `/// about`, attributes, `pub struct Name {`, then the limits up to `}`.
+/// Parses `/// description`, attributes, `pub struct Name {` and the limits up to `}`.
 fn table(path: &str, text: &str, constants: &str) -> Result<Table, SourceError> {
     let (about, rest) = head(text);
     let (head_of_struct, mut rest) = rest.split_once('{').ok_or_else(|| syntax(rest))?;
@@ -158,7 +158,7 @@ fn table(path: &str, text: &str, constants: &str) -> Result<Table, SourceError> 
     })
 }
 
-/// The doc comment in front of an item, as one line, and the item without its attributes and comments.
+/// The doc comment before an item, as one line, and the item without its attributes and comments.
 pub(super) fn head(text: &str) -> (String, &str) {
     let mut about = Vec::new();
     let mut rest = text.trim_start();
@@ -170,7 +170,7 @@ pub(super) fn head(text: &str) -> (String, &str) {
     (about.join(" "), rest)
 }
 
-/// `name: Type = default, "when met";`, with `least..=most,` before the text where it has a range.
+/// Parses `name: Type = default, "when met";`, with `least..=most,` before the text if there is a range.
 fn limit<'a>(
     about: &str,
     entry: &'a str,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_found_in_every_file_and_told_apart() {
+    fn tables_are_found_in_every_file() {
         let common = "const DAY: u64 = 24 * 60;\n\nlimits! {\n/// F.\npub struct FixedLimits {\n/// A.\na: u32 = 1, \"x\";\n}\n}\n\nlimits! {\n/// G.\npub struct GatewayLimits {\n/// B.\nb_timeout: Duration = Duration::from_millis(5), 1..=DAY, \"x\";\n}\n}\n\nlimits! {\n/// S.\npub struct ScriptLimits {\n/// C.\nc: u32 = 1, 1..=5, \"x\";\n}\n}\n\nlimits! {\n/// L.\npub struct ListenerLimits {\n/// D.\nd: u32 = 1, 0..=4, \"x\";\n}\n}\n";
         let own = "\nlimits! {\n/// Of RESP.\npub(crate) struct RespLimits {\n/// E.\ne: u64 = 2 * 1024, 1..=3 * 1024, \"x\";\n}\n}\n";
         let http = "\n#[cfg(test)]\nlimits! {\n/// Of HTTP.\npub(crate) struct HttpLimits {\n/// H.\nh: u32 = 2, 0..=3, \"x\";\n}\n}\n";
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_an_error() {
+    fn unreadable_tables_are_errors() {
         assert_eq!(read(&[]), Err(SourceError::Missing));
         assert_eq!(
             read(&[(SOURCE, "//! A.\n")]),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_unique_and_a_default_in_its_range() {
+    fn names_are_unique_and_defaults_within_their_ranges() {
         let row = "/// About.\nname: u32 = 6, 1..=9, \"met\";\n";
         assert!(one(row).is_ok());
         assert_eq!(

@@ -1,5 +1,5 @@
-//! One connection after its upgrade: an echo in one task, everything else in a task that reads and
-//! one that writes what is in the outbox, buffered, one flush for all that waits.
+//! One connection after its upgrade: an echo in one task; for other handlers one task that reads
+//! and one that writes the outbox, buffered, with one flush for all waiting messages.
 
 use std::future::ready;
 use std::rc::Rc;
@@ -26,7 +26,7 @@ async fn echo(upgrade: UpgradeFut) -> Result<(), WebSocketError> {
     loop {
         let frame = socket.read_frame().await?;
         match frame.opcode {
-            // a frame of its own: the one that was read still has its mask
+            // a new frame, because the one that was read still has its mask
             OpCode::Text => socket.write_frame(Frame::text(frame.payload)).await?,
             OpCode::Close => return Ok(()),
             _ => {}
@@ -64,7 +64,7 @@ async fn serve(hub: Rc<Hub>, upgrade: UpgradeFut) -> Result<(), WebSocketError> 
     Ok(())
 }
 
-/// Writes what is queued until nothing comes any more.
+/// Writes what is queued until nothing more comes.
 async fn drain<W: AsyncWrite + Unpin>(outbox: Rc<Outbox>, mut write: WebSocketWrite<W>) {
     let mut batch = Vec::new();
     while outbox.take(&mut batch).await {

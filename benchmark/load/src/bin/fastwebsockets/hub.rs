@@ -1,4 +1,4 @@
-//! The handlers of the other peers, and who is in which channel.
+//! The handlers of the other peers, and the members of each channel.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -29,13 +29,13 @@ struct State {
     next_id: usize,
     sockets: HashMap<usize, Rc<Outbox>>,
     channels: HashMap<String, HashMap<usize, Rc<Outbox>>>,
-    /// What each connection is in, so that it leaves without a search.
+    /// The channels of each connection, so that it leaves them without a search.
     joined: HashMap<usize, Vec<String>>,
     group: usize,
 }
 
 const GROUP: usize = 10;
-/// Where the name of the channel is in a publication to one of many.
+/// The position of the channel's name in a publication to one of many channels.
 const NAME: std::ops::Range<usize> = 17..23;
 
 impl Hub {
@@ -117,7 +117,7 @@ impl State {
         }
     }
 
-    /// `<first>,<step>,<count>`: so many channels, so far apart.
+    /// Parses `<first>,<step>,<count>` and subscribes to these channels.
     fn subscribe_many(&mut self, id: usize, numbers: &str) {
         let mut numbers = numbers.split(',').map(|word| word.parse().unwrap_or(0));
         let mut next = || numbers.next().unwrap_or(0);

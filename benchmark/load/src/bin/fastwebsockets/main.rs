@@ -1,6 +1,6 @@
 //! `millrace-fastwebsockets`: the same scenarios served in Rust without JavaScript, as a user of the
-//! `fastwebsockets` and hyper crates would write it: one thread, a task per connection that reads and
-//! one that writes. It has no limits, no deadlines and no back-pressure. Never a server to use.
+//! `fastwebsockets` and hyper crates would write it: one thread, and two tasks per connection, one to
+//! read and one to write. It has no limits, no deadlines and no backpressure. Not for production use.
 #![forbid(unsafe_code)]
 
 mod connection;
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Some("--handler=channels") => Kind::Channels,
         _ => {
             let usage = "millrace-fastwebsockets --handler=echo|headline|fanout|channels";
-            // nothing can be done when even this cannot be written
+            // nothing can be done if even this cannot be written
             let _ = writeln!(io::stderr(), "{usage}");
             return ExitCode::from(2);
         }
@@ -68,7 +68,7 @@ async fn accept(hub: Rc<Hub>) -> io::Result<()> {
     }
 }
 
-/// Speaks HTTP until the upgrade; the connection goes on in a task of its own.
+/// Serves HTTP until the upgrade; a task of its own then serves the connection.
 async fn serve(hub: Rc<Hub>, stream: TcpStream) {
     let service = service_fn(move |mut request| {
         let hub = Rc::clone(&hub);
@@ -79,6 +79,6 @@ async fn serve(hub: Rc<Hub>, stream: TcpStream) {
         }
     });
     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-    // a client that fails its handshake has nobody to tell
+    // the error of a failed handshake is not reported to anyone
     let _ = connection.with_upgrades().await;
 }

@@ -1,4 +1,5 @@
-//! What waits to be written to one connection: without a bound, as in a server without back-pressure.
+//! The messages waiting to be written to one connection: unbounded, as in a server without
+//! backpressure.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,13 +11,13 @@ use tokio::sync::Notify;
 pub(crate) enum Out {
     /// A text message, shared by all its recipients.
     Text(Rc<[u8]>),
-    /// The echo of a close frame, the last that is written.
+    /// The echo of a close frame, which is written last.
     Close(Vec<u8>),
     /// The answer to a ping.
     Pong(Vec<u8>),
 }
 
-/// The queue between those who send to a connection and the task that writes.
+/// The queue between senders and the task that writes.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     queue: RefCell<Vec<Out>>,
@@ -34,13 +35,13 @@ impl Outbox {
         }
     }
 
-    /// Nothing will be pushed any more.
+    /// Ends the queue: nothing more will be pushed.
     pub(crate) fn end(&self) {
         self.over.set(true);
         self.ready.notify_one();
     }
 
-    /// Exchanges an emptied list for what is queued; false when nothing will come any more.
+    /// Exchanges an emptied list for what is queued. Returns false if nothing more will come.
     pub(crate) async fn take(&self, into: &mut Vec<Out>) -> bool {
         loop {
             if !self.queue.borrow().is_empty() {

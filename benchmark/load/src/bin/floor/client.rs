@@ -8,7 +8,7 @@ use std::net::TcpStream;
 pub(crate) enum Stage {
     Handshaking,
     Open,
-    /// Over as soon as what is queued is written.
+    /// The connection ends when its output is written.
     Closing,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Client {
     pub(crate) out: Vec<u8>,
     /// Its channel, in the headline scenario.
     pub(crate) channel: usize,
-    /// What came, where it is counted.
+    /// The received messages and bytes, if the handler counts them.
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
 }
@@ -43,7 +43,8 @@ impl Client {
         }
     }
 
-    /// Reads behind the partial frame; `None` when the stream is over, zero when nothing came.
+    /// Reads after the partial frame. Returns `None` at the end of the stream, and zero if nothing
+    /// was received.
     pub(crate) fn read(&mut self, scratch: &mut [u8]) -> Option<usize> {
         let kept = self.partial.len();
         scratch[..kept].copy_from_slice(&self.partial);
@@ -58,7 +59,7 @@ impl Client {
         }
     }
 
-    /// Writes what is queued once. False when the stream is over.
+    /// Writes the queued output once. Returns false at the end of the stream.
     pub(crate) fn flush(&mut self) -> bool {
         if self.out.is_empty() {
             return true;

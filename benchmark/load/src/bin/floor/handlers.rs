@@ -1,5 +1,5 @@
-//! What the handlers of the other peers do in JavaScript, hard-coded: echo, headline, fan-out, channels; and
-//! counting, for what is sent to a target through a multiplexer.
+//! The handlers of the other peers, hard-coded in Rust: echo, headline, fan-out, channels; and counting, for
+//! targets behind a multiplexer.
 
 use super::client::Client;
 use super::wire;
@@ -14,7 +14,7 @@ pub(crate) enum Kind {
     Count,
 }
 
-/// Who is in which channel.
+/// The members of each channel.
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
     groups: Vec<Vec<usize>>,
@@ -25,11 +25,11 @@ pub(crate) struct Channels {
 
 const TEXT: u8 = 1;
 const GROUP: usize = 10;
-/// Bytes of a stamp and of what follows it in a headline message.
+/// The bytes of a stamp, and the end of a headline message after it.
 const STAMP: usize = 17;
 const END: &[u8] = br#""}"#;
 
-/// The connections and those of them that have something to flush.
+/// The connections, and those with output to flush.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     pub(crate) all: Vec<Option<Client>>,
@@ -49,7 +49,7 @@ impl Clients {
         }
     }
 
-    /// Counts a message; one that asks is answered with `c`, the messages and the bytes so far.
+    /// Counts a message. If it asks, answers with `c`, the messages and the bytes so far.
     #[inline]
     fn count(&mut self, id: usize, opcode: u8, message: &[u8], asks: bool) {
         let Some(client) = self.all.get_mut(id).and_then(Option::as_mut) else {
@@ -89,7 +89,7 @@ impl Channels {
             }
             (Kind::Channels, Some(b's')) => self.subscribe(clients, id, text),
             (Kind::Channels, Some(b'p')) => {
-                // a stamp, a letter, the channel's number
+                // a stamp, a letter, and the channel's number
                 let channel = text.get(STAMP + 1..STAMP + 6).map_or(0, number);
                 for &member in self.many.get(channel).map_or(&[][..], |list| list) {
                     clients.queue(member, TEXT, &[text]);
@@ -116,7 +116,7 @@ impl Channels {
         }
     }
 
-    /// `s<first>,<step>,<count>`: so many channels, so far apart.
+    /// Parses `s<first>,<step>,<count>` and subscribes to these channels.
     fn subscribe(&mut self, clients: &mut Clients, id: usize, text: &[u8]) {
         let mut numbers = text[1..].split(|byte| *byte == b',').map(number);
         let mut next = || numbers.next().unwrap_or(0);
@@ -161,7 +161,7 @@ impl Channels {
     }
 }
 
-/// The number that the text begins with.
+/// The number at the beginning of the text.
 fn number(text: &[u8]) -> usize {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold(0, |sum, digit| sum * 10 + usize::from(digit - b'0'))

@@ -1,6 +1,6 @@
-//! `millrace-floor`: the same scenarios served by a bare epoll loop, without JavaScript and without
-//! mercy: what the kernel alone costs. It checks as little as it can, has no limits and trusts its
-//! client. Never a server to use.
+//! `millrace-floor`: the same scenarios served by a bare epoll loop without JavaScript, to measure
+//! the cost of the kernel only. It checks as little as possible, has no limits and trusts its
+//! client. Not for production use.
 #![forbid(unsafe_code)]
 
 mod client;
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         Some("--handler=count") => Kind::Count,
         _ => {
             let usage = "millrace-floor --handler=echo|headline|fanout|channels|count";
-            // nothing can be done when even this cannot be written
+            // nothing can be done if even this cannot be written
             let _ = writeln!(io::stderr(), "{usage}");
             return ExitCode::from(2);
         }

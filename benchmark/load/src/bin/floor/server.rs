@@ -1,4 +1,5 @@
-//! The loop: serves all that epoll reports, then writes each touched connection once.
+//! The event loop: serves all events of epoll, then writes the output of each changed connection
+//! once.
 
 use std::io;
 use std::mem;

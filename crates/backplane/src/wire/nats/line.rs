@@ -1,6 +1,7 @@
-//! The parts of NATS's lines, and strings in JSON. Owns their form.
+//! The parts of NATS's lines, and JSON strings. Owns their formats.
 
-/// The subscription's number, the subject and the payload's length, of `subject id [reply-to] length`.
+/// Parses `subject id [reply-to] length` to the subscription's number, the subject and the payload's
+/// length.
 pub(super) fn message_line(line: &[u8]) -> Option<(u64, &[u8], usize)> {
     let mut words = line
         .split(u8::is_ascii_whitespace)
@@ -12,7 +13,7 @@ pub(super) fn message_line(line: &[u8]) -> Option<(u64, &[u8], usize)> {
     Some((id, subject, length))
 }
 
-/// A number in the server's JSON, behind this name.
+/// The number after this name in the server's JSON.
 pub(super) fn field(json: &[u8], name: &[u8]) -> Option<usize> {
     let start = json.windows(name.len()).position(|part| part == name)?;
     let digits = json.get(start + name.len()..)?;
@@ -23,7 +24,7 @@ pub(super) fn field(json: &[u8], name: &[u8]) -> Option<usize> {
     str::from_utf8(digits.get(..length)?).ok()?.parse().ok()
 }
 
-/// Writes a string of JSON.
+/// Appends a JSON string.
 pub(super) fn quote(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! Conversations with a NATS server, as bytes.
+//! Conversations with a NATS server, byte by byte.
 
 use bytes::Bytes;
 use millrace_core::Kind;
@@ -55,7 +55,7 @@ fn events(wire: &mut Nats, input: &[u8], piece: usize) -> Result<Vec<String>, Wi
 }
 
 #[test]
-fn a_conversation_cut_anywhere() {
+fn a_conversation_split_anywhere_yields_the_same_events() {
     let room = Topic::Channel((*b"r m").into());
     let pattern = Topic::Pattern((*b"r*").into());
     let input = b"PONG\r\nMSG app.r%20m 2 2\r\nhi\r\nPONG\r\n\
@@ -91,7 +91,7 @@ fn a_conversation_cut_anywhere() {
 }
 
 #[test]
-fn commands_are_as_nats_reads_them() {
+fn commands_have_the_format_of_nats() {
     let mut wire = wire();
     let mut out = Vec::new();
     wire.open(&mut out);
@@ -120,7 +120,7 @@ fn commands_are_as_nats_reads_them() {
     assert!(out.ends_with(b"body\r\n"));
     assert!(
         !wire.publish(&message(b"r", &[0; 67]), &mut out),
-        "too large"
+        "the message is too large"
     );
     assert_eq!(wire.unconfirmed(), 1);
 }
@@ -145,7 +145,7 @@ fn a_topic_that_is_refused_is_not_confirmed() {
 }
 
 #[test]
-fn a_message_that_is_too_long_is_passed_over() {
+fn a_message_that_is_too_long_is_skipped() {
     let mut input = b"MSG app.r 2 1000\r\n".to_vec();
     input.extend_from_slice(&[b'x'; 1000]);
     input.extend_from_slice(b"\r\nMSG app.r 2 2\r\nhi\r\n");
@@ -158,7 +158,7 @@ fn a_message_that_is_too_long_is_passed_over() {
 }
 
 #[test]
-fn who_is_refused_or_hears_nonsense_gives_up() {
+fn a_refusal_or_an_invalid_line_ends_the_link() {
     for (input, is_refused) in [
         (&b"-ERR 'Authorization Violation'\r\n"[..], true),
         (b"-ERR 'Maximum Connections Exceeded'\r\n", false),
@@ -210,7 +210,7 @@ fn a_subject_longer_than_a_server_takes_is_not_sent() {
 }
 
 #[test]
-fn what_is_not_allowed_is_told_by_its_subject_whatever_that_says() {
+fn a_refused_subject_may_contain_any_words() {
     let mut wire = wire();
     let mut out = Vec::new();
     let channel = Topic::Channel((*b"authorization violation").into());

@@ -1,9 +1,9 @@
-//! What a Redis server says of itself and of its cluster. Owns how it is read.
+//! What a Redis server reports about itself and its cluster. Owns the parsing.
 
 use crate::wire::SlotRange;
 use crate::wire::reply::Value;
 
-/// Why a server cannot be what joins nodes, by what it says of itself.
+/// Why a server cannot connect nodes, according to its hello.
 pub(super) fn unfit(hello: &Value<'_>) -> Option<&'static str> {
     let Value::List(fields) = hello else {
         return None;
@@ -16,22 +16,22 @@ pub(super) fn unfit(hello: &Value<'_>) -> Option<&'static str> {
         })
     };
     match (field(b"mode")?, field(b"role")?) {
-        (b"sentinel", _) => Some("it is a Sentinel, which passes on no messages"),
+        (b"sentinel", _) => Some("it is a Sentinel, which does not forward messages"),
         (b"standalone", b"replica" | b"slave") => {
-            Some("it is a replica: what is published there does not reach its master")
+            Some("it is a replica: messages published there do not reach its master")
         }
         _ => None,
     }
 }
 
-/// Whether a node of a cluster says that another one has the slot, or nobody.
+/// Whether an error says that the slot belongs to another node of the cluster, or to none.
 pub(super) fn is_moved(text: &[u8]) -> bool {
     [&b"MOVED "[..], b"ASK ", b"CLUSTERDOWN", b"TRYAGAIN"]
         .iter()
         .any(|front| text.starts_with(front))
 }
 
-/// One entry of `CLUSTER SLOTS`: the slots and the master that has them.
+/// Parses one entry of `CLUSTER SLOTS`: the slots and their master.
 pub(super) fn slot_range(value: &Value<'_>) -> Option<SlotRange> {
     let Value::List(items) = value else {
         return None;

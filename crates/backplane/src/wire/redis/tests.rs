@@ -1,4 +1,4 @@
-//! Conversations with a Redis server, as bytes.
+//! Conversations with a Redis server, byte by byte.
 
 use bytes::Bytes;
 use millrace_core::Kind;
@@ -29,7 +29,7 @@ fn message(channel: &[u8], body: &'static [u8]) -> Outgoing {
     }
 }
 
-/// What the wire makes of the input, given in pieces of so many bytes.
+/// The events for the input, fed in pieces of this size.
 fn events(wire: &mut Redis, input: &[u8], piece: usize) -> Result<Vec<String>, WireError> {
     let mut seen = Vec::new();
     let mut buffer = Vec::new();
@@ -49,7 +49,7 @@ fn events(wire: &mut Redis, input: &[u8], piece: usize) -> Result<Vec<String>, W
 }
 
 #[test]
-fn a_conversation_cut_anywhere() {
+fn a_conversation_split_anywhere_yields_the_same_events() {
     let room = Topic::Channel((*b"r").into());
     let input = b"%1\r\n+server\r\n+redis\r\n\
         >3\r\n$9\r\nsubscribe\r\n$5\r\napp:r\r\n:1\r\n\
@@ -91,7 +91,7 @@ fn a_conversation_cut_anywhere() {
 }
 
 #[test]
-fn commands_are_as_redis_reads_them() {
+fn commands_have_the_format_of_redis() {
     let mut wire = wire(false);
     let mut out = Vec::new();
     wire.open(&mut out);
@@ -115,7 +115,7 @@ fn commands_are_as_redis_reads_them() {
 }
 
 #[test]
-fn a_message_that_is_too_long_is_passed_over() {
+fn a_message_that_is_too_long_is_skipped() {
     let mut input = b">3\r\n$7\r\nmessage\r\n$5\r\napp:r\r\n$1000\r\n".to_vec();
     input.extend_from_slice(&[b'x'; 1000]);
     input.extend_from_slice(b"\r\n>3\r\n$7\r\nmessage\r\n$5\r\napp:r\r\n$2\r\nhi\r\n");
@@ -126,7 +126,7 @@ fn a_message_that_is_too_long_is_passed_over() {
 }
 
 #[test]
-fn a_cluster_says_who_has_what() {
+fn a_cluster_reports_its_slots() {
     let mut wire = wire(true);
     let mut out = Vec::new();
     wire.open(&mut out);
@@ -156,7 +156,7 @@ fn a_cluster_says_who_has_what() {
 }
 
 #[test]
-fn who_is_refused_or_hears_nonsense_gives_up() {
+fn a_refusal_or_an_invalid_reply_ends_the_link() {
     let mut opened = wire(false);
     opened.open(&mut Vec::new());
     assert_eq!(
@@ -173,7 +173,7 @@ fn who_is_refused_or_hears_nonsense_gives_up() {
 }
 
 #[test]
-fn a_name_that_is_too_long_is_passed_over_with_what_belongs_to_it() {
+fn a_name_that_is_too_long_is_skipped_with_its_message() {
     let long = vec![b'x'; 70_000];
     let bulk = |text: &[u8]| {
         let length = text.len().to_string();
@@ -211,7 +211,7 @@ fn a_name_that_is_too_long_is_passed_over_with_what_belongs_to_it() {
 }
 
 #[test]
-fn what_is_too_long_and_no_message_ends_the_link() {
+fn a_reply_that_is_too_long_ends_the_link() {
     for input in [
         &b"$2000\r\n"[..],
         b"*1\r\n$2000\r\n",
@@ -224,7 +224,7 @@ fn what_is_too_long_and_no_message_ends_the_link() {
 }
 
 #[test]
-fn only_a_server_that_passes_messages_on_to_all_is_used() {
+fn a_server_that_cannot_connect_nodes_is_refused() {
     let hello = |mode: &str, role: &str| {
         let input = format!("%3\r\n+proto\r\n:3\r\n+mode\r\n+{mode}\r\n+role\r\n+{role}\r\n");
         let mut wire = wire(false);

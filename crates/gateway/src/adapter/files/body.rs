@@ -1,5 +1,4 @@
-//! Bytes of a file on their way to a client: one piece at a time, read when the connection has room
-//! for it.
+//! The body of an answer with a file: read piece by piece, each when the connection has room for it.
 
 use std::fs::File;
 use std::io;
@@ -21,7 +20,7 @@ pub(super) struct FileBody {
     file: Arc<File>,
     left: Range<u64>,
     reading: Option<JoinHandle<io::Result<Bytes>>>,
-    /// Pieces that were read without waiting, since others had a turn.
+    /// Pieces that were read at once, without yielding to other connections.
     in_a_row: u32,
 }
 
@@ -35,7 +34,7 @@ impl FileBody {
         }
     }
 
-    /// The next bytes, as many as there are at once.
+    /// Reads the next piece; `blocking` says whether it may wait for the disk.
     fn piece(
         file: &File,
         Range { start, end }: Range<u64>,
@@ -48,7 +47,7 @@ impl FileBody {
         Ok(bytes.into())
     }
 
-    /// Reads beside the event loop.
+    /// Reads on a thread of the blocking pool, beside the event loop.
     fn read(&self) -> JoinHandle<io::Result<Bytes>> {
         let (file, range) = (Arc::clone(&self.file), self.left.clone());
         tokio::task::spawn_blocking(move || Self::piece(&file, range, Blocking::Allowed))
@@ -57,7 +56,7 @@ impl FileBody {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Bytes>> {
         let mut reading = match self.reading.take() {
             Some(reading) => reading,
-            // a client that is fast enough would keep the thread to itself
+            // yields, or a fast client would keep the thread to itself
             None if self.in_a_row == TURN => {
                 self.in_a_row = 0;
                 cx.waker().wake_by_ref();
@@ -96,7 +95,7 @@ impl HttpBody for FileBody {
         let read = ready!(this.poll_piece(cx));
         Poll::Ready(Some(match read {
             Ok(bytes) if bytes.is_empty() => {
-                // the length that was promised cannot be kept
+                // the file became shorter, so the announced length cannot be met
                 Err(io::Error::from(io::ErrorKind::UnexpectedEof).into())
             }
             Ok(bytes) => {
@@ -116,10 +115,10 @@ impl HttpBody for FileBody {
     }
 }
 
-/// Bytes read at once.
+/// The most bytes of one read.
 const PIECE: usize = 64 * 1024;
 
-/// Pieces of one file before other connections have a turn.
+/// Pieces of one file that are read before other connections get a turn.
 const TURN: u32 = 4;
 
 #[cfg(test)]
@@ -128,7 +127,7 @@ mod tests {
     use std::task::Waker;
 
     #[test]
-    fn a_fast_client_lets_others_have_their_turn() {
+    fn a_fast_client_yields_to_other_connections() {
         let name = format!("millrace-body-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let whole: Vec<u8> = (0..20 * PIECE).map(|at| at.to_le_bytes()[1]).collect();

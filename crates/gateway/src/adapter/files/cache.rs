@@ -1,5 +1,5 @@
-//! What was found lately, so that a request that asks again costs no call to the system. Bounded in
-//! bytes. An entry is believed for a while; then the next request looks again.
+//! Recent look-ups of paths, so that a repeated request needs no system call. Bounded in bytes. An entry is valid for a
+//! set time; after that the next request checks the file again.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::sync::Mutex;
 #[derive(Debug)]
 pub(super) struct Cache {
     limit: usize,
-    /// How long an entry is believed.
+    /// How long an entry is valid.
     believed: Duration,
     state: Mutex<State>,
 }
@@ -28,7 +28,7 @@ struct Entry {
     found: Found,
     weight: usize,
     checked: Instant,
-    /// Since the last time that room was made.
+    /// Whether the entry was used since room was last made.
     used: bool,
 }
 
@@ -41,8 +41,8 @@ impl Cache {
         }
     }
 
-    /// What the path is, if that was seen not long ago. Of those that ask too late only one has to look again: to
-    /// the others the old is new for as long again.
+    /// The entry of the path, if it is still valid. The first request after it expired gets nothing and has to check
+    /// the file; for all others the entry is valid for the same time again.
     pub(super) fn get(&self, path: &str, now: Instant) -> Option<Found> {
         let mut state = self.state.lock();
         let entry = state.entries.get_mut(path)?;
@@ -54,7 +54,7 @@ impl Cache {
         Some(entry.found.clone())
     }
 
-    /// Remembers what was found at `checked`.
+    /// Stores what was found at `checked`.
     pub(super) fn put(&self, path: &str, found: &Found, checked: Instant) {
         let content = match found {
             Found::File(resource) => resource.weight(),
@@ -79,7 +79,7 @@ impl Cache {
         state.entries.insert(path.into(), entry);
     }
 
-    /// Forgets what turned out to be wrong.
+    /// Removes an entry that turned out to be wrong.
     pub(super) fn forget(&self, path: &str) {
         self.state.lock().remove(path);
     }
@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// Drops what nobody has asked for since the last time, and what is above `most`.
+    /// Removes entries that no request has used since the last time, and what exceeds `most`.
     fn make_room(&mut self, most: usize) {
         let mut kept = 0;
         self.entries.retain(|_, entry| {
@@ -106,10 +106,10 @@ impl State {
     }
 }
 
-/// What an entry is charged beside its path and what it holds.
+/// The bytes that an entry is charged beside its path and its content.
 const ENTRY_WEIGHT: usize = 256;
 
-/// One entry takes at most this part of the whole: a fourth.
+/// An entry takes at most one part in this many of the whole cache.
 const LARGEST_SHARE: usize = 4;
 
 #[cfg(test)]
@@ -123,14 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_believed_for_a_while() {
+    fn an_entry_is_valid_for_a_set_time() {
         let cache = Cache::new(1 << 20, BELIEVED);
         let then = Instant::now();
         cache.put("/a", &Found::Missing, then);
         let last = BELIEVED.saturating_sub(Duration::from_nanos(1));
         assert!(holds(&cache, "/a", then + last));
         assert!(!holds(&cache, "/a", then + BELIEVED));
-        // the first one looks again, the others go on
+        // the first request checks the file again, the others use the entry
         assert!(holds(&cache, "/a", then + BELIEVED));
         cache.put("/a", &Found::Missing, then + BELIEVED);
         assert!(holds(&cache, "/a", then + BELIEVED));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_made_of_what_nobody_asks_for() {
+    fn unused_entries_make_room() {
         let limit = 100 * (ENTRY_WEIGHT + 8);
         let cache = Cache::new(limit, BELIEVED);
         let now = Instant::now();

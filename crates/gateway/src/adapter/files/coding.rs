@@ -1,4 +1,4 @@
-//! Content codings: what a client takes (`Accept-Encoding`), and the siblings of a file that have it ready.
+//! Content codings: which ones a client accepts (`Accept-Encoding`), and the precompressed siblings of a file.
 
 use http::HeaderMap;
 use http::header::{ACCEPT_ENCODING, HeaderName};
@@ -13,13 +13,13 @@ pub(super) enum Coding {
 }
 
 impl Coding {
-    /// All, the best one first.
+    /// All codings, the best one first.
     pub(super) const ALL: [Self; 4] = [Self::Brotli, Self::Zstd, Self::Gzip, Self::Identity];
 
-    /// Those that siblings of a file have.
+    /// The codings of precompressed siblings.
     pub(super) const PRECOMPRESSED: [Self; 3] = [Self::Brotli, Self::Zstd, Self::Gzip];
 
-    /// What the name of such a sibling has more than the file's.
+    /// What the name of a sibling with this coding adds to the file's name.
     pub(super) const fn suffix(self) -> &'static str {
         match self {
             Self::Brotli => ".br",
@@ -29,7 +29,7 @@ impl Coding {
         }
     }
 
-    /// Its name in HTTP.
+    /// The name of the coding in HTTP.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Brotli => "br",
@@ -49,12 +49,12 @@ impl Coding {
     }
 }
 
-/// How much a client likes each coding: a weight of 0 to 1,000 for each of [`Coding::ALL`].
+/// The client's weight of each coding: 0 to 1,000 for each of [`Coding::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Accepted([u16; 4]);
 
 impl Accepted {
-    /// Reads the header. Without one only the file itself will do: who can decode says so.
+    /// Reads the header. Without it only the file itself is sent: a client that can decode announces it.
     pub(super) fn read(headers: &HeaderMap) -> Self {
         let mut weights = [None; 4];
         let mut others = None;
@@ -66,13 +66,13 @@ impl Accepted {
             }
         }
         let mut accepted = weights.map(|weight| weight.or(others).unwrap_or(0));
-        // the file itself is what is left to a client that refuses everything; and it is the last choice among equals
+        // a client that refuses everything still gets the file itself; among equal weights it is the last choice
         let identity = &mut accepted[place(Coding::Identity)];
         *identity = weights[place(Coding::Identity)].or(others).unwrap_or(1);
         Self(accepted)
     }
 
-    /// The coding among those that are `there` which the client likes best; the better one among equals.
+    /// The coding among those that are `there` with the greatest weight; among equal weights the better coding.
     pub(super) fn choose(self, there: impl Fn(Coding) -> bool) -> Coding {
         let mut best = (Coding::Identity, 0);
         for coding in Coding::ALL {
@@ -85,7 +85,7 @@ impl Accepted {
     }
 }
 
-/// The elements of a list with weights: `br;q=0.8, gzip`. An element whose weight cannot be read weighs nothing.
+/// The elements of a list with weights: `br;q=0.8, gzip`. An element whose weight cannot be parsed has weight 0.
 pub(super) fn weighted<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -105,7 +105,7 @@ pub(super) fn weighted<'h>(
         })
 }
 
-/// `0.75` as 750.
+/// Parses `0.75` as 750.
 fn thousandths(text: &str) -> Option<u16> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 3 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_chooses_and_among_equals_the_best() {
+    fn the_client_chooses_and_among_equal_weights_the_best_coding_wins() {
         for (accept, coding) in [
             (None, Coding::Identity),
             (Some(""), Coding::Identity),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_there_is_chosen() {
+    fn only_existing_codings_are_chosen() {
         let there = [Coding::Identity, Coding::Gzip];
         assert_eq!(chosen(Some("br, gzip;q=0.1"), &there), Coding::Gzip);
         assert_eq!(chosen(Some("br"), &there), Coding::Identity);

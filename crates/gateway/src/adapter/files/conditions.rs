@@ -1,4 +1,4 @@
-//! Conditional requests (RFC 9110, section 13): whether a file is sent, was not modified, or is not the expected one.
+//! Conditional requests (RFC 9110, section 13): whether the file is sent, was not modified, or fails a precondition.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,27 +7,27 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue};
 
-/// What identifies a version of a file towards clients.
+/// The validators of a version of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Validators {
-    /// Strong.
+    /// A strong entity tag.
     pub(super) etag: HeaderValue,
-    /// `Last-Modified`, in whole seconds; `None` where that would be in the future or before 1970.
+    /// `Last-Modified`, in whole seconds; `None` if it would be in the future or before 1970.
     pub(super) modified: Option<SystemTime>,
 }
 
-/// What the conditions of a request make of it.
+/// The result of a request's conditions.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Send the file.
     Send,
-    /// 304.
+    /// Answer 304.
     NotModified,
-    /// 412.
+    /// Answer 412.
     Failed,
 }
 
-/// Judges a GET or HEAD.
+/// Evaluates the conditions of a GET or HEAD.
 pub(super) fn judge(headers: &HeaderMap, validators: &Validators) -> Verdict {
     if headers.contains_key(IF_MATCH) {
         if !lists(headers, &IF_MATCH, |tag| tag == validators.etag.as_bytes()) {
@@ -53,7 +53,7 @@ pub(super) fn judge(headers: &HeaderMap, validators: &Validators) -> Verdict {
     Verdict::Send
 }
 
-/// Whether a `Range` counts: not if its `If-Range` means another version.
+/// Whether `Range` is honoured: not if `If-Range` names another version.
 pub(super) fn allows_range(headers: &HeaderMap, validators: &Validators) -> bool {
     let mut values = headers.get_all(IF_RANGE).iter();
     let Some(value) = values.next() else {
@@ -68,13 +68,13 @@ pub(super) fn allows_range(headers: &HeaderMap, validators: &Validators) -> bool
     validators.modified.is_some() && date(headers, &IF_RANGE) == validators.modified
 }
 
-/// A time as `Last-Modified` can say it.
+/// The time as `Last-Modified` can express it.
 pub(super) fn whole_seconds(time: SystemTime, now: SystemTime) -> Option<SystemTime> {
     let since = time.duration_since(UNIX_EPOCH).ok()?;
     (time <= now).then(|| UNIX_EPOCH + Duration::from_secs(since.as_secs()))
 }
 
-/// Whether a list of entity tags has `*` or one that `matches`.
+/// Whether a list of entity tags contains `*` or one that `matches`.
 fn lists(headers: &HeaderMap, name: &HeaderName, matches: impl Fn(&[u8]) -> bool) -> bool {
     headers.get_all(name).iter().any(|value| {
         let value = value.as_bytes().trim_ascii();
@@ -82,7 +82,7 @@ fn lists(headers: &HeaderMap, name: &HeaderName, matches: impl Fn(&[u8]) -> bool
     })
 }
 
-/// The elements of a list of entity tags; a comma within quotes belongs to the tag.
+/// The elements of a list of entity tags; a comma within quotes is part of the tag.
 fn tags(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut quoted = false;
     list.split(move |&byte| {
@@ -92,7 +92,7 @@ fn tags(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     .map(<[u8]>::trim_ascii)
 }
 
-/// The date of a header that occurs once; `None` if it cannot be read, which means no such header.
+/// The date of a header that occurs once. A date that cannot be parsed is `None`: the header is then ignored.
 fn date(headers: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
     let mut values = headers.get_all(name).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_another_version_is_none() {
+    fn a_range_of_another_version_is_ignored() {
         for (value, allowed) in [
             ("\"a,b\"", true),
             ("W/\"a,b\"", false),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_cannot_be_told_are_none() {
+    fn times_that_cannot_be_expressed_are_left_out() {
         let now = UNIX_EPOCH + Duration::from_millis(5_500);
         assert_eq!(
             whole_seconds(now, now),

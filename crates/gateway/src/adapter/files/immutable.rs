@@ -1,4 +1,4 @@
-//! Which files never change under their name, so that browsers need not ask for them again.
+//! Which files never change under their name, so that browsers need not revalidate them.
 
 use super::options::Immutable;
 
@@ -11,8 +11,8 @@ pub(super) fn covers(rule: &Immutable, path: &str) -> bool {
     }
 }
 
-/// Whether a name has a hash of the content, as build tools write it: `app.3f9a2c1b.js`,
-/// `app-3f9a2c1b.png`, `app-BcD12_x9.css`. A word or a date is none.
+/// Whether a name contains a hash of the content, as build tools write it: `app.3f9a2c1b.js`, `app-3f9a2c1b.png`,
+/// `app-BcD12_x9.css`. A word or a date is not a hash.
 fn is_hashed(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let mut parts = name.split('.');
@@ -28,7 +28,7 @@ fn is_hashed(path: &str) -> bool {
     {
         return true;
     }
-    // a hash in base64 or base32 looks like a name, so it counts only where a build tool wrote the file
+    // a hash in base64 or base32 looks like a name, so it counts only with an extension that build tools write
     let at = stem.len().saturating_sub(MIXED_LENGTH + 1);
     BUILT.contains(&extension)
         && at > 0
@@ -38,7 +38,7 @@ fn is_hashed(path: &str) -> bool {
             .is_some_and(is_mixed_hash)
 }
 
-/// Eight or more hexadecimal digits, of both sorts.
+/// Eight or more hexadecimal digits, with both letters and numerals.
 fn is_hex_hash(text: &str) -> bool {
     text.len() >= 8
         && text
@@ -48,7 +48,7 @@ fn is_hex_hash(text: &str) -> bool {
         && text.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
-/// Capitals and digits, with or without small letters.
+/// Capitals and numerals, with or without small letters.
 fn is_mixed_hash(text: &str) -> bool {
     text.bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
@@ -56,10 +56,10 @@ fn is_mixed_hash(text: &str) -> bool {
         && text.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
-/// The length that the tools with such hashes give them.
+/// The length of such hashes in the tools that use them.
 const MIXED_LENGTH: usize = 8;
 
-/// Extensions of what build tools write.
+/// Extensions of files that build tools write.
 const BUILT: [&str; 8] = ["js", "mjs", "css", "map", "wasm", "woff", "woff2", "ttf"];
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_told_from_words_and_dates() {
+    fn hashes_are_distinguished_from_words_and_dates() {
         for name in [
             "/app.3f9a2c1b.js",
             "/app.3f9a2c1b.js.map",

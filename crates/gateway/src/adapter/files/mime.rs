@@ -1,4 +1,4 @@
-//! The content type of a file, by the end of its name.
+//! The content type of a file by its extension.
 
 use http::HeaderValue;
 
@@ -13,7 +13,7 @@ pub(super) fn of(name: &str) -> HeaderValue {
 
 fn by_extension(extension: &str) -> &'static str {
     match extension {
-        // text, said to be UTF-8
+        // text, declared as UTF-8
         "html" | "htm" => "text/html; charset=utf-8",
         "css" => "text/css; charset=utf-8",
         "js" | "mjs" | "cjs" => "text/javascript; charset=utf-8",
@@ -28,7 +28,7 @@ fn by_extension(extension: &str) -> &'static str {
         "webmanifest" => "application/manifest+json; charset=utf-8",
         "rss" => "application/rss+xml; charset=utf-8",
         "atom" => "application/atom+xml; charset=utf-8",
-        // pictures
+        // images
         "png" => "image/png",
         "apng" => "image/apng",
         "jpg" | "jpeg" => "image/jpeg",
@@ -46,7 +46,7 @@ fn by_extension(extension: &str) -> &'static str {
         "ttf" => "font/ttf",
         "otf" => "font/otf",
         "eot" => "application/vnd.ms-fontobject",
-        // sound and film
+        // audio and video
         "mp3" => "audio/mpeg",
         "m4a" => "audio/mp4",
         "aac" => "audio/aac",
@@ -60,7 +60,7 @@ fn by_extension(extension: &str) -> &'static str {
         "mov" => "video/quicktime",
         "m3u8" => "application/vnd.apple.mpegurl",
         "ts" => "video/mp2t",
-        // the rest
+        // other types
         "wasm" => "application/wasm",
         "pdf" => "application/pdf",
         "rtf" => "application/rtf",
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_extension_counts_in_any_case() {
+    fn the_last_extension_counts_in_upper_and_lower_case() {
         for (name, mime) in [
             ("index.html", "text/html; charset=utf-8"),
             ("APP.JS", "text/javascript; charset=utf-8"),

@@ -1,5 +1,5 @@
-//! Static files: a GET or HEAD is answered with a file of a directory, without JavaScript. Knows which
-//! answer fits; what a file is lies beside it.
+//! Static files: answers a GET or HEAD with a file of a directory, without JavaScript. This file chooses the answer;
+//! its submodules look files up.
 
 mod body;
 mod cache;
@@ -38,14 +38,14 @@ use crate::http::{
     Answer, Answering, Asked, Body, Claim, Endpoint, EndpointLimits, Exchange, OVER_LIMIT, plain,
 };
 
-/// The directories that a listener serves, in the order in which they are looked into.
+/// The directories that a listener serves, in the order in which they are searched.
 #[derive(Debug)]
 pub(crate) struct Files {
     mounts: Vec<Arc<Mount>>,
 }
 
 impl Files {
-    /// Opens the directories; `None`, if there are none.
+    /// Opens the directories; `None` if there are none.
     pub(crate) fn open(
         options: &Reader<'_>,
         limits: &EndpointLimits<'_>,
@@ -62,7 +62,7 @@ impl Files {
         Ok(Some(Self { mounts }))
     }
 
-    /// Answers if there is such a file. `last`: nobody comes after this, so 404 and 405 are said here.
+    /// Answers if there is such a file. With `last` no other endpoint follows, so this one answers 404 and 405.
     async fn look(&self, request: &Asked, last: bool) -> Option<Answer> {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         if !reads && !last {
@@ -79,7 +79,7 @@ impl Files {
         }
     }
 
-    /// Looks into each directory, then for a page that stands for what is in none.
+    /// Searches each directory, then looks for the fallback page of a path that is in none.
     async fn find(&self, request: &Asked, path: &str, reads: bool) -> io::Result<Option<Answer>> {
         for (mount, below) in self.at(path) {
             match mount.find(below).await? {
@@ -107,7 +107,7 @@ impl Files {
         Ok(None)
     }
 
-    /// 404, with a page if there is one.
+    /// Answers 404, with a page if there is one.
     async fn missing(&self, request: &Asked, path: &str, reads: bool) -> Answer {
         for (mount, _) in self.at(path).filter(|_| reads) {
             if let Some(page) = &mount.not_found
@@ -121,7 +121,7 @@ impl Files {
         not_found()
     }
 
-    /// The mounts that a path lies in, with what is left of it there.
+    /// The mounts that contain a path, each with the rest of the path below it.
     fn at<'p>(&'p self, path: &'p str) -> impl Iterator<Item = (&'p Arc<Mount>, &'p str)> {
         self.mounts
             .iter()
@@ -144,10 +144,10 @@ impl Endpoint for Files {
     }
 }
 
-/// A file of a mount: where it was looked for, and what was found.
+/// A file of a mount: where it was searched, and what was found.
 type Served<'s> = (&'s Arc<Mount>, &'s str, Arc<Resource>);
 
-/// Answers with a file. A file that changes all the time is given up.
+/// Answers with a file. Gives up if the file changes between every two attempts.
 async fn serve(request: &Asked, file: Served<'_>, status: StatusCode) -> io::Result<Answer> {
     let (mount, below, mut resource) = file;
     for _ in 0..ATTEMPTS {
@@ -184,13 +184,13 @@ async fn serve(request: &Asked, file: Served<'_>, status: StatusCode) -> io::Res
     ))
 }
 
-/// How often a file is looked at that changes between two looks.
+/// How often a file is opened that changes between two looks.
 const ATTEMPTS: usize = 3;
 
-/// What to send of a file.
+/// The part of a file to send.
 struct Plan {
     status: StatusCode,
-    /// `None`: no body.
+    /// `None` sends no body.
     range: Option<Range<u64>>,
 }
 
@@ -261,7 +261,7 @@ impl Plan {
                 without_content(headers);
             }
             (StatusCode::NOT_FOUND, _) => {
-                // a version of the page is none of what was asked for
+                // validators of the page would be taken for validators of the requested path
                 for name in [ETAG, LAST_MODIFIED, ACCEPT_RANGES] {
                     headers.remove(name);
                 }
@@ -272,7 +272,7 @@ impl Plan {
     }
 }
 
-/// The headers that describe a body, of an answer that has none.
+/// Removes the headers that describe a body, for an answer without one.
 fn without_content(headers: &mut HeaderMap) {
     for name in [
         CONTENT_TYPE,
@@ -290,13 +290,13 @@ fn set(headers: &mut HeaderMap, name: http::HeaderName, text: String) {
     }
 }
 
-/// A range that lies within the bytes.
+/// The bytes of a range, cut to what is there.
 fn part(bytes: &Bytes, range: &Range<u64>) -> Bytes {
     let place = |at: u64| usize::try_from(at).map_or(bytes.len(), |at| at.min(bytes.len()));
     bytes.slice(place(range.start)..place(range.end))
 }
 
-/// To the directory with a slash at its end, where relative links lead to where they should.
+/// Redirects to the directory with a slash at its end, so that relative links resolve.
 fn redirect(request: &Asked, path: &str) -> Answer {
     let mut location = path::encode(path);
     location.push('/');
@@ -325,7 +325,7 @@ fn failed(request: &Asked, error: &io::Error) -> Answer {
     plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error")
 }
 
-/// Whether a browser asks for a page: it says so by name when somebody goes there.
+/// Whether a browser asks for a page: it names `text/html` when the user navigates to it.
 fn accepts_html(headers: &HeaderMap) -> bool {
     coding::weighted(headers, &ACCEPT)
         .any(|(mime, weight)| weight > 0 && mime.eq_ignore_ascii_case("text/html"))

@@ -1,4 +1,4 @@
-//! One directory at one path: its rules, and finding what a path below it names.
+//! One directory served at one path: its rules, and finding the file that a path below it names.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -21,7 +21,7 @@ use crate::contract::ListenError;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Mount {
-    /// `""`, or such as `/assets`.
+    /// `""`, or a path such as `/assets`.
     prefix: String,
     directory: PathBuf,
     dotfiles: bool,
@@ -35,7 +35,7 @@ pub(super) struct Mount {
 }
 
 impl Mount {
-    /// Checks a configuration. `share`: the part of the cache that is this mount's.
+    /// Checks a configuration. `share` is the part of the cache that belongs to this mount.
     pub(super) fn new(
         config: &DirectoryOptions,
         limits: &FileLimits,
@@ -69,7 +69,7 @@ impl Mount {
         })
     }
 
-    /// The part of a normalised path that lies below this mount, if this mount may answer it.
+    /// The rest of a normalised path below this mount, if this mount may answer it.
     pub(super) fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
         let below = path::below(path, &self.prefix)?;
         let refused = (!self.dotfiles && path::is_hidden(below))
@@ -77,19 +77,19 @@ impl Mount {
         (!refused).then_some(below)
     }
 
-    /// The whole path of one below this mount.
+    /// The whole path of a path below this mount.
     pub(super) fn whole(&self, below: &str) -> String {
         format!("{}{below}", self.prefix)
     }
 
-    /// What a path below this mount names.
+    /// Finds what a path below this mount names.
     pub(super) async fn find(self: &Arc<Self>, below: &str) -> io::Result<Found> {
         let now = Instant::now();
         if let Some(found) = self.cache.get(below, now) {
             return Ok(found);
         }
         let (mount, name) = (Arc::clone(self), below.to_owned());
-        // what was found is remembered even if nobody waits for it any more
+        // the result is cached even if the request has ended meanwhile
         run_blocking(move |blocking| {
             let found = mount.look(&name, blocking)?;
             mount.cache.put(&name, &found, now);
@@ -114,7 +114,7 @@ impl Mount {
         .await
     }
 
-    /// What is known of a path turned out to be wrong.
+    /// Removes the cached entry of a path that turned out to be wrong.
     pub(super) fn forget(&self, below: &str) {
         self.cache.forget(below);
     }
@@ -165,7 +165,7 @@ impl Mount {
     }
 }
 
-/// Does it at once if it need not wait for the disk, and otherwise beside the event loop.
+/// Does the work at once if it need not wait for the disk, and otherwise on the blocking pool.
 async fn run_blocking<T: Send + 'static>(
     work: impl Fn(Blocking) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -179,7 +179,7 @@ async fn run_blocking<T: Send + 'static>(
         .and_then(|done| done)
 }
 
-/// A directory's path, also when the working directory changes.
+/// The absolute path of a directory, which stays valid when the working directory changes.
 fn absolute(directory: &Path) -> io::Result<PathBuf> {
     let directory = std::path::absolute(directory)?;
     if directory.metadata()?.is_dir() {
@@ -210,7 +210,7 @@ fn prefix(path: &str) -> Result<String, ListenError> {
     Ok(normal.trim_end_matches('/').to_owned())
 }
 
-/// The name of a page, with a slash in front.
+/// The path of a page within the directory, with a slash in front.
 fn page(option: &str, name: Option<&str>) -> Result<Option<String>, ListenError> {
     let Some(name) = name else {
         return Ok(None);
@@ -235,13 +235,13 @@ fn unusable(problem: String) -> ListenError {
     }
 }
 
-/// What is served for a directory.
+/// The file that is served for a directory.
 const INDEX: &str = "index.html";
 
-/// `Cache-Control` of what never changes: a year, the longest that counts.
+/// `Cache-Control` of files that never change: a year, the longest time that caches honour.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// Headers that are made for each file; an option of their own or nothing changes them.
+/// Headers that are set for each file: the option `headers` cannot set them.
 const OURS: [&str; 14] = [
     "accept-ranges",
     "connection",

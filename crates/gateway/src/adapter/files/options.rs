@@ -1,4 +1,4 @@
-//! The option `static`: directories whose files are served, and how.
+//! The option `static`: which directories are served, and how.
 
 use std::path::PathBuf;
 
@@ -7,33 +7,33 @@ use crate::contract::{ListenError, Reader};
 /// The files of one directory, served at one path.
 #[derive(Clone, Debug)]
 pub(super) struct DirectoryOptions {
-    /// Where: `/`, or such as `/assets`.
+    /// Where they are served: `/`, or a path such as `/assets`.
     pub(super) path: String,
     pub(super) directory: PathBuf,
-    /// A file of the directory that stands for every page that is not there (a program that routes in the browser).
+    /// A file of the directory that is sent for pages that do not exist (for a program that routes in the browser).
     pub(super) fallback: Option<String>,
-    /// A file of the directory that is sent with 404.
+    /// A file of the directory that is sent as the body of a 404.
     pub(super) not_found: Option<String>,
-    /// Whether names with a dot in front are served. `.well-known` always is.
+    /// Whether names that start with a dot are served. `.well-known` always is.
     pub(super) dotfiles: bool,
     /// Whether `name.br`, `name.zst` and `name.gz` are sent for `name` to clients that accept it.
     pub(super) precompressed: bool,
-    /// `Cache-Control` of files that may change; `None`: no such header.
+    /// `Cache-Control` of files that may change; `None` sends no such header.
     pub(super) cache_control: Option<String>,
     /// Which files never change.
     pub(super) immutable: Immutable,
-    /// More headers of every answer with a file.
+    /// Additional headers of every answer with a file.
     pub(super) headers: Vec<(String, String)>,
 }
 
 /// Which files never change under their name, so that browsers keep them without asking again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Immutable {
-    /// None.
+    /// No file.
     Never,
-    /// Those with a hash of their content in the name, such as `app.3f9a2c1b.js`.
+    /// Files with a hash of their content in the name, such as `app.3f9a2c1b.js`.
     HashedNames,
-    /// Those whose path in the directory starts with one of these (`/assets/`).
+    /// Files whose path in the directory starts with one of these (`/assets/`).
     Below(Vec<String>),
 }
 
@@ -44,7 +44,7 @@ impl DirectoryOptions {
         let directory = directory.ok_or_else(|| given.wrong("directory", "a text"))?;
         let below = given.texts("immutable")?.unwrap_or_default();
         let hashed = given.flag("hashedNames")?.unwrap_or(true);
-        // names and values in turn
+        // names and values alternate
         let mut headers = given.texts("headers")?.unwrap_or_default().into_iter();
         let mut pairs = Vec::new();
         while let Some(name) = headers.next() {
@@ -59,7 +59,7 @@ impl DirectoryOptions {
             not_found: text("notFound")?,
             dotfiles: given.flag("dotfiles")?.unwrap_or(false),
             precompressed: given.flag("precompressed")?.unwrap_or(true),
-            // the empty text: no such header
+            // an empty text means no such header
             cache_control: Some(text("cacheControl")?.unwrap_or_else(|| "no-cache".to_owned()))
                 .filter(|value| !value.is_empty()),
             immutable: match (below.is_empty(), hashed) {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_is_read() {
+    fn given_options_are_read() {
         let made = read(
             Options::new()
                 .text("path", "/a")
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_wrong_option() {
         for (given, problem) in [
             (
                 Options::new().list("headers", ["x-a"]),

@@ -1,10 +1,9 @@
-//! A request's path, decoded and normalised: what it names below a root, if it may name anything.
-//! Knows no file system.
+//! Decodes and normalises a request's path, and says which paths may name a file. Accesses no file system.
 
 use std::borrow::Cow;
 
-/// Decodes and normalises. What comes out starts with a slash, has no empty segment, no `.` and no
-/// `..`; it ends in a slash where a directory was asked for. `None`: no file can be meant.
+/// Decodes and normalises. The result starts with a slash and has no empty segment, no `.` and no `..`; it ends with a
+/// slash if the request asked for a directory. `None`: the path cannot name a file.
 pub(super) fn normalise(path: &str) -> Option<Cow<'_, str>> {
     if !path.starts_with('/') {
         return None;
@@ -20,7 +19,7 @@ pub(super) fn normalise(path: &str) -> Option<Cow<'_, str>> {
     for segment in decoded.split('/') {
         match segment {
             "" | "." => {}
-            // above the root there is nothing
+            // a path that leads above the root names no file
             ".." => drop(kept.pop()?),
             _ => kept.push(segment),
         }
@@ -36,13 +35,13 @@ pub(super) fn normalise(path: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(normal))
 }
 
-/// What is left of a normalised path below `prefix` (`""`, `"/assets"`): empty, or starting with a slash.
+/// The rest of a normalised path below `prefix` (`""`, `"/assets"`): empty, or starting with a slash.
 pub(super) fn below<'p>(path: &'p str, prefix: &str) -> Option<&'p str> {
     let rest = path.strip_prefix(prefix)?;
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
-/// Whether a segment starts with a dot, `.well-known` aside.
+/// Whether a segment starts with a dot, apart from `.well-known`.
 pub(super) fn is_hidden(path: &str) -> bool {
     path.contains("/.")
         && path
@@ -50,8 +49,8 @@ pub(super) fn is_hidden(path: &str) -> bool {
             .any(|segment| segment.starts_with('.') && segment != ".well-known")
 }
 
-/// Whether Windows would take a segment for something else than the name of a file: a drive, a
-/// stream, a device, a name without its last dots.
+/// Whether Windows would take a segment for something other than the name of a file: a drive, a stream, a device, or a
+/// name without its trailing dots.
 pub(super) fn is_windows_trap(path: &str) -> bool {
     path.split('/').any(|segment| {
         let stem = segment.split('.').next().unwrap_or_default().trim_end();
@@ -64,7 +63,7 @@ pub(super) fn is_windows_trap(path: &str) -> bool {
     })
 }
 
-/// A path as the text of a `Location`: it can only lead to the same host.
+/// Encodes a path for `Location`. The result can only lead to the same host.
 pub(super) fn encode(path: &str) -> String {
     let mut encoded = String::with_capacity(path.len());
     for byte in path.bytes() {
@@ -81,7 +80,7 @@ pub(super) fn encode(path: &str) -> String {
     encoded
 }
 
-/// Whether decoding and normalising change nothing, as with nearly every path.
+/// Whether decoding and normalising would change nothing, as is the case for nearly every path.
 fn is_plain(path: &[u8]) -> bool {
     let mut before = 0;
     path.iter().all(|&byte| {
@@ -95,7 +94,7 @@ fn is_plain(path: &[u8]) -> bool {
     })
 }
 
-/// Percent-decodes; `None` for a broken escape, an escaped slash, or what is no UTF-8.
+/// Decodes percent escapes; `None` for a broken escape, an escaped slash, or bytes that are not UTF-8.
 fn decode(path: &str) -> Option<String> {
     let mut bytes = path.bytes();
     let mut decoded = Vec::with_capacity(path.len());
@@ -115,7 +114,7 @@ fn decode(path: &str) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
-/// `com1` to `lpt9`.
+/// Whether this is a port: `com1` to `lpt9`.
 fn is_port(stem: &str) -> bool {
     let (Some(kind), Some(number)) = (stem.get(..3), stem.get(3..)) else {
         return false;
@@ -124,10 +123,10 @@ fn is_port(stem: &str) -> bool {
         && (matches!(number.as_bytes(), [b'0'..=b'9']) || ["¹", "²", "³"].contains(&number))
 }
 
-/// Ends of a path that mean a directory.
+/// Ends of a path that ask for a directory.
 const DIRECTORY: [&str; 3] = ["/", "/.", "/.."];
 
-/// Names that are devices in every directory of Windows.
+/// Names that are devices in every directory on Windows.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
 #[cfg(test)]
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_no_file_is_none() {
+    fn paths_that_cannot_name_a_file_are_refused() {
         for path in [
             "",
             "*",
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_a_dot_in_front_are_hidden() {
+    fn names_that_start_with_a_dot_are_hidden() {
         for path in ["/.env", "/a/.git/config", "/.well-known/.x", "/..."] {
             assert!(is_hidden(path), "{path}");
         }
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_sees_other_things_in_some_names() {
+    fn names_that_windows_reads_as_something_else_are_refused() {
         for path in [
             "/c:/x",
             "/c:",

@@ -1,16 +1,16 @@
-//! The `Range` header: the one range that is served, or none.
+//! The `Range` header: which single range is served, if any.
 
 use std::ops::Range;
 
 use http::HeaderMap;
 use http::header::RANGE;
 
-/// What is asked of a file of some length.
+/// What a request asks of a file of the given length.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// Everything: there is no range, several, or one in a form nobody defined.
+    /// Everything: there is no range, there are several, or its form is unknown.
     Whole,
-    /// These bytes: at least one, all of them in the file.
+    /// These bytes: at least one, and all of them in the file.
     Part(Range<u64>),
     /// Bytes that the file does not have.
     Beyond,
@@ -37,7 +37,7 @@ fn parse(text: &str, length: u64) -> Option<Asked> {
     let (first, last) = range.trim().split_once('-')?;
     let (first, last) = (first.trim(), last.trim());
     if first.is_empty() {
-        // the last so many
+        // a suffix range: the last so many bytes
         let wanted = number(last)?.min(length);
         return Some(if wanted == 0 {
             Asked::Beyond
@@ -61,7 +61,7 @@ fn parse(text: &str, length: u64) -> Option<Asked> {
     })
 }
 
-/// Digits only; more than fit mean the most that fits.
+/// Parses digits only; a number that is too large becomes the greatest one.
 fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_there() {
+    fn a_range_beyond_the_file_is_refused() {
         for (text, length) in [
             ("bytes=10-", 10),
             ("bytes=99999999999999999999-", 10),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_single_range_is_ignored() {
+    fn anything_but_a_single_range_is_ignored() {
         for text in [
             "bytes=0-1,3-4",
             "bytes=4-2",
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn two_headers_are_no_range() {
+    fn two_range_headers_are_ignored() {
         let mut headers = HeaderMap::new();
         headers.append(RANGE, http::HeaderValue::from_static("bytes=0-1"));
         assert_eq!(read(&headers, 10), Asked::Part(0..2));

@@ -1,5 +1,5 @@
-//! A file as it is served: its codings, each with the headers of a whole answer made beforehand, and
-//! its bytes where they are few.
+//! A file as it is served: its codings, each with the prepared headers of a complete answer, and the content of a small
+//! file.
 
 use std::fs::File;
 use std::io;
@@ -18,11 +18,11 @@ use super::conditions::{self, Validators};
 use super::mime;
 use super::root::{self, Blocking, Entry, Version};
 
-/// What a path is.
+/// What a path names.
 #[derive(Clone, Debug)]
 pub(super) enum Found {
     File(Arc<Resource>),
-    /// A directory with an index, asked for without the slash at its end.
+    /// A directory with an index, requested without the slash at its end.
     Directory,
     Missing,
 }
@@ -30,7 +30,7 @@ pub(super) enum Found {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Resource {
-    /// In the order of [`Coding::ALL`]; the file itself is always there, as the last.
+    /// In the order of [`Coding::ALL`]; the last one is the file itself, which is always there.
     variants: Vec<Variant>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Resource {
 pub(super) struct Variant {
     pub(super) coding: Coding,
     pub(super) validators: Validators,
-    /// Of an answer with everything.
+    /// The headers of an answer with the whole file.
     pub(super) headers: HeaderMap,
     pub(super) length: u64,
     pub(super) content: Content,
@@ -49,23 +49,23 @@ pub(super) struct Variant {
 #[derive(Debug)]
 pub(super) enum Content {
     Kept(Bytes),
-    /// In the file of this name, as long as it has this version.
+    /// In the file of this name, provided that it still has this version.
     OnDisk(String, Version),
 }
 
 /// How files become resources.
 #[derive(Debug)]
 pub(super) struct Recipe {
-    /// Whether siblings with a coding are looked for.
+    /// Whether precompressed siblings are looked for.
     pub(super) precompressed: bool,
     /// Files up to this length are kept in memory.
     pub(super) kept_bytes: u64,
-    /// Of every answer.
+    /// Headers of every answer.
     pub(super) headers: HeaderMap,
 }
 
 impl Recipe {
-    /// Makes what is served of an open file. `open` opens its siblings.
+    /// Makes the resource of an open file. `open` opens its siblings.
     pub(super) fn make(
         &self,
         (name, file, version): (&str, File, Version),
@@ -111,19 +111,19 @@ impl Recipe {
 }
 
 impl Resource {
-    /// The variant of a coding.
+    /// The variant with this coding.
     pub(super) fn variant(&self, coding: Coding) -> Option<&Variant> {
         self.variants
             .iter()
             .find(|variant| variant.coding == coding)
     }
 
-    /// Whether there is more than the file itself.
+    /// Whether there are other variants than the file itself.
     pub(super) fn has_codings(&self) -> bool {
         self.variants.len() > 1
     }
 
-    /// About how much memory this takes.
+    /// About how many bytes of memory this takes.
     pub(super) fn weight(&self) -> usize {
         let weights = self.variants.iter().map(|variant| match &variant.content {
             Content::Kept(bytes) => bytes.len() + VARIANT_WEIGHT,
@@ -161,7 +161,7 @@ impl Variant {
     }
 }
 
-/// The bytes of a small file, unless it changes while it is read.
+/// Reads a small file into memory, unless it changes while it is read.
 fn keep(
     file: &File,
     version: &Version,
@@ -192,15 +192,15 @@ fn keep(
     Ok(unchanged.then(|| Bytes::from(bytes)))
 }
 
-/// A sibling that is older than its file was made from another version of it.
+/// Whether a sibling is current: one that is older than its file was made from another version of it.
 fn is_current(sibling: &Version, original: &Version) -> bool {
     sibling.modified + MTIME_STEP > original.modified
 }
 
-/// Tools that copy times cut them to seconds, some file systems to two.
+/// Tools that copy files cut their times to seconds, and some file systems cut them to two seconds.
 const MTIME_STEP: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// Length and time of change say which version it is; clients need not know more of the file.
+/// Makes the entity tag from length and time of change, so that clients learn nothing else about the file.
 fn etag(version: &Version, coding: Coding) -> HeaderValue {
     let since = version
         .modified
@@ -220,5 +220,5 @@ const fn mark(coding: Coding) -> &'static str {
     }
 }
 
-/// What a variant is charged beside its bytes: headers and bookkeeping.
+/// The bytes that a variant is charged beside its content, for headers and bookkeeping.
 const VARIANT_WEIGHT: usize = 2048;

@@ -1,5 +1,5 @@
-//! Opening what lies below a directory, and nothing else: no link leads out of it, also when one is
-//! put there while we look. Knows no HTTP.
+//! Opens what lies below a directory, and nothing outside of it: no link leads out, even one that is created during the
+//! look-up. Knows nothing of HTTP.
 
 #[cfg(not(unix))]
 #[path = "root/other.rs"]
@@ -15,16 +15,16 @@ use std::time::SystemTime;
 
 pub(super) use crate::disk::{Blocking, read_at};
 
-/// What a path below the root is.
+/// What a path below the root names.
 #[derive(Debug)]
 pub(super) enum Entry {
     File(File, Metadata),
     Directory,
-    /// Nothing that is served: not there, not ours to read, outside of the root, or a device.
+    /// Nothing that is served: it does not exist, may not be read, is outside the root, or is a device.
     Missing,
 }
 
-/// Tells versions of a file apart.
+/// Identifies a version of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Version {
     pub(super) length: u64,
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// A directory of its own for one test.
+    /// A directory that belongs to one test.
     struct Folder(std::path::PathBuf);
 
     impl Folder {
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// Both ways of opening: the one call of Linux, and the walk that stands for it elsewhere.
+    /// Opens in both ways: by the single call of Linux, and by the walk that replaces it elsewhere.
     fn opens(root: &Path, name: &str) -> [bool; 2] {
         let one = open(root, name, Blocking::Allowed);
         let walked = system::walk(root, name.trim_matches('/'));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn links_inside_are_followed_and_others_are_not() {
+    fn links_inside_the_root_are_followed_and_others_are_not() {
         let folder = Folder::new("links");
         let root = folder.root();
         symlink("a/file", root.join("relative")).unwrap();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_told_from_files() {
+    fn directories_are_distinguished_from_files() {
         let folder = Folder::new("directories");
         for name in ["/", "/a", ""] {
             let entry = open(&folder.root(), name, Blocking::Allowed);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_wait_gets_the_same_or_is_told_so() {
+    fn a_caller_that_must_not_wait_gets_the_same_or_would_block() {
         let folder = Folder::new("blocking");
         let root = folder.root();
         match open(&root, "/a/file", Blocking::Never) {

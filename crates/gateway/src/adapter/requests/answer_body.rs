@@ -11,17 +11,17 @@ use super::pending::Part;
 use super::ticket::Ticket;
 use crate::http::{BodyError, Client};
 
-/// See the module. Dropped before its end, it tells the worker that the client left.
+/// See the module. If it is dropped before its end, it tells the worker that the client left.
 pub(super) struct AnswerBody {
     ticket: Ticket,
-    /// The client sends nothing more.
+    /// Completes when the client sends nothing more.
     leaves: Pin<Box<dyn Future<Output = ()>>>,
     ended: bool,
 }
 
-/// The worker gave an answer up.
+/// The worker aborted its answer.
 #[derive(Debug, thiserror::Error)]
-#[error("the worker gave the answer up")]
+#[error("the worker aborted the answer")]
 struct GivenUp;
 
 impl AnswerBody {

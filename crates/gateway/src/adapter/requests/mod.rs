@@ -1,5 +1,5 @@
-//! Requests to workers: each goes to the next worker in turn that takes requests, and its answer comes back by its
-//! id. Owns the way there and back; judges nothing of HTTP itself.
+//! Requests to workers: each goes to the next worker in turn that takes requests, and the answer comes back by the
+//! request's id. Transports requests and answers; decides nothing about HTTP itself.
 
 mod answer_body;
 mod limits;
@@ -25,20 +25,20 @@ use limits::AnswerLimits;
 use pending::Outcome;
 use ticket::{Ticket, room};
 
-/// A request's body, as far as the worker is concerned.
+/// A request's body, as it is passed to the worker.
 enum Content {
     None,
     Whole(Vec<u8>),
-    /// Follows piece by piece; these bytes of it are there already.
+    /// The body follows piece by piece; these bytes of it have already arrived.
     Stream(Incoming, Vec<u8>),
 }
 
-/// Requests for workers: all that come while one takes some.
+/// The endpoint that passes requests to workers: every request, while some worker takes requests.
 #[derive(Debug)]
 pub(crate) struct WorkerRequests {
-    /// Bytes of a request's body.
+    /// The most bytes of a request's body.
     body_bytes: usize,
-    /// Milliseconds until an answer begins; `None`: it may take any time.
+    /// Milliseconds until an answer has to begin; `None`: no limit.
     timeout: Option<u64>,
 }
 
@@ -67,7 +67,7 @@ impl Endpoint for WorkerRequests {
     }
 }
 
-/// Answers a request by way of a worker.
+/// Answers a request through a worker.
 async fn answer(
     terms: &WorkerRequests,
     exchange: &Exchange,
@@ -77,7 +77,7 @@ async fn answer(
     if client.over_limit {
         return Some(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
     }
-    // most have no body, and are not looked at any closer
+    // most requests have no body and need no closer look
     let expects = !request.body().is_end_stream() && request.headers().contains_key(EXPECT);
     let content = match receive(request.body_mut(), terms.body_bytes, expects).await {
         Ok(content) => content,
@@ -91,7 +91,7 @@ async fn answer(
         ));
     };
     let ticket = Ticket::open(shard, worker, terms.timeout);
-    // where the worker has too much to do, the request waits: at most until it is late
+    // while the worker's queue is full, the request waits, at most until its deadline
     loop {
         match ask(shard, &ticket, request, exchange, &content) {
             Taken::Full if room(shard, ticket.pending()).await => {}
@@ -144,7 +144,7 @@ async fn answer(
     })
 }
 
-/// Takes a small body whole if all of it has come with its head; refuses one that is announced too large.
+/// Takes a small body whole if all of it arrived with the head; refuses one that announces too large a length.
 async fn receive(body: &mut Incoming, limit: usize, expects: bool) -> Result<Content, Answer> {
     if body.is_end_stream() {
         return Ok(Content::None);
@@ -158,7 +158,7 @@ async fn receive(body: &mut Incoming, limit: usize, expects: bool) -> Result<Con
         ));
     }
     let is_large = hint.exact().is_none() || least > SIDECAR_BYTES;
-    // who waits to be told to go on is told before anybody answers: a later word would stand in the answer
+    // a client that waits for 100 Continue gets it before anyone answers: later it would end up inside the answer
     if is_large && !expects {
         return Ok(Content::Stream(std::mem::take(body), Vec::new()));
     }
@@ -173,7 +173,7 @@ async fn receive(body: &mut Incoming, limit: usize, expects: bool) -> Result<Con
     }
 }
 
-/// Tells the worker.
+/// Queues the request for the worker.
 fn ask(
     shard: &Rc<Shard>,
     ticket: &Ticket,
@@ -182,13 +182,13 @@ fn ask(
     content: &Content,
 ) -> Taken {
     let limits = shard.limits();
-    // what heads were written into before has room for this one
+    // reuses the buffer of earlier heads
     let mut head = ticket.take_head();
     let lengths = describe(request, exchange, ticket.worker(), &mut head);
     let asking = Asking {
         id: ticket.id().get(),
         version: match request.version() {
-            // its requests look like those of HTTP/1.1 to every endpoint
+            // the requests of an HTTP/2 connection look like those of HTTP/1.1 to every endpoint
             _ if exchange.client.place.is_some() => 2,
             Version::HTTP_10 | Version::HTTP_09 => 0,
             _ => 1,
@@ -215,8 +215,8 @@ fn ask(
     taken
 }
 
-/// Address, method and target, with their lengths, and the headers behind them. A listener of Node gets this side's address
-/// behind the other one, and everything as it was sent.
+/// Writes address, method and target, returns their lengths, and appends the headers. For a Node listener it also
+/// writes the local address behind the peer's, and everything as it was sent.
 fn describe(
     request: &Asked,
     exchange: &Exchange,
@@ -265,7 +265,7 @@ fn describe(
     [address, method, target]
 }
 
-/// A header, as records have it.
+/// Appends a header in the form of the records.
 fn append(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(name);
     out.push(0);

@@ -1,5 +1,5 @@
-//! Requests that wait for their answers, on one shard. Owns what has come of each answer, and the deadline of its first
-//! part.
+//! Requests of one shard that wait for their answers. Owns what has arrived of each answer, and the deadline of its
+//! beginning.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -21,55 +21,55 @@ use crate::http::Incoming;
 #[derive(Default)]
 pub(super) struct Requests {
     pub(super) pending: RefCell<Slab<Rc<Pending>>>,
-    /// Deadlines are looked at.
+    /// Whether the shard's timer calls `look` for deadlines.
     pub(super) watched: Cell<bool>,
-    /// Who waits for room in the queue of a worker, and how often those before were woken.
+    /// The tasks that wait for room in a worker's queue, and how often this list was woken.
     pub(super) waiting: RefCell<Vec<Waker>>,
     pub(super) round: Cell<u64>,
-    /// What the head of a request is written into, empty.
+    /// An empty buffer for the head of the next request.
     pub(super) head: Cell<Vec<u8>>,
 }
 
-/// A request that waits for its answer, or for the rest of it.
+/// A request that waits for its answer or for the rest of it.
 pub(super) struct Pending {
     pub(super) id: TransferId,
     pub(super) worker: Arc<Worker>,
-    /// How long its answer may take to begin, and when it is late, in the shard's milliseconds.
+    /// How long its answer may take to begin, and when that time is over, in the shard's milliseconds.
     pub(super) timeout: Option<u64>,
     pub(super) late_at: Cell<u64>,
-    /// The worker has heard of it.
+    /// Whether the worker was told of the request.
     pub(super) asked: Cell<bool>,
-    /// The worker knows that the client sends nothing more.
+    /// Whether the worker was told that the client sends nothing more.
     pub(super) left: Cell<bool>,
     pub(super) state: RefCell<State>,
     /// The request's body, while it is sent to the worker.
     pub(super) body: RefCell<Option<Incoming>>,
 }
 
-/// What has come of an answer.
+/// What has arrived of an answer.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) outcome: Option<Outcome>,
-    /// The answer has begun, or never will.
+    /// Whether the answer has begun or can no longer begin.
     begun: bool,
-    /// Nobody waits for anything any more.
+    /// Whether the request is over: no task waits for anything of it.
     pub(super) over: bool,
     pieces: VecDeque<Bytes>,
     buffered: usize,
-    /// The body has ended; whether it is whole.
+    /// `Some` once the body has ended: whether it is complete.
     pub(super) end: Option<bool>,
     wants_room: bool,
-    /// Who waits for the answer, then for the next piece of it.
+    /// Wakes the task that waits for the answer, then for its next piece.
     pub(super) waker: Option<Waker>,
-    /// Bytes of the request's body that the worker has room for.
+    /// The bytes of the request's body that the worker has room for.
     pub(super) credit: usize,
     pub(super) puller: Option<Waker>,
-    /// The trailers of the request's body, as records have them.
+    /// The trailers of the request's body, in the form of the records.
     pub(super) trailers: Option<Vec<u8>>,
 }
 
 impl State {
-    /// Of a request that has just come; so many bytes of its body may be sent.
+    /// The state of a new request, of whose body this many bytes may be sent.
     pub(super) fn new(credit: usize) -> Self {
         Self {
             credit,
@@ -77,18 +77,18 @@ impl State {
         }
     }
 
-    /// The answer begins, or never will.
+    /// Records that the answer begins or can no longer begin.
     fn begin(&mut self, outcome: Outcome) {
         self.begun = true;
         self.outcome = Some(outcome);
     }
 }
 
-/// How a request ends, or how its answer begins.
+/// How an answer begins, or why there is none.
 pub(super) enum Outcome {
     Whole(Box<Whole>),
     Begin(Box<Head>),
-    /// The worker gave up.
+    /// The worker aborted the answer.
     Abort,
     WorkerGone,
     Late,
@@ -114,7 +114,7 @@ impl ShardPart for Requests {
         Self::default()
     }
 
-    /// Some worker may have room again.
+    /// Wakes the tasks that wait for room: a worker's queue may have room again.
     fn turn_ends(&self, _: &Shard) {
         if self.waiting.borrow().is_empty() {
             return;
@@ -125,7 +125,7 @@ impl ShardPart for Requests {
         }
     }
 
-    /// Ends the wait for answers that are late.
+    /// Ends the requests whose answers are late.
     fn look(&self, shard: &Shard) -> bool {
         if !self.watched.get() {
             return false;
@@ -192,14 +192,14 @@ impl TakesSteps for Pending {
 }
 
 impl Pending {
-    /// The request's body goes on: the answer has its time from now.
+    /// A piece of the request's body arrived: the deadline of the answer starts again.
     pub(super) fn progressed(&self, now: u64) {
         if let Some(timeout) = self.timeout {
             self.late_at.set(now.saturating_add(timeout));
         }
     }
 
-    /// Tells the worker that few bytes are left, if it asked.
+    /// Tells the worker that it may go on, if it asked and few bytes are left.
     fn tell_room(&self, state: &mut State) {
         if state.wants_room && state.buffered <= LOW_WATER {
             state.wants_room = false;
@@ -233,5 +233,5 @@ pub(super) fn wake(waker: &mut Option<Waker>) {
     }
 }
 
-/// Bytes of an answer left to be written at which the worker may go on.
+/// The number of unwritten bytes of an answer at which the worker may go on.
 const LOW_WATER: usize = 64 * 1024;

@@ -1,4 +1,4 @@
-//! Who waits for an answer: registers the request, and tells the worker when the wait ends before the answer does.
+//! The registration of a request that waits for an answer. Tells the worker when the wait ends before the answer does.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -10,12 +10,12 @@ use std::task::{Context, Poll};
 use super::pending::{Outcome, Pending, Requests, State, wake};
 use crate::contract::{FIRST_CREDIT, Owner, Shard, TransferId, Turn, Worker};
 
-/// Whoever waits for an answer. When it goes before the answer is complete, the worker is told.
+/// See the module. Dropped before the answer is complete, it tells the worker.
 pub(super) struct Ticket {
     shard: Rc<Shard>,
     pending: Rc<Pending>,
     requests: Rc<Requests>,
-    /// Its place in that list.
+    /// Its key in that list.
     key: usize,
 }
 
@@ -51,7 +51,7 @@ impl Ticket {
         }
     }
 
-    /// The answer, or its beginning. The worker is told when the client `leaves` before.
+    /// Waits for the answer or its beginning. Tells the worker if the client `leaves` before.
     pub(super) async fn outcome(&self, leaves: impl Future<Output = ()>) -> Outcome {
         let mut leaves = pin!(leaves);
         poll_fn(|cx| {
@@ -65,7 +65,7 @@ impl Ticket {
         .await
     }
 
-    /// Tells the worker once that the client sends nothing more, which most do that leave.
+    /// Tells the worker, once, that the client sends nothing more: most clients that stop sending have left.
     pub(super) fn poll_leaving(
         &self,
         cx: &mut Context<'_>,
@@ -82,7 +82,8 @@ impl Ticket {
         self.shard.ring_later(&self.pending.worker);
     }
 
-    /// Nothing is left to be told. What is left of the request's body goes back to the connection.
+    /// Removes the request without a word to the worker. What is left of the request's body goes back to the
+    /// connection.
     pub(super) fn close(&self) {
         {
             let state = &mut *self.pending.state.borrow_mut();
@@ -93,12 +94,12 @@ impl Ticket {
         drop(self.pending.body.take());
     }
 
-    /// A buffer for the head of a request.
+    /// Takes the buffer for the head of a request.
     pub(super) fn take_head(&self) -> Vec<u8> {
         self.requests.head.take()
     }
 
-    /// … for the next one, unless a long head made it large.
+    /// Keeps the buffer for the next request, unless a long head made it large.
     pub(super) fn keep_head(&self, mut head: Vec<u8>) {
         if head.capacity() <= HEAD_BYTES {
             head.clear();
@@ -127,7 +128,7 @@ impl Drop for Ticket {
         pending.worker.count_request(false);
         let state = &mut *pending.state.borrow_mut();
         let late = state.over && state.end.is_none();
-        // what the worker has not heard of takes no room in its queue, which is full then
+        // a request that the worker was never told of must take no room in its queue, which is full in this case
         if pending.asked.get() && (late || !state.over) {
             let what = if late { Turn::Late } else { Turn::Aborted };
             pending.worker.queue().turn(pending.id.get(), what);
@@ -139,10 +140,10 @@ impl Drop for Ticket {
     }
 }
 
-/// Bytes of the buffer that is kept for the heads of requests.
+/// The largest buffer that is kept for the heads of requests.
 const HEAD_BYTES: usize = 16 * 1024;
 
-/// Waits until the worker's queue takes more, or nobody waits for the answer any more: false.
+/// Waits until the worker's queue has room: true; false if the request is over before.
 pub(super) async fn room(shard: &Shard, pending: &Pending) -> bool {
     let limits = shard.limits();
     let queue = pending.worker.queue();
@@ -160,13 +161,13 @@ pub(super) async fn room(shard: &Shard, pending: &Pending) -> bool {
             return Poll::Ready(true);
         }
         queue.pause(1 << shard.index().get());
-        // a batch that was finished meanwhile has woken nobody
+        // a batch that finished before this task was listed has not woken it
         if has_room() {
             return Poll::Ready(true);
         }
         state.puller = Some(cx.waker().clone());
         let requests = shard.part::<Requests>();
-        // a client that sends on wakes us often: once in the list is enough
+        // a client that goes on sending wakes this task often: one entry in the list is enough
         if listed.replace(requests.round.get()) != Some(requests.round.get()) {
             requests.waiting.borrow_mut().push(cx.waker().clone());
             shard.tell_parts();

@@ -1,4 +1,4 @@
-//! A request's body on its way to the worker, as fast as the worker takes it.
+//! A request's body on its way to the worker, as fast as the worker consumes it.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -16,7 +16,8 @@ use crate::fault::Fault;
 use crate::http::Incoming;
 use crate::limits::SIDECAR_BYTES;
 
-/// Begins to send the worker the body of its request, what has come of it first, while somebody waits for the answer.
+/// Starts to send the worker the body of its request, beginning with what has arrived, while a task waits for the
+/// answer.
 pub(super) fn start(
     shard: &Rc<Shard>,
     ticket: &Ticket,
@@ -28,7 +29,7 @@ pub(super) fn start(
     tokio::task::spawn_local(run(shard, pending, begun, limit));
 }
 
-/// Tells the worker that no more of a body comes if a bug ends its task.
+/// Tells the worker that the body is cut off if a bug ends the task that sends it.
 struct BugGuard {
     shard: Rc<Shard>,
     pending: Rc<Pending>,
@@ -61,7 +62,7 @@ async fn run(shard: Rc<Shard>, pending: Rc<Pending>, mut begun: Vec<u8>, limit: 
         let last = match gathering.await {
             Some(Ok(last)) => last,
             Some(Err(_)) => return tell(shard, pending, Turn::Broken),
-            // nobody waits for the answer any more
+            // the request is over
             None => return,
         };
         received = received.saturating_add(gathered.len());
@@ -89,7 +90,7 @@ async fn run(shard: Rc<Shard>, pending: Rc<Pending>, mut begun: Vec<u8>, limit: 
     }
 }
 
-/// Waits for the worker to have room; `None` once nobody waits for the answer.
+/// Waits until the worker has room; `None` once the request is over.
 async fn credit(pending: &Pending) -> Option<usize> {
     poll_fn(|cx| {
         let state = &mut *pending.state.borrow_mut();
@@ -105,7 +106,7 @@ async fn credit(pending: &Pending) -> Option<usize> {
     .await
 }
 
-/// Waits for a piece of the body; `None` once nobody waits for the answer.
+/// Waits for a piece of the body; `None` once the request is over.
 fn poll_gathered(
     cx: &mut Context<'_>,
     pending: &Pending,
@@ -125,13 +126,13 @@ fn poll_gathered(
         state.trailers = Some(text_of(&trailers));
     }
     if polled.is_pending() {
-        // a body that is given back wakes nobody: without this the task would stay for ever
+        // a body that is given back wakes no task: without this waker the task would never end
         state.puller = Some(cx.waker().clone());
     }
     polled.map(Some)
 }
 
-/// Takes what has come of a small body, without waiting for its peer. True: that is all of it.
+/// Takes what has arrived of a small body, without waiting for the client. True: that is all of it.
 pub(super) async fn begin(body: &mut Incoming) -> Result<(Vec<u8>, bool), hyper::Error> {
     let mut bytes = Vec::new();
     let mut looked = None;
@@ -140,7 +141,7 @@ pub(super) async fn begin(body: &mut Incoming) -> Result<(Vec<u8>, bool), hyper:
         if matches!(polled, Poll::Ready(Ok(true) | Err(_))) {
             return polled;
         }
-        // a connection gives what it has read only once it was asked, so that two looks alike are needed
+        // the connection hands over what it has read only after it was asked, so stop when two looks find the same
         if bytes.len() >= SIDECAR_BYTES || looked.replace(bytes.len()) == Some(bytes.len()) {
             body.pause();
             return Poll::Ready(Ok(false));
@@ -152,7 +153,7 @@ pub(super) async fn begin(body: &mut Incoming) -> Result<(Vec<u8>, bool), hyper:
     Ok((bytes, whole))
 }
 
-/// Trailers, as records have them.
+/// Trailers, in the form of the records.
 fn text_of(trailers: &HeaderMap) -> Vec<u8> {
     let mut text = Vec::new();
     for (name, value) in trailers {
@@ -161,7 +162,7 @@ fn text_of(trailers: &HeaderMap) -> Vec<u8> {
     text
 }
 
-/// Gathers what has come of a body, until there are about `most` bytes. True: that was the last of it.
+/// Gathers what has arrived of a body, up to about `most` bytes. True: the body has ended.
 fn poll_piece(
     cx: &mut Context<'_>,
     body: &mut Incoming,

@@ -1,4 +1,5 @@
-//! Who may do what on a listener: its users, their passwords and their patterns. Compares, and remembers nothing of it.
+//! The users of a listener: their passwords, and the commands, channels and keys they may use. Only compares; keeps no
+//! state.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use super::options::{RespOptions, RespUser};
 /// The users of a listener.
 #[derive(Debug)]
 pub(crate) struct Access {
-    /// Everybody who has not said otherwise, where no password is asked for.
+    /// The user of every connection that has not authenticated; only where no password is required.
     anyone: Option<Arc<User>>,
     users: Vec<Arc<User>>,
     /// Whether the user `default` has a password.
@@ -27,14 +28,14 @@ pub(crate) struct User {
     commands: Option<Vec<String>>,
 }
 
-/// A pattern, and the text it was made of.
+/// A pattern, and the text it was parsed from.
 #[derive(Debug)]
 struct Allowed {
     text: Vec<u8>,
     pattern: Pattern,
 }
 
-/// Why no user could be found out.
+/// Why no user was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Denied {
     /// The name or the password is wrong.
@@ -44,7 +45,7 @@ pub(super) enum Denied {
 }
 
 impl Access {
-    /// As configured; a pattern that is too long is none.
+    /// Reads the configuration; a pattern that is too long is an error.
     pub(crate) fn new(config: &RespOptions) -> Result<Self, PatternError> {
         let mut users = Vec::with_capacity(config.users.len() + 1);
         if let Some(password) = &config.password {
@@ -62,18 +63,18 @@ impl Access {
         })
     }
 
-    /// Who a connection is that has said nothing.
+    /// The user of a connection that has not authenticated.
     pub(super) fn anyone(&self) -> Option<Arc<User>> {
         self.anyone.clone()
     }
 
-    /// Whether there is a user of this name; the one who need not be named is always there.
+    /// Whether there is a user of this name; the user `default` always exists.
     pub(super) fn knows(&self, name: &[u8]) -> bool {
         let is_name = |user: &Arc<User>| user.name.as_bytes() == name;
         name == DEFAULT.as_bytes() || self.users.iter().any(is_name)
     }
 
-    /// Who has this name and password. Takes as long for a wrong name as for a wrong password.
+    /// The user with this name and password. A wrong name takes as long as a wrong password.
     pub(super) fn find(&self, name: Option<&[u8]>, password: &[u8]) -> Result<Arc<User>, Denied> {
         if name.is_none() && !self.has_default {
             return Err(if self.anyone.is_some() {
@@ -84,7 +85,7 @@ impl Access {
         }
         let name = name.unwrap_or(DEFAULT.as_bytes());
         if let Some(anyone) = &self.anyone {
-            // has no password, so any will do
+            // the user `default` has no password, so every password is accepted
             return if name == DEFAULT.as_bytes() {
                 Ok(Arc::clone(anyone))
             } else {
@@ -119,13 +120,13 @@ impl User {
         })
     }
 
-    /// Whether it may publish to a channel and subscribe to it.
+    /// Whether the user may publish and subscribe to a channel.
     pub(super) fn may_use_channel(&self, channel: &[u8]) -> bool {
         matches_one(self.channels.as_deref(), channel)
     }
 
-    /// Whether it may subscribe to a pattern: only to one that was allowed in just these words, because another may
-    /// match more.
+    /// Whether the user may subscribe to a pattern: only to one that is allowed in exactly this form, because another
+    /// form may match more.
     pub(super) fn may_use_pattern(&self, pattern: &[u8]) -> bool {
         let Some(channels) = &self.channels else {
             return true;
@@ -133,12 +134,12 @@ impl User {
         channels.iter().any(|allowed| allowed.text == pattern)
     }
 
-    /// Whether it may read and write a key.
+    /// Whether the user may read and write a key.
     pub(super) fn may_use_key(&self, key: &[u8]) -> bool {
         matches_one(self.keys.as_deref(), key)
     }
 
-    /// Whether it may use all keys.
+    /// Whether the user may use all keys.
     pub(super) fn may_use_every_key(&self) -> bool {
         let Some(keys) = &self.keys else {
             return true;
@@ -146,7 +147,8 @@ impl User {
         keys.iter().any(|allowed| allowed.text == b"*")
     }
 
-    /// Whether it may use a command; of a command with parts, each is named (`client|list`) or all (`client`).
+    /// Whether the user may run a command. Subcommands are allowed one by one (`client|list`) or all at once
+    /// (`client`).
     pub(super) fn may_run(&self, command: &str) -> bool {
         let Some(commands) = &self.commands else {
             return true;
@@ -173,12 +175,12 @@ fn allowed(texts: Option<&[String]>) -> Result<Option<Vec<Allowed>>, PatternErro
 }
 
 fn matches_one(allowed: Option<&[Allowed]>, name: &[u8]) -> bool {
-    // `*` means the empty name too, unlike in a subscription
+    // unlike in a subscription, `*` also matches the empty name
     let matches = |one: &Allowed| one.text == b"*" || one.pattern.matches(name);
     allowed.is_none_or(|allowed| allowed.iter().any(matches))
 }
 
-/// Compares in a time that depends on the given password's length alone.
+/// Compares in a time that depends only on the length of the given password.
 fn is_equal(given: &[u8], expected: &[u8]) -> bool {
     let mut differs = u8::from(given.len() != expected.len());
     let mut others = expected.iter().cycle();
@@ -188,10 +190,10 @@ fn is_equal(given: &[u8], expected: &[u8]) -> bool {
     black_box(differs) == 0
 }
 
-/// The user who needs not be named.
+/// The name of the user that a client need not name.
 const DEFAULT: &str = "default";
 
-/// What a password for a name that nobody has is compared with.
+/// Compared with the password that is given for an unknown name.
 const NOBODY: &[u8] = b"nobody has this name, so whatever was given is wrong";
 
 #[cfg(test)]
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn without_passwords_everybody_is_the_default_user() {
+    fn without_passwords_every_client_is_the_default_user() {
         let access = access(None, &[]);
         assert!(access.anyone().is_some());
         assert_eq!(name(access.find(None, b"x")), Err(Denied::NoPassword));
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_and_its_password_are_a_user() {
+    fn a_name_and_its_password_find_the_user() {
         let access = access(Some("secret"), &[("bob", "b")]);
         assert!(access.anyone().is_none());
         assert_eq!(name(access.find(None, b"secret")), Ok("default".to_owned()));
@@ -259,7 +261,7 @@ mod tests {
         assert!(bob.may_use_pattern(b"news:*"));
         assert!(
             !bob.may_use_pattern(b"news:a*"),
-            "as in Redis: in just these words"
+            "as in Redis: only in exactly this form"
         );
         assert!(bob.may_run("publish") && bob.may_run("client|list") && !bob.may_run("get"));
         assert!(bob.may_use_key(b"any") && bob.may_use_every_key());

@@ -1,4 +1,4 @@
-//! What a command is, and one call of it by one connection: judged as Redis judges it, run, answered.
+//! Commands, and one call of a command by one connection: checked as Redis checks it, run, and answered.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,68 +12,68 @@ use super::long::{Long, SHORT_BYTES, Unfit, Whole};
 use super::session::Session;
 use crate::contract::{Context, Hub, LateReply};
 
-/// A command, or a part of one: `client|id`.
+/// A command or a subcommand: `client|id`.
 #[derive(Debug)]
 pub(super) struct Command {
     pub(super) name: &'static str,
-    /// Arguments, its name included; negative: at least so many.
+    /// The number of arguments, the name included; negative: at least that many.
     pub(super) arity: i64,
     pub(super) run: fn(&mut Call<'_, '_>) -> Flow,
-    /// The words that Redis describes it with.
+    /// The flags with which Redis describes the command.
     pub(super) flags: &'static str,
     pub(super) categories: &'static str,
     pub(super) uses: Uses,
     pub(super) group: &'static str,
     pub(super) since: &'static str,
     pub(super) summary: &'static str,
-    /// May run before it is known who asks.
+    /// Whether it may run before the client has authenticated.
     pub(super) for_unauthenticated: bool,
-    /// May run while the connection listens, in version 2.
+    /// Whether it may run while the connection has subscriptions, in version 2.
     pub(super) for_listeners: bool,
 }
 
-/// What of the arguments needs permission.
+/// Which arguments the user needs permission for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uses {
     Nothing,
-    /// Those from 1 to this one (negative: from the end), in steps of so many.
+    /// The arguments from 1 to this one (negative: counted from the end), in steps of the second number.
     Keys(i64, usize),
     EveryKey,
-    /// The first is a channel.
+    /// The first argument is a channel.
     Channel,
-    /// All are channels.
+    /// All arguments are channels.
     Channels,
-    /// All are patterns.
+    /// All arguments are patterns.
     Patterns,
 }
 
-/// A command that runs.
+/// A call of a command.
 pub(super) struct Call<'c, 'x> {
     pub(super) session: &'c mut Session,
     pub(super) request: Request<'c>,
     pub(super) command: &'static Command,
-    /// All that there are, in the order of their names.
+    /// All commands, ordered by name.
     pub(super) commands: &'static [Command],
     pub(super) cx: &'c mut Context<'x>,
 }
 
-/// What follows a command.
+/// What happens after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// The next one.
+    /// The next command runs.
     Next,
-    /// Its answer, before anything else is taken.
+    /// No further input is read until the answer to this command is written.
     Wait,
-    /// The end, which the peer asked for.
+    /// The connection closes, as the peer asked.
     End,
-    /// The end, which it did not.
+    /// The connection closes because the gateway refuses the client.
     Refuse,
-    /// The end at once.
+    /// The connection is cut at once.
     Cut,
 }
 
 impl Command {
-    /// The arguments that need permission.
+    /// The arguments that the user needs permission for.
     pub(super) fn used<'r>(
         &self,
         request: &Request<'r>,
@@ -94,12 +94,12 @@ impl Command {
 }
 
 impl<'c, 'x> Call<'c, 'x> {
-    /// An argument; those that the command has to have are there.
+    /// An argument, empty if it is missing; the arguments that the command requires are there.
     pub(super) fn argument(&self, index: usize) -> &'c [u8] {
         self.request.get(index).unwrap_or_default()
     }
 
-    /// The arguments from this one on.
+    /// The arguments from this index on.
     pub(super) fn arguments(&self, from: usize) -> impl Iterator<Item = &'c [u8]> + use<'c> {
         self.request.iter().skip(from)
     }
@@ -117,7 +117,7 @@ impl<'c, 'x> Call<'c, 'x> {
         self.reply(|reply| reply.simple("OK"))
     }
 
-    /// An error with its code.
+    /// Answers with an error; the text starts with its code.
     pub(super) fn error(&mut self, text: impl AsRef<[u8]>) -> Flow {
         self.reply(|reply| reply.error(text.as_ref()))
     }
@@ -127,12 +127,12 @@ impl<'c, 'x> Call<'c, 'x> {
         self.reply(|reply| reply.integer(number))
     }
 
-    /// Answers behind everything that was posted to this shard so far.
+    /// Answers after everything that was posted to this shard so far.
     pub(super) fn reply_behind(&mut self, write: impl FnOnce(&mut Reply<'_>)) -> Flow {
         self.reply_after(Duration::ZERO, write)
     }
 
-    /// The same, and not before this time has passed.
+    /// Answers like `reply_behind`, but not before this time has passed.
     pub(super) fn reply_after(
         &mut self,
         delay: Duration,
@@ -148,7 +148,7 @@ impl<'c, 'x> Call<'c, 'x> {
         Flow::Wait
     }
 
-    /// Confirms with what is written already, behind everything that was posted to this shard so far.
+    /// Confirms with an encoded reply, after everything that was posted to this shard so far.
     pub(super) fn confirm_behind(&mut self, replies: Whole) -> Flow {
         let reply = match replies {
             Whole::Short(bytes) => LateReply::Short(bytes.into()),
@@ -158,7 +158,7 @@ impl<'c, 'x> Call<'c, 'x> {
         Flow::Wait
     }
 
-    /// Confirms with what is written already: heard also by who asked for no replies.
+    /// Confirms with an encoded reply, even if the client turned replies off.
     pub(super) fn confirm(&mut self, replies: Whole) -> Flow {
         match replies {
             Whole::Short(bytes) => self.cx.reply(|out| out.extend_from_slice(&bytes)),
@@ -167,7 +167,7 @@ impl<'c, 'x> Call<'c, 'x> {
         Flow::Next
     }
 
-    /// Answers with what is written already.
+    /// Answers with an encoded reply.
     pub(super) fn reply_whole(&mut self, reply: Whole) -> Flow {
         if self.session.silence.is_silent() {
             return Flow::Next;
@@ -175,7 +175,7 @@ impl<'c, 'x> Call<'c, 'x> {
         self.confirm(reply)
     }
 
-    /// Room for a value of this length, if its reply is a long one.
+    /// Reserves room for a value of this length if its reply is a long one.
     pub(super) fn room_for(&self, length: usize) -> Result<Option<Long>, Unfit> {
         if length <= SHORT_BYTES || self.session.silence.is_silent() {
             return Ok(None);
@@ -184,7 +184,7 @@ impl<'c, 'x> Call<'c, 'x> {
         Long::of_value(version, self.cx.charge(), length).map(Some)
     }
 
-    /// Answers with a value for which there is room.
+    /// Answers with a value for which room was reserved.
     pub(super) fn reply_value(&mut self, room: Option<Long>, value: Option<&[u8]>) -> Flow {
         let Some(mut long) = room else {
             return self.reply(|reply| reply.optional(value));
@@ -193,12 +193,12 @@ impl<'c, 'x> Call<'c, 'x> {
         self.reply_whole(long.finish(|_| ()))
     }
 
-    /// A reply of several parts, which may become long.
+    /// A reply of several parts that may become long.
     pub(super) fn long(&self) -> Long {
         Long::new(self.session.version, self.cx.charge())
     }
 
-    /// Answers after this time; at once if it is none.
+    /// Answers after this delay, or at once if it is zero.
     pub(super) fn reply_after_or_now(
         &mut self,
         delay: Duration,
@@ -210,13 +210,13 @@ impl<'c, 'x> Call<'c, 'x> {
         self.reply_after(delay, write)
     }
 
-    /// The connection has to say who it is from now on.
+    /// Requires the client to authenticate from now on.
     pub(super) fn ask_who(&mut self) {
         let until = self.session.ask_who(self.cx.now());
         self.cx.wake_at(until);
     }
 
-    /// Changes something in the core, as this connection.
+    /// Changes something in the core on behalf of this connection.
     pub(super) fn post<R>(&mut self, change: impl FnOnce(&Hub, SocketId, &mut ShardSet) -> R) -> R {
         self.cx.post(change)
     }
@@ -234,7 +234,7 @@ impl<'c, 'x> Call<'c, 'x> {
         self.session.client.address.map(|address| address.ip())
     }
 
-    /// The wrong number of arguments.
+    /// Answers that the number of arguments is wrong.
     pub(super) fn wrong_arity(&mut self) -> Flow {
         let name = self.command.name;
         self.error(format!(
@@ -242,7 +242,7 @@ impl<'c, 'x> Call<'c, 'x> {
         ))
     }
 
-    /// Why the command may not run, in the order in which Redis looks.
+    /// Why the command may not run. The checks are in the order of Redis.
     pub(super) fn objection(&self) -> Option<String> {
         let Command { name, arity, .. } = *self.command;
         let count = i64::try_from(self.request.count()).unwrap_or(i64::MAX);
@@ -269,7 +269,7 @@ impl<'c, 'x> Call<'c, 'x> {
             .then(|| "OOM command not allowed when used memory > 'maxmemory'.".to_owned())
     }
 
-    /// Whether the keys take too much, also without those that have expired.
+    /// Whether the keys take too many bytes even after expired ones are removed.
     fn is_full(&self) -> bool {
         let hub = self.hub();
         let is_full = || hub.core().key_bytes() > self.session.terms.keys_bytes;
@@ -306,7 +306,7 @@ fn millis(delay: Duration) -> u64 {
     u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Whether replies to `HELLO 3` and the like are those of version 3.
+/// Whether the client speaks version 3.
 pub(super) fn is_newer(version: Version) -> bool {
     version == Version::Resp3
 }

@@ -1,4 +1,4 @@
-//! `CLIENT`: what a connection tells of itself, what is known of all that speak RESP, and how one ends another.
+//! `CLIENT`: what a connection reports about itself, the list of all RESP connections, and how one closes another.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) fn set_name(call: &mut Call<'_, '_>) -> Flow {
     }
 }
 
-/// Names the connection.
+/// Sets the name of the connection.
 pub(super) fn rename(call: &Call<'_, '_>, name: &[u8]) -> Result<(), &'static str> {
     if !is_name(name) {
         return Err("ERR Client names cannot contain spaces, newlines or special characters.");
@@ -120,7 +120,7 @@ pub(super) fn list(call: &mut Call<'_, '_>) -> Flow {
         let Some(ids) = ids else {
             return call.error("ERR Invalid client ID");
         };
-        // there is none with a number below 1
+        // no socket id is below 1
         let ids: Vec<u64> = ids
             .into_iter()
             .filter_map(|id| u64::try_from(id).ok())
@@ -164,7 +164,7 @@ pub(super) fn kill(call: &mut Call<'_, '_>) -> Flow {
     let own = call.session.client.id;
     let ends = all.iter().any(|client| client.id == own);
     for client in all.iter().filter(|client| client.id != own) {
-        // a client that ended meanwhile is as dead
+        // a client that left meanwhile is closed as well
         let _there = call.post(|hub, _, dirty| hub.close(client.id, KILLED, "", dirty));
         call.session.terms.common.clients.leave(client.id);
     }
@@ -178,7 +178,7 @@ pub(super) fn kill(call: &mut Call<'_, '_>) -> Flow {
     if ends { Flow::End } else { Flow::Next }
 }
 
-/// Which connections are to end: those that all of this is true of.
+/// The criteria of `CLIENT KILL`: a connection is closed that meets all of them.
 #[derive(Default)]
 struct Wanted<'c> {
     id: Option<i64>,
@@ -190,7 +190,7 @@ struct Wanted<'c> {
 }
 
 impl<'c> Wanted<'c> {
-    /// The one from this address, be it whoever asks.
+    /// The old form: the connection from this address, even if it is the caller's own.
     fn at(address: &'c [u8]) -> Self {
         Self {
             address: Some(address),
@@ -240,12 +240,12 @@ impl<'c> Wanted<'c> {
     }
 }
 
-/// The kinds of connections that Redis knows.
+/// The types of clients that Redis knows.
 #[derive(Clone, Copy)]
 enum Kind {
     Asking,
     Listening,
-    /// Other servers: there are none.
+    /// Other servers: there are none here.
     Server,
 }
 
@@ -269,7 +269,7 @@ impl Kind {
     }
 }
 
-/// As Redis allows: visible ASCII.
+/// Whether Redis accepts the name: it has to be visible ASCII.
 fn is_name(name: &[u8]) -> bool {
     name.iter().all(u8::is_ascii_graphic)
 }
@@ -282,5 +282,5 @@ const TOO_LONG: &str = "ERR the name is too long";
 
 const SYNTAX: &str = "ERR syntax error";
 
-/// RFC 6455's code for an end that somebody decided.
+/// RFC 6455's code for a connection that is closed on purpose by the other side.
 const KILLED: u16 = 1008;

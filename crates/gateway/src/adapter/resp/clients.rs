@@ -1,4 +1,4 @@
-//! The connections that speak RESP, on all shards, as `CLIENT LIST` shows them. Owns what they tell of themselves.
+//! The RESP connections of all shards, as `CLIENT LIST` shows them. Owns what they report about themselves.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,26 +10,26 @@ use millrace_protocol::resp::Version;
 
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// See the module; in the order of their ids. As many as there are connections.
+/// See the module. Ordered by id; bounded by the number of connections.
 #[derive(Debug)]
 pub(super) struct Clients {
     all: Mutex<BTreeMap<u64, Arc<Client>>>,
 }
 
-/// One of them.
+/// One connection in the list.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) id: SocketId,
     pub(super) address: Option<SocketAddr>,
     pub(super) local: Option<SocketAddr>,
-    /// When it came, in milliseconds since the gateway was made.
+    /// When it connected, in milliseconds since the gateway was made.
     since: AtomicU64,
-    /// When it last asked for something.
+    /// When it last sent a command.
     active: AtomicU64,
     told: Mutex<Told>,
 }
 
-/// What may change.
+/// The part that may change.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Told {
     pub(super) name: Vec<u8>,
@@ -56,7 +56,7 @@ impl Clients {
         self.all.lock().remove(&id.get());
     }
 
-    /// All, or those with one of these ids.
+    /// All clients, or those with one of these ids.
     pub(super) fn list(&self, ids: Option<&[u64]>) -> Vec<Arc<Client>> {
         let all = self.all.lock();
         match ids {
@@ -89,13 +89,13 @@ impl Client {
         }
     }
 
-    /// It comes now. To be said before others see it.
+    /// Records the time at which the connection began. Has to be called before other connections see it.
     pub(super) fn begin(&self, now: u64) {
         self.since.store(now, Ordering::Relaxed);
         self.active.store(now, Ordering::Relaxed);
     }
 
-    /// It asks for something now.
+    /// Records the command that it sends now.
     pub(super) fn asks(&self, command: &'static str, now: u64) {
         self.active.store(now, Ordering::Relaxed);
         self.told.lock().command = command;
@@ -109,22 +109,22 @@ impl Client {
         self.told.lock().clone()
     }
 
-    /// Its id as a number of RESP.
+    /// Its id as an integer of RESP.
     pub(super) fn number(&self) -> i64 {
         i64::try_from(self.id.get()).unwrap_or(i64::MAX)
     }
 
-    /// The peer's address, as Redis writes it.
+    /// The peer's address in the notation of Redis.
     pub(super) fn address(&self) -> String {
         written(self.address)
     }
 
-    /// … and this side's.
+    /// The local address in the same notation.
     pub(super) fn local_address(&self) -> String {
         written(self.local)
     }
 
-    /// Its line, as Redis has it, without its end.
+    /// Appends its line as Redis formats it, without the line end.
     pub(super) fn append_line(&self, tally: Tally, now: u64, line: &mut String) {
         let told = self.told();
         let seconds = |since: u64| now.saturating_sub(since) / 1000;

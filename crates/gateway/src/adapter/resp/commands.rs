@@ -1,23 +1,23 @@
-//! The commands, in the order of their names. Arguments, flags and categories are as in Redis 7.0; the words are ours.
+//! The commands, ordered by name. Arguments, flags and categories are those of Redis 7.0; the summaries are our own.
 
 use super::call::{Call, Command, Flow, Uses};
 use super::{client, connection, describe, expiry, help, keys, pubsub, scan, server};
 
-/// All of them.
+/// All commands.
 pub(super) static COMMANDS: [Command; 59] = [
     command("auth", -2, connection::auth)
         .is(
             "noscript loading stale fast no_auth allow_busy",
             "@fast @connection",
         )
-        .told("connection", "1.0.0", "Says who the connection is.")
+        .told("connection", "1.0.0", "Authenticates the connection.")
         .unauthenticated(),
     command("client", -2, connection::part)
         .is("", "@slow")
         .told(
             "connection",
             "2.4.0",
-            "Leads to commands about connections.",
+            "Contains commands about connections.",
         ),
     command("client|getname", 2, client::get_name)
         .is("noscript loading stale", "@slow @connection")
@@ -56,7 +56,7 @@ pub(super) static COMMANDS: [Command; 59] = [
             "admin noscript loading stale",
             "@admin @slow @dangerous @connection",
         )
-        .told("connection", "7.0.0", "Taken, and changes nothing."),
+        .told("connection", "7.0.0", "Accepted, and has no effect."),
     command("client|reply", 3, client::reply)
         .is("noscript loading stale", "@slow @connection")
         .told("connection", "3.2.0", "Whether commands are answered."),
@@ -72,7 +72,7 @@ pub(super) static COMMANDS: [Command; 59] = [
         .told("connection", "2.6.9", "Names the connection."),
     command("command", -1, describe::all)
         .is("loading stale", "@slow @connection")
-        .told("server", "2.8.13", "What the commands are like."),
+        .told("server", "2.8.13", "Describes the commands."),
     command("command|count", 2, describe::count)
         .is("loading stale", "@slow @connection")
         .told("server", "2.8.13", "How many commands there are."),
@@ -84,7 +84,7 @@ pub(super) static COMMANDS: [Command; 59] = [
         .told("server", "5.0.0", "What COMMAND can do."),
     command("command|info", -2, describe::info)
         .is("loading stale", "@slow @connection")
-        .told("server", "2.8.13", "What some commands are like."),
+        .told("server", "2.8.13", "Describes some of the commands."),
     command("command|list", -2, describe::list)
         .is("loading stale", "@slow @connection")
         .told("server", "7.0.0", "The names of the commands."),
@@ -97,14 +97,18 @@ pub(super) static COMMANDS: [Command; 59] = [
         .keys(-1, 1),
     command("echo", 2, connection::echo)
         .is("loading stale fast", "@fast @connection")
-        .told("connection", "1.0.0", "Says it again."),
+        .told("connection", "1.0.0", "Returns its argument."),
     command("exists", -2, keys::exists)
         .is("readonly fast", "@keyspace @read @fast")
         .told("generic", "1.0.0", "How many of these keys there are.")
         .keys(-1, 1),
     command("expire", -3, expiry::expire)
         .is("write fast", "@keyspace @write @fast")
-        .told("generic", "1.0.0", "Ends a key after so many seconds.")
+        .told(
+            "generic",
+            "1.0.0",
+            "Makes a key expire after a number of seconds.",
+        )
         .keys(1, 1),
     command("get", 2, keys::get)
         .is("readonly fast", "@read @string @fast")
@@ -112,7 +116,11 @@ pub(super) static COMMANDS: [Command; 59] = [
         .keys(1, 1),
     command("getdel", 2, keys::getdel)
         .is("write fast", "@write @string @fast")
-        .told("string", "6.2.0", "The value of a key, which is deleted.")
+        .told(
+            "string",
+            "6.2.0",
+            "Returns the value of a key and deletes the key.",
+        )
         .keys(1, 1),
     command("hello", -1, connection::hello)
         .is(
@@ -150,11 +158,15 @@ pub(super) static COMMANDS: [Command; 59] = [
         .keys(-1, 2),
     command("persist", 2, expiry::persist)
         .is("write fast", "@keyspace @write @fast")
-        .told("generic", "2.2.0", "Takes the end of a key back.")
+        .told("generic", "2.2.0", "Removes the expiry of a key.")
         .keys(1, 1),
     command("pexpire", -3, expiry::pexpire)
         .is("write fast", "@keyspace @write @fast")
-        .told("generic", "2.6.0", "Ends a key after so many milliseconds.")
+        .told(
+            "generic",
+            "2.6.0",
+            "Makes a key expire after a number of milliseconds.",
+        )
         .keys(1, 1),
     command("ping", -1, connection::ping)
         .is("fast", "@fast @connection")
@@ -165,7 +177,7 @@ pub(super) static COMMANDS: [Command; 59] = [
         .told(
             "pubsub",
             "2.0.0",
-            "Listens to the channels that match patterns.",
+            "Subscribes to the channels that match patterns.",
         )
         .with(Uses::Patterns)
         .listeners(),
@@ -179,40 +191,40 @@ pub(super) static COMMANDS: [Command; 59] = [
         .with(Uses::Channel),
     command("pubsub", -2, connection::part)
         .is("", "@slow")
-        .told("pubsub", "2.8.0", "Leads to commands about channels."),
+        .told("pubsub", "2.8.0", "Contains commands about channels."),
     command("pubsub|channels", -2, pubsub::channels)
         .is("pubsub loading stale", "@pubsub @slow")
-        .told("pubsub", "2.8.0", "The channels that somebody listens to."),
+        .told("pubsub", "2.8.0", "The channels that have subscribers."),
     command("pubsub|help", 2, help::pubsub)
         .is("loading stale", "@slow")
         .told("pubsub", "6.2.0", "What PUBSUB can do."),
     command("pubsub|numpat", 2, pubsub::numpat)
         .is("pubsub loading stale", "@pubsub @slow")
-        .told("pubsub", "2.8.0", "How many patterns somebody listens to."),
+        .told("pubsub", "2.8.0", "How many patterns have subscribers."),
     command("pubsub|numsub", -2, pubsub::numsub)
         .is("pubsub loading stale", "@pubsub @slow")
         .told(
             "pubsub",
             "2.8.0",
-            "How many listen to each of these channels.",
+            "How many subscribers each of these channels has.",
         ),
     command("pubsub|shardchannels", -2, pubsub::shard_channels)
         .is("pubsub loading stale", "@pubsub @slow")
         .told(
             "pubsub",
             "7.0.0",
-            "The shard channels that somebody listens to.",
+            "The shard channels that have subscribers.",
         ),
     command("pubsub|shardnumsub", -2, pubsub::shard_numsub)
         .is("pubsub loading stale", "@pubsub @slow")
         .told(
             "pubsub",
             "7.0.0",
-            "How many listen to each of these shard channels.",
+            "How many subscribers each of these shard channels has.",
         ),
     command("punsubscribe", -1, pubsub::punsubscribe)
         .is("pubsub noscript loading stale", "@pubsub @slow")
-        .told("pubsub", "2.0.0", "Stops listening to patterns.")
+        .told("pubsub", "2.0.0", "Unsubscribes from patterns.")
         .listeners(),
     command("quit", -1, connection::quit)
         .is(
@@ -230,13 +242,17 @@ pub(super) static COMMANDS: [Command; 59] = [
         .told(
             "connection",
             "6.2.0",
-            "Makes the connection as it was in the beginning.",
+            "Resets the connection to its initial state.",
         )
         .unauthenticated()
         .listeners(),
     command("scan", -2, scan::scan)
         .is("readonly", "@keyspace @read @slow")
-        .told("generic", "2.8.0", "Some keys, and where to go on.")
+        .told(
+            "generic",
+            "2.8.0",
+            "Returns some keys, and the cursor to continue from.",
+        )
         .every_key(),
     command("select", 2, connection::select)
         .is("loading stale fast", "@fast @connection")
@@ -247,7 +263,7 @@ pub(super) static COMMANDS: [Command; 59] = [
         .keys(1, 1),
     command("setnx", 3, keys::setnx)
         .is("write denyoom fast", "@write @string @fast")
-        .told("string", "1.0.0", "Sets a key that is not there.")
+        .told("string", "1.0.0", "Sets a key that does not exist.")
         .keys(1, 1),
     command("spublish", 3, pubsub::spublish)
         .is("pubsub loading stale fast", "@pubsub @fast")
@@ -255,17 +271,17 @@ pub(super) static COMMANDS: [Command; 59] = [
         .with(Uses::Channel),
     command("ssubscribe", -2, pubsub::ssubscribe)
         .is("pubsub noscript loading stale", "@pubsub @slow")
-        .told("pubsub", "7.0.0", "Listens to shard channels.")
+        .told("pubsub", "7.0.0", "Subscribes to shard channels.")
         .with(Uses::Channels)
         .listeners(),
     command("subscribe", -2, pubsub::subscribe)
         .is("pubsub noscript loading stale", "@pubsub @slow")
-        .told("pubsub", "2.0.0", "Listens to channels.")
+        .told("pubsub", "2.0.0", "Subscribes to channels.")
         .with(Uses::Channels)
         .listeners(),
     command("sunsubscribe", -1, pubsub::sunsubscribe)
         .is("pubsub noscript loading stale", "@pubsub @slow")
-        .told("pubsub", "7.0.0", "Stops listening to shard channels.")
+        .told("pubsub", "7.0.0", "Unsubscribes from shard channels.")
         .listeners(),
     command("time", 1, server::time)
         .is("loading stale fast", "@fast")
@@ -276,7 +292,7 @@ pub(super) static COMMANDS: [Command; 59] = [
         .keys(1, 1),
     command("unsubscribe", -1, pubsub::unsubscribe)
         .is("pubsub noscript loading stale", "@pubsub @slow")
-        .told("pubsub", "2.0.0", "Stops listening to channels.")
+        .told("pubsub", "2.0.0", "Unsubscribes from channels.")
         .listeners(),
 ];
 
@@ -341,7 +357,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_in_order() {
+    fn the_commands_are_ordered_by_name() {
         assert!(COMMANDS.is_sorted_by(|one, next| one.name < next.name));
     }
 }

@@ -1,4 +1,4 @@
-//! Commands about the connection itself: who it is, what it speaks, how it ends.
+//! Commands about the connection itself: authentication, protocol version, database, end.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) fn ping(call: &mut Call<'_, '_>) -> Flow {
         Some(word) => reply.bulk(word),
     };
     if call.session.listens() {
-        // whoever asks takes the answer for a sign that it has heard what was said before
+        // a client takes the answer as a sign that it has received everything that was published before
         return call.reply_behind(pong);
     }
     call.reply(pong)
@@ -63,7 +63,7 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> Flow {
     if was_known && call.session.user.is_none() {
         call.ask_who();
     }
-    // nothing that was on its way comes behind it
+    // no message that was already on its way follows the answer
     call.reply_behind(|reply| reply.simple("RESET"))
 }
 
@@ -79,11 +79,11 @@ pub(super) fn auth(call: &mut Call<'_, '_>) -> Flow {
     }
 }
 
-/// What became of a name and a password.
+/// The result of checking a name and a password.
 enum Identity {
-    /// Right. What is said of it is said after this time.
+    /// They are right. The answer is sent after this delay.
     Known(Duration),
-    /// Wrong, and that is said.
+    /// They are wrong, and the answer says so.
     Unknown(Flow),
 }
 
@@ -114,7 +114,7 @@ fn identify(call: &mut Call<'_, '_>, name: Option<&[u8]>, password: &[u8]) -> Id
     Identity::Unknown(flow)
 }
 
-/// As in Redis, what its options ask for happens one after the other, until one is wrong.
+/// Handles `HELLO`. As in Redis, its options take effect one after the other, up to the first wrong one.
 pub(super) fn hello(call: &mut Call<'_, '_>) -> Flow {
     let mut options = call.arguments(1);
     let version = match options.next().map(read_version).transpose() {
@@ -167,7 +167,7 @@ fn read_version(text: &[u8]) -> Result<Version, &'static str> {
     }
 }
 
-/// Says what there is to know of the server.
+/// Answers with the description of the server.
 fn greet(call: &mut Call<'_, '_>, delay: Duration) -> Flow {
     let id = call.session.client.number();
     call.reply_after_or_now(delay, |reply| {
@@ -189,7 +189,7 @@ fn greet(call: &mut Call<'_, '_>, delay: Duration) -> Flow {
     })
 }
 
-/// A command that has parts, without one.
+/// Answers a command that was sent without its subcommand.
 pub(super) fn part(call: &mut Call<'_, '_>) -> Flow {
     call.wrong_arity()
 }

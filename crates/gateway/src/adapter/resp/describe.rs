@@ -1,4 +1,4 @@
-//! `COMMAND`: what clients ask about commands before they use them.
+//! `COMMAND`: descriptions of commands, which clients ask for before they use them.
 
 use millrace_protocol::resp::Reply;
 
@@ -12,7 +12,7 @@ pub(super) fn all(call: &mut Call<'_, '_>) -> Flow {
     every(call, describe)
 }
 
-/// All commands, each described so.
+/// Answers with the descriptions of all commands.
 fn every(call: &mut Call<'_, '_>, describe: Describe) -> Flow {
     let commands = call.commands;
     call.reply(|reply| {
@@ -75,10 +75,10 @@ pub(super) fn docs(call: &mut Call<'_, '_>) -> Flow {
     call.reply_whole(whole)
 }
 
-/// Writes what there is to say of one of these commands.
+/// Writes the description of one command.
 type Describe = fn(&mut Reply<'_>, &'static [Command], &'static Command);
 
-/// Bytes of what is said of one command, at most.
+/// The most bytes of one description.
 const DESCRIPTION_BYTES: usize = 4096;
 
 const TOO_LONG: &str = "ERR the answer is too long: ask for fewer";
@@ -87,7 +87,7 @@ fn find(commands: &'static [Command], name: &[u8]) -> Option<&'static Command> {
     named(commands, &name.to_ascii_lowercase())
 }
 
-/// A command's name, and what it is for.
+/// Writes a command's name and its summary.
 fn document(reply: &mut Reply<'_>, commands: &'static [Command], command: &'static Command) {
     reply.bulk(command.name.as_bytes());
     let count = parts(commands, command).count();
@@ -107,7 +107,7 @@ fn document(reply: &mut Reply<'_>, commands: &'static [Command], command: &'stat
     }
 }
 
-/// What a command is like, in the ten parts of Redis 7.
+/// Writes the description of a command, in the ten parts of Redis 7.
 fn describe(reply: &mut Reply<'_>, commands: &'static [Command], command: &'static Command) {
     reply.array(10);
     reply.bulk(command.name.as_bytes());
@@ -123,7 +123,7 @@ fn describe(reply: &mut Reply<'_>, commands: &'static [Command], command: &'stat
         reply.integer(number);
     }
     words(reply, command.categories);
-    // tips and specifications of keys: none
+    // no tips and no key specifications
     reply.set(0);
     reply.set(0);
     match parts(commands, command).count() {
@@ -133,7 +133,7 @@ fn describe(reply: &mut Reply<'_>, commands: &'static [Command], command: &'stat
     parts(commands, command).for_each(|part| describe(reply, commands, part));
 }
 
-/// A set of words.
+/// Writes the words of a text as a set.
 fn words(reply: &mut Reply<'_>, text: &str) {
     reply.set(text.split_whitespace().count());
     text.split_whitespace().for_each(|word| reply.simple(word));
@@ -147,7 +147,7 @@ mod tests {
     use crate::adapter::resp::commands::COMMANDS;
 
     #[test]
-    fn what_is_said_of_a_command_is_short() {
+    fn descriptions_of_commands_are_short() {
         for command in whole(&COMMANDS) {
             for tell in [describe, document] {
                 let mut out = Vec::new();

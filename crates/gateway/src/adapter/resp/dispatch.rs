@@ -1,4 +1,4 @@
-//! A request on its way: its command is found and called.
+//! Finds the command of a request, checks it, and calls it.
 
 use millrace_protocol::resp::{Reply, Request};
 
@@ -21,7 +21,7 @@ pub(super) fn run<'c>(
             tracing::warn!(
                 target: "millrace::connection",
                 socket = session.client.id.get(),
-                "an HTTP request on a RESP listener: closed, as somebody may make a browser send it"
+                "an HTTP request on a RESP listener: closed, because a web page can make a browser send one"
             );
             return Flow::Cut;
         }

@@ -1,4 +1,4 @@
-//! When keys end: what `SET` is told of it, and the commands that change it. Times are milliseconds of Unix time.
+//! Expiry of keys: the options of `SET`, and the commands that change it. Times are milliseconds of Unix time.
 
 use millrace_core::Update;
 use millrace_protocol::resp::parse_integer;
@@ -6,7 +6,7 @@ use millrace_protocol::resp::parse_integer;
 use super::call::{Call, Flow, NO_INTEGER};
 use crate::contract::unix_ms;
 
-/// What `SET` was given.
+/// The options of `SET`.
 #[derive(Debug, Default)]
 pub(super) struct SetOptions {
     pub(super) only_absent: bool,
@@ -15,12 +15,12 @@ pub(super) struct SetOptions {
     pub(super) until: Until,
 }
 
-/// How long a key that is set lives.
+/// When a key that is set expires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Until {
     #[default]
     Never,
-    /// As long as it would have.
+    /// When the value before would have expired.
     AsBefore,
     At(u64),
 }
@@ -88,7 +88,7 @@ pub(super) fn pttl(call: &mut Call<'_, '_>) -> Flow {
     left(call, 1)
 }
 
-/// Tells how many units of so many milliseconds a key has left.
+/// Answers how many units of this many milliseconds a key has left.
 fn left(call: &mut Call<'_, '_>, unit: i64) -> Flow {
     let key = call.argument(1);
     let hub = call.hub();
@@ -104,7 +104,7 @@ fn left(call: &mut Call<'_, '_>, unit: i64) -> Flow {
     call.reply(|reply| reply.integer(number))
 }
 
-/// Lets a key end after so many units.
+/// Makes a key expire after a number of units.
 fn end(call: &mut Call<'_, '_>, unit: i64) -> Flow {
     let conditions = match Conditions::read(call) {
         Ok(conditions) => conditions,
@@ -134,12 +134,12 @@ fn end(call: &mut Call<'_, '_>, unit: i64) -> Flow {
     call.integer(changed)
 }
 
-/// Which expiries may be replaced, and by which.
+/// The conditions under which an expiry may be replaced.
 #[derive(Default)]
 struct Conditions {
-    /// What there must be now: an expiry, or none.
+    /// Whether the key must have an expiry (`XX`) or must not have one (`NX`).
     present: Option<bool>,
-    /// What the new one must be beside the old: later, or earlier.
+    /// Whether the new expiry must be later (`GT`) or earlier (`LT`) than the old one.
     later: Option<bool>,
 }
 
@@ -167,7 +167,7 @@ impl Conditions {
         })
     }
 
-    /// Without an expiry a key lives longest.
+    /// Whether the conditions allow this expiry. A key without an expiry counts as one that expires last.
     fn allow(&self, until: Option<u64>, time: i64) -> bool {
         let fits = match self.later {
             None => true,
@@ -187,7 +187,7 @@ fn now() -> i64 {
     i64::try_from(unix_ms()).unwrap_or(i64::MAX)
 }
 
-/// So many units after `start`.
+/// The time that many units after `start`.
 fn moment(value: i64, unit: i64, start: i64) -> Option<u64> {
     let time = value.checked_mul(unit)?.checked_add(start)?;
     u64::try_from(time).ok()

@@ -1,4 +1,4 @@
-//! `HELP` of the commands that have parts: Redis's words for the parts that are there.
+//! `HELP` of the commands with subcommands: Redis's text for the subcommands that exist here.
 
 use super::call::{Call, Flow};
 
@@ -58,7 +58,7 @@ const CLIENT: [&str; 34] = [
     "    Control the replies sent to the current connection.",
     "SETNAME <name>",
     "    Assign the name <name> to the current connection.",
-    // of Redis 7.2
+    // from Redis 7.2
     "SETINFO <option> <value>",
     "    Set client meta attr. Options are:",
     "    * LIB-NAME: the client lib name.",

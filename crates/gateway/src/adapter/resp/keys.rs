@@ -1,5 +1,5 @@
-//! The key/value store that JavaScript shares: strings, and whole numbers in digits. Each command is
-//! one step on each key.
+//! The key/value store that RESP shares with JavaScript: strings, and integers in decimal digits. Each command is one
+//! atomic step per key.
 
 use bytes::Bytes;
 use millrace_core::{Held, Update};
@@ -26,7 +26,7 @@ pub(super) fn getdel(call: &mut Call<'_, '_>) -> Flow {
         };
         match call.room_for(held.value.len()) {
             Ok(room) => (Update::Delete, Ok((room, Some(held.value.clone())))),
-            // it stays, or else it would be lost
+            // the value stays, or it would be lost
             Err(unfit) => (Update::Keep, Err(unfit)),
         }
     });
@@ -107,7 +107,7 @@ pub(super) fn mget(call: &mut Call<'_, '_>) -> Flow {
     let values: Vec<Option<Bytes>> = call.arguments(1).map(|key| hub.key(key)).collect();
     let length = |value: &Option<Bytes>| value.as_ref().map_or(0, Bytes::len) + BULK_AROUND;
     let mut long = call.long();
-    // each may be named a million times
+    // the same key may be named a million times
     if let Err(unfit) = long.make_room(values.iter().map(length).fold(0, usize::saturating_add)) {
         return call.error(unfit.text("ERR the values are too long: ask for fewer"));
     }
@@ -179,5 +179,5 @@ fn sum(held: Option<Held<'_>>, number: i64) -> Result<i64, &'static str> {
         .ok_or("ERR increment or decrement would overflow")
 }
 
-/// Bytes around those of a value in a reply, at most.
+/// The most bytes that a reply adds to a value.
 const BULK_AROUND: usize = 24;

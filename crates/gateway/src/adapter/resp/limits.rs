@@ -1,11 +1,11 @@
-//! The bounds of RESP.
+//! The limits of RESP.
 
 use std::time::Duration;
 
 use crate::limits::{BYTES, COUNT, limits};
 
 limits! {
-    /// Bounds of a listener that speaks RESP.
+    /// Limits of a RESP listener.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub(super) struct RespLimits {
         /// Channels and patterns that one connection is subscribed to by its own commands (RESP).
@@ -16,21 +16,21 @@ limits! {
 }
 
 limits! {
-    /// Bounds of RESP that no option changes.
+    /// Limits of RESP that no option changes.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub(super) struct FixedRespLimits {
-        /// Arguments of one command, its name included (RESP).
+        /// Arguments of one command, including its name (RESP).
         arguments: usize = 1_048_576, "an error, and the connection is closed";
-        /// Bytes of a reply that is a list (RESP); any longer than 64 KiB also has to fit into `outboxes_total_bytes`.
+        /// Bytes of a reply that is a list (RESP); a reply over 64 KiB also has to fit into `outboxes_total_bytes`.
         reply_bytes: usize = 64 * 1024 * 1024, "the command is refused with an error and changes nothing";
-        /// Bytes of the name that a client gives itself, and of its library's and that one's version (RESP).
+        /// Bytes of the name that a client sets for itself, of its library's name, and of the library's version (RESP).
         client_name_bytes: usize = 1024, "the command is refused with an error";
-        /// Time that the answer to a wrong password (RESP) waits, and with it all answers to further ones of that address.
+        /// Time by which the answer to a wrong password is delayed, and with it the answers to further passwords of that address (RESP).
         wrong_password_delay: Duration = Duration::from_millis(500), "the answer waits that long";
-        /// Passwords of one address whose answers wait.
+        /// Passwords of one address whose answers are delayed at the same time.
         passwords_waiting: u32 = 20, "the connection is closed with an error";
-        /// Addresses that gave wrong passwords lately and are remembered.
-        addresses_remembered: usize = 10_000, "further ones count as one";
+        /// Addresses that are remembered because they sent a wrong password recently.
+        addresses_remembered: usize = 10_000, "further addresses count as one";
     }
 }
 
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bound_of_arguments_is_the_decoder_s() {
+    fn the_limit_of_arguments_is_that_of_the_decoder() {
         let arguments = i64::try_from(FixedRespLimits::default().arguments);
         assert_eq!(arguments, Ok(millrace_protocol::resp::MOST_ARGUMENTS));
     }

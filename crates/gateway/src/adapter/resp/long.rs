@@ -1,32 +1,32 @@
-//! Replies that may be long: their bytes are counted before there is room for them, and where they do not fit, the
-//! command is refused with an error.
+//! Replies that may be long. Their bytes are counted before they are written; if they do not fit, the command is
+//! refused with an error.
 
 use millrace_protocol::resp::{Reply, Version};
 
 use super::limits::FixedRespLimits;
 use crate::contract::{Charge, Frame};
 
-/// A reply that grows: everything behind its head, whose counts are known last.
+/// A reply that grows. Its head is written last, because only then are the counts known.
 #[derive(Debug)]
 pub(super) struct Long {
     version: Version,
-    /// Behind room for the head.
+    /// Starts with room for the head.
     bytes: Vec<u8>,
     charge: Charge,
     most: usize,
 }
 
-/// Why it cannot be longer.
+/// Why a reply cannot grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unfit {
-    /// No reply may be.
+    /// It would exceed the limit of one reply.
     TooLong,
-    /// What is held for all clients leaves too little.
+    /// The outboxes of all clients leave too little room.
     NoRoom,
 }
 
 impl Long {
-    /// Of several parts; none.
+    /// An empty reply that may have several parts.
     pub(super) fn new(version: Version, charge: Charge) -> Self {
         Self {
             version,
@@ -36,7 +36,7 @@ impl Long {
         }
     }
 
-    /// With room for one value, however long that is.
+    /// A reply with room for one value of this length.
     pub(super) fn of_value(version: Version, charge: Charge, length: usize) -> Result<Self, Unfit> {
         let mut long = Self::new(version, charge);
         long.most = usize::MAX;
@@ -44,7 +44,7 @@ impl Long {
         Ok(long)
     }
 
-    /// Appends what takes at most so many bytes and [`AROUND`].
+    /// Appends a part that takes at most this many bytes and [`AROUND`].
     pub(super) fn write(
         &mut self,
         length: usize,
@@ -55,24 +55,24 @@ impl Long {
         Ok(())
     }
 
-    /// Writes into the room that was made.
+    /// The writer for the room that was reserved.
     pub(super) fn reply(&mut self) -> Reply<'_> {
         Reply::new(self.version, &mut self.bytes)
     }
 
-    /// Appends bytes as they are.
+    /// Appends encoded bytes.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), Unfit> {
         self.make_room(bytes.len())?;
         self.bytes.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// Bytes so far.
+    /// The bytes so far.
     pub(super) fn len(&self) -> usize {
         self.bytes.len().saturating_sub(HEAD_ROOM)
     }
 
-    /// Claims room for this much more, so that it can be written without a further look.
+    /// Reserves room for this many more bytes, which can then be written without a check.
     pub(super) fn make_room(&mut self, more: usize) -> Result<(), Unfit> {
         let needed = self.bytes.len().max(HEAD_ROOM).saturating_add(more);
         let capacity = self.bytes.capacity();
@@ -80,7 +80,7 @@ impl Long {
             if needed > self.most {
                 return Err(Unfit::TooLong);
             }
-            // twice as much where that fits, so that it does not grow with every part
+            // doubles the room where that fits, so that the reply is not reallocated with every part
             let generous = needed.max(capacity.saturating_mul(2).min(self.most));
             let sizes = [generous, needed];
             let size = sizes
@@ -95,7 +95,7 @@ impl Long {
         Ok(())
     }
 
-    /// The whole of it, behind this head.
+    /// The complete reply, with this head in front.
     pub(super) fn finish(mut self, head: impl FnOnce(&mut Reply<'_>)) -> Whole {
         let mut front = Vec::with_capacity(HEAD_ROOM);
         head(&mut Reply::new(self.version, &mut front));
@@ -114,16 +114,16 @@ impl Long {
     }
 }
 
-/// A reply that is done.
+/// A complete reply.
 #[derive(Debug)]
 pub(super) enum Whole {
-    /// As any other reply.
+    /// Sent like any other reply.
     Short(Vec<u8>),
     Long(Frame),
 }
 
 impl Unfit {
-    /// What the client is told; `too_long` where there is a way to ask for less.
+    /// The error for the client. `too_long` is for a limit that the client can avoid by asking for less.
     pub(super) fn text(self, too_long: &'static str) -> &'static str {
         match self {
             Self::TooLong => too_long,
@@ -135,11 +135,11 @@ impl Unfit {
 pub(super) const NO_ROOM: &str =
     "ERR the answer does not fit beside what clients have not read: ask for less, or later";
 
-/// What is said around a part beside its bytes, at most: kinds, lengths, a number.
+/// The most bytes that a part adds to its payload: types, lengths, a number.
 pub(super) const AROUND: usize = 96;
 
-/// Bytes of a head, at most: a cursor and two counts.
+/// The most bytes of a head: a cursor and two counts.
 const HEAD_ROOM: usize = 96;
 
-/// Replies up to this size are written with those around them.
+/// Replies up to this size are written together with their neighbours.
 pub(super) const SHORT_BYTES: usize = 64 * 1024;

@@ -1,5 +1,5 @@
-//! The adapter of RESP, the Redis protocol: connections that publish, listen, and use the key/value store. Their
-//! commands are answered here, on the I/O shard: nothing of it enters JavaScript.
+//! The adapter of RESP, the Redis protocol: connections publish, subscribe and use the key/value store. Their commands
+//! are answered on the I/O shard and never reach JavaScript.
 
 mod access;
 mod call;
@@ -37,7 +37,7 @@ use session::Session;
 
 pub(crate) use protocol::RespProtocol;
 
-/// One connection's side of the codec, and its session.
+/// One connection: its decoder and its session.
 struct Resp {
     decoder: Decoder,
     session: Session,
@@ -53,7 +53,7 @@ impl contract::Session for Resp {
     fn traits(&self) -> Traits {
         Traits {
             liveness: Liveness::Kernel,
-            // as Redis does it: the reply was sent, and a subscriber would take another one for a message
+            // as in Redis: the last reply was already sent, and a subscriber would read another one as a message
             goodbye: Goodbye::None,
             feeds_worker: false,
             half_close: false,
@@ -64,7 +64,7 @@ impl contract::Session for Resp {
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
         let length = bytes.len();
         if cx.is_closing() {
-            // as if it had not come, or else a client could go on behind its mistake
+            // input is ignored, or a client could go on after its error
             return Ok(self.taken(length));
         }
         let mut rest = &*bytes;
@@ -86,7 +86,7 @@ impl contract::Session for Resp {
             cx.alive();
             let flow = dispatch::run(&mut self.session, request, cx);
             if flow != Flow::Wait {
-                // an answer that is still to come is the last in the version before
+                // an answer that is still due is sent in the version before
                 cx.speaks(self.session.encoding());
             }
             let more = cx.done(before - rest.len());
@@ -119,7 +119,7 @@ impl contract::Session for Resp {
 }
 
 impl Resp {
-    /// Whoever has to say who it is has to do so in time.
+    /// Closes a client that has not authenticated in time.
     fn watch_password(&self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         let Some(until) = self.session.deadline() else {
             return Ok(());
@@ -140,7 +140,7 @@ impl Resp {
     }
 }
 
-/// Messages in version 2, as answers to a subscriber.
+/// Messages in version 2: arrays, like answers to a subscriber.
 const RESP2: EncodingDef = EncodingDef {
     name: "resp2",
     names_channel: true,
@@ -149,21 +149,21 @@ const RESP2: EncodingDef = EncodingDef {
     append: |message, out| append_message(Version::Resp2, message, out),
 };
 
-/// Messages in version 3, as pushes.
+/// Messages in version 3: pushes.
 const RESP3: EncodingDef = EncodingDef {
     name: "resp3",
     append: |message, out| append_message(Version::Resp3, message, out),
     ..RESP2
 };
 
-/// Bytes around a payload and names, nearly always at most.
+/// The bytes that a message adds to its payload and names, in nearly all cases.
 const AROUND: usize = 60;
 
-/// Appends a message with the channel that it came on.
+/// Appends a message with the channel that it was published to.
 fn append_message(version: Version, message: &Message<'_>, out: &mut Vec<u8>) {
     let payload = message.payload;
     let Some(via) = message.via else {
-        // sent to this socket alone
+        // the message was sent to this socket alone
         return resp::append_message(version, b"", payload, out);
     };
     let channel = via.channel.as_bytes();
@@ -178,13 +178,13 @@ fn append_message(version: Version, message: &Message<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// RFC 6455's code for an ordinary end, in which the worker of a WebSocket would be told it.
+/// RFC 6455's code for a normal close. RESP does not transmit it.
 const NORMAL: u16 = 1000;
 
-/// The peer is told in an error.
+/// The peer has received an error that says why.
 const PROTOCOL_ERROR: CloseReason = CloseReason::new(1002, "Protocol error", CloseMode::Final);
 const REFUSED: CloseReason = CloseReason::new(1008, "Refused", CloseMode::Final);
 
-/// It has not said who it is.
+/// The client has not authenticated in time.
 const UNAUTHENTICATED: CloseReason =
     CloseReason::new(1008, "No password in time", CloseMode::Handshake);

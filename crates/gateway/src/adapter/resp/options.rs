@@ -1,13 +1,15 @@
-//! The options of a listener that speaks RESP: who may do what there, and what others receive of what is published.
+//! The options of a RESP listener: its users and their permissions, and the kind of the messages that its clients
+//! publish.
 
 use crate::contract::{ListenError, Options, Reader};
 
 /// See the module.
 #[derive(Clone, Default)]
 pub(super) struct RespOptions {
-    /// The password of the user `default`, who may do everything. Without it and without users, everybody is that user.
+    /// The password of the user `default`, who may do everything. With neither a password nor users, every client is
+    /// that user.
     pub(super) password: Option<String>,
-    /// More users.
+    /// Additional users.
     pub(super) users: Vec<RespUser>,
     pub(super) publish_as: PublishAs,
 }
@@ -15,25 +17,25 @@ pub(super) struct RespOptions {
 /// A user.
 #[derive(Clone, Default)]
 pub(super) struct RespUser {
-    /// Given with the password.
+    /// Sent together with the password.
     pub(super) name: String,
     /// Compared in constant time.
     pub(super) password: String,
-    /// Patterns of the channels it may publish to and subscribe to; `None`: all.
+    /// Patterns of the channels that the user may publish and subscribe to; `None`: all.
     pub(super) channels: Option<Vec<String>>,
-    /// Patterns of the keys it may read and write; `None`: all.
+    /// Patterns of the keys that the user may read and write; `None`: all.
     pub(super) keys: Option<Vec<String>>,
-    /// The commands it may use, in lower case; `None`: all.
+    /// The commands that the user may run, in lower case; `None`: all.
     pub(super) commands: Option<Vec<String>>,
 }
 
-/// The kind of messages that are published as bytes.
+/// The kind of the messages that clients publish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum PublishAs {
-    /// Text where the bytes are valid UTF-8, else binary.
+    /// Text if the bytes are valid UTF-8, otherwise binary.
     #[default]
     Auto,
-    /// Text; bytes that are no UTF-8 are refused.
+    /// Text; bytes that are not valid UTF-8 are refused.
     Text,
     /// Binary.
     Binary,
@@ -60,7 +62,7 @@ const PUBLISH_AS: [(&str, PublishAs); 3] = [
 
 impl RespUser {
     fn read(user: &Reader<'_>) -> Result<Self, ListenError> {
-        // an empty name or password would be one that everybody knows
+        // every client would know an empty name or password
         let secret = |name: &str| match user.text(name)? {
             Some(text) if !text.is_empty() => Ok(text.to_owned()),
             _ => Err(user.wrong(name, "a text that is not empty")),
@@ -80,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_and_what_they_may_are_read() {
+    fn users_and_their_permissions_are_read() {
         let ann = Options::new()
             .text("name", "ann")
             .text("password", "a")
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_an_empty_password_and_no_option_is_passed_over() {
+    fn empty_passwords_and_unknown_options_are_refused() {
         let user = |user: Options| Options::new().list("users", [user]);
         for (options, problem) in [
             (

@@ -1,4 +1,4 @@
-//! RESP as a protocol of listeners: no handshake, no handler. Owns what all its connections know of each other.
+//! RESP as a protocol of listeners, without handshake and handlers. Owns what its connections share.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -39,9 +39,9 @@ impl Protocol for RespProtocol {
 
     fn needs(&self, _config: &ListenerConfig) -> Needs {
         Needs {
-            // its clients agree upon nothing in TLS
+            // its clients do not use ALPN
             alpn: &[],
-            // it has no question whether a silent peer still lives
+            // the protocol has no way to ask whether a silent peer still lives
             keep_alive: Some(SILENCE),
             delays: false,
         }
@@ -62,7 +62,7 @@ impl Protocol for RespProtocol {
     }
 }
 
-/// As Redis's default.
+/// The default of Redis.
 const SILENCE: Duration = Duration::from_secs(300);
 
 /// RESP on one listener.
@@ -97,7 +97,7 @@ impl Streams for Listener {
     }
 }
 
-/// A session without its stream, on a listener that asks for no password.
+/// Makes a session without its stream, on a listener that requires no password.
 #[cfg(any(test, feature = "fuzzing"))]
 impl RespProtocol {
     pub(crate) fn session_on_stage(
@@ -106,12 +106,13 @@ impl RespProtocol {
         peer: &Peer,
     ) -> Box<dyn contract::Session> {
         let config = &peer.listener.config;
-        let options = RespOptions::read(&config.options).expect("the listener gives none");
+        let options =
+            RespOptions::read(&config.options).expect("the listener has no invalid option");
         let limits = (&config.limits, &RespLimits::default());
         let terms = Terms::new(&options, limits, &self.0).expect("the defaults fit");
         Listener(Arc::new(terms)).session(socket, peer)
     }
 }
 
-/// What a peer is told whose address has too many connections.
+/// The error for a peer whose address has too many connections.
 const OVER_LIMIT: &[u8] = b"-ERR max number of clients reached\r\n";

@@ -1,4 +1,4 @@
-//! Listening and publishing. The core keeps who listens to what; here is how it is asked for and confirmed.
+//! Publishing and subscribing. The core keeps the subscriptions; this module reads the commands and confirms them.
 
 use ahash::AHashSet;
 use millrace_core::{EnterError, Kind, Name, Pattern, Space, Tally, Target, Topic};
@@ -43,7 +43,7 @@ pub(super) fn spublish(call: &mut Call<'_, '_>) -> Flow {
     publish_to(call, Topic::Sharded(channel))
 }
 
-/// Leaves everything, without a word.
+/// Drops all subscriptions without a confirmation.
 pub(super) fn exit_all(call: &mut Call<'_, '_>) {
     call.post(|hub, socket, dirty| {
         for name in hub.core().topics_of(socket) {
@@ -72,7 +72,7 @@ fn enter_all(call: &mut Call<'_, '_>, space: Space, kind: &[u8]) -> Flow {
                 confirm(&mut reply, kind, Some(name), count(space, tally));
             }
             Err(error) => {
-                // somebody else used the last room this moment: those behind it would fail as well
+                // another client used the last room meanwhile, so the remaining subscriptions would fail as well
                 call.confirm(confirmations.finish(|_| ()));
                 return call.error(refusal(&error));
             }
@@ -81,7 +81,7 @@ fn enter_all(call: &mut Call<'_, '_>, space: Space, kind: &[u8]) -> Flow {
     call.confirm(confirmations.finish(|_| ()))
 }
 
-/// Judges a command as a whole: what is refused here has changed nothing.
+/// Checks a command as a whole: a command that is refused here has changed nothing.
 fn may_enter(call: &Call<'_, '_>, space: Space) -> Result<(), String> {
     let asked = call.request.count() - 1;
     if !call.hub().admits_entering(call.session.client.id, asked) {
@@ -102,7 +102,7 @@ fn may_enter(call: &Call<'_, '_>, space: Space) -> Result<(), String> {
     if held + call.request.count() - 1 <= most {
         return Ok(());
     }
-    // only what is new counts, and that once
+    // only new names count, and each of them once
     let mut new = AHashSet::new();
     for name in call.arguments(1) {
         let is_new = !core.is_subscribed(socket, topic(space, name)) && new.insert(name);
@@ -117,9 +117,10 @@ fn refusal(error: &EnterError) -> String {
     format!("ERR {error}")
 }
 
-/// Leaves what is named, or all of a kind. What was published before comes before the confirmation, and nothing after it.
+/// Drops the named subscriptions, or all of this kind. Earlier publications come before the confirmation, and none
+/// after it.
 fn leave(call: &mut Call<'_, '_>, space: Space, kind: &[u8]) -> Flow {
-    // JavaScript may have subscribed it as well
+    // JavaScript may have subscribed this connection as well
     let core = call.hub().core();
     let listened = core.tally(call.session.client.id).total() > 0;
     let all = if call.request.count() > 1 {
@@ -155,14 +156,14 @@ fn leave(call: &mut Call<'_, '_>, space: Space, kind: &[u8]) -> Flow {
     }
 }
 
-/// Bytes of the confirmations for these names, at most.
+/// The most bytes of the confirmations of these names.
 fn confirmed<'n>(names: impl Iterator<Item = &'n [u8]>) -> usize {
     names.fold(0, |sum: usize, name| {
         sum.saturating_add(name.len() + AROUND)
     })
 }
 
-/// Confirms a change: what, of which name, and how many are left.
+/// Confirms a change: its kind, the name, and the number of remaining subscriptions.
 fn confirm(reply: &mut Reply<'_>, kind: &[u8], name: Option<&[u8]>, left: usize) {
     reply.push(3);
     reply.bulk(kind);
@@ -170,7 +171,7 @@ fn confirm(reply: &mut Reply<'_>, kind: &[u8], name: Option<&[u8]>, left: usize)
     reply.integer(i64::try_from(left).unwrap_or(i64::MAX));
 }
 
-/// As Redis counts: shard channels apart.
+/// Counts as Redis does: shard channels separately.
 fn count(space: Space, tally: Tally) -> usize {
     match space {
         Space::Sharded => tally.sharded,
@@ -201,7 +202,7 @@ fn publish_to(call: &mut Call<'_, '_>, topic: Topic<'_>) -> Flow {
         }
     });
     if call.session.listens() {
-        // it may be told to this connection: then that comes first
+        // this connection may be a recipient: then the message comes first
         let posted = i64::try_from(posted).unwrap_or(i64::MAX);
         return call.reply_behind(|reply| reply.integer(posted));
     }

@@ -1,4 +1,4 @@
-//! Looking through the keys.
+//! Iterating over the keys.
 
 use millrace_core::Pattern;
 use millrace_protocol::resp::parse_integer;
@@ -50,7 +50,7 @@ pub(super) fn scan(call: &mut Call<'_, '_>) -> Flow {
     call.reply_whole(whole)
 }
 
-/// The number that C takes it for, as Redis does: nothing is 0, and a sign may stand before digits.
+/// Parses a cursor like the C function that Redis uses: an empty text is 0, and a sign may precede the digits.
 fn parse_cursor(text: &[u8]) -> Option<u64> {
     let (negative, digits) = match text {
         [] => return Some(0),
@@ -68,7 +68,7 @@ fn parse_cursor(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// `None`: every key. As in Redis a lone star is that, although patterns match no empty name.
+/// `None` selects every key. As in Redis `*` does so, although patterns do not match the empty name.
 fn read_pattern(text: &[u8]) -> Result<Option<Pattern>, String> {
     if text == b"*" {
         return Ok(None);
@@ -80,9 +80,9 @@ fn read_pattern(text: &[u8]) -> Result<Option<Pattern>, String> {
 /// What `SCAN` looks for.
 struct Wanted {
     pattern: Option<Pattern>,
-    /// Keys looked at, about.
+    /// About how many keys to look at.
     count: usize,
-    /// Something that no key is.
+    /// Whether it asks for a type that no key has.
     other_type: bool,
 }
 
@@ -116,11 +116,11 @@ impl Wanted {
     }
 }
 
-/// Keys that were found.
+/// The keys found so far.
 struct Found {
     list: Long,
     count: usize,
-    /// Whether those found so far do.
+    /// Whether the keys found so far fit into the reply.
     fits: Result<(), Unfit>,
 }
 
@@ -133,7 +133,7 @@ impl Found {
         }
     }
 
-    /// Looks at about `count` keys from `cursor` on; where to go on, 0 at the end.
+    /// Looks at about `count` keys from `cursor` on. Returns the next cursor, 0 at the end.
     fn look(
         &mut self,
         call: &Call<'_, '_>,
@@ -151,7 +151,7 @@ impl Found {
     }
 }
 
-/// Keys looked at in one step.
+/// Keys that are looked at in one step.
 const KEYS_AT_ONCE: usize = 10_000;
 
 const SYNTAX: &str = "ERR syntax error";

@@ -1,15 +1,15 @@
-//! Commands about the server: what it is, and what time it has.
+//! Commands about the server: `INFO` and `TIME`.
 
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::call::{Call, Flow};
 
-/// The Redis whose commands these are: clients decide by it what they may use.
+/// The version of Redis whose commands these are: clients choose by it what they use.
 pub(super) const REDIS_VERSION: &str = "7.0.0";
 
 pub(super) fn time(call: &mut Call<'_, '_>) -> Flow {
-    // a clock before 1970 is one that was not set
+    // a clock before 1970 was never set
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -50,7 +50,7 @@ pub(super) fn info(call: &mut Call<'_, '_>) -> Flow {
 
 type Lines = Vec<(&'static str, String)>;
 
-/// What there is to say, under the names that Redis has for it.
+/// The sections of `INFO` under the names that Redis uses.
 fn sections(call: &Call<'_, '_>) -> [(&'static str, Lines); 8] {
     let hub = call.hub();
     hub.expire_keys();

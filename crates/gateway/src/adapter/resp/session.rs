@@ -1,4 +1,4 @@
-//! What a connection that speaks RESP has said so far: which version, who it is, what it listens to.
+//! The state of one RESP connection: its version, its user, its subscriptions.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::throttle::Throttle;
 use crate::contract::Encoding;
 use crate::limits::ListenerLimits;
 
-/// What connections of a gateway know of each other.
+/// What the connections of a gateway share.
 #[derive(Debug)]
 pub(super) struct Common {
     pub(super) clients: Clients,
@@ -22,20 +22,20 @@ pub(super) struct Common {
     pub(super) resp3: Encoding,
 }
 
-/// What every connection of a listener has in common.
+/// What the connections of a listener share.
 #[derive(Debug)]
 pub(super) struct Terms {
-    /// What connections of the gateway know of each other.
+    /// What all RESP connections of the gateway share.
     pub(super) common: Arc<Common>,
     pub(super) access: Access,
     pub(super) publish_as: PublishAs,
-    /// Bytes of an argument.
+    /// The most bytes of an argument.
     argument_bytes: usize,
-    /// Channels and patterns of a connection.
+    /// The most channels and patterns of a connection.
     pub(super) subscriptions: usize,
-    /// Bytes of all keys and values above which nothing is written.
+    /// The bytes of all keys and values above which writing is refused.
     pub(super) keys_bytes: u64,
-    /// Milliseconds that it has to say who it is.
+    /// Milliseconds that a client has to authenticate.
     password_timeout: u64,
 }
 
@@ -45,26 +45,26 @@ pub(super) struct Session {
     pub(super) terms: Arc<Terms>,
     pub(super) client: Arc<Client>,
     pub(super) version: Version,
-    /// `None`: it has to say who it is.
+    /// `None` while the client has to authenticate.
     pub(super) user: Option<Arc<User>>,
-    /// Since when it has to, in milliseconds since the gateway was made.
+    /// Since when it has to authenticate, in milliseconds since the gateway was made.
     pub(super) asked: u64,
     pub(super) silence: Silence,
-    /// What it listens to by its own commands.
+    /// The subscriptions that it made by its own commands.
     pub(super) tally: Tally,
 }
 
-/// What `CLIENT REPLY` asked for.
+/// The state of `CLIENT REPLY`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Silence {
     /// Every command is answered.
     #[default]
     None,
-    /// The next one is not.
+    /// The next command is not answered.
     Next,
-    /// This one is not.
+    /// The current command is not answered.
     Now,
-    /// None is; messages go on.
+    /// No command is answered; messages are still sent.
     All,
 }
 
@@ -73,7 +73,7 @@ impl Silence {
         matches!(self, Self::Now | Self::All)
     }
 
-    /// A command begins.
+    /// Advances at the start of a command.
     pub(super) fn advance(&mut self) {
         *self = match self {
             Self::Next => Self::Now,
@@ -84,7 +84,7 @@ impl Silence {
 }
 
 impl Terms {
-    /// As configured; patterns that are too long are refused.
+    /// Reads the configuration; patterns that are too long are an error.
     pub(super) fn new(
         config: &RespOptions,
         (limits, own): (&ListenerLimits, &RespLimits),
@@ -104,14 +104,14 @@ impl Terms {
 }
 
 impl Session {
-    /// Its stream is there: it is a client from now on.
+    /// Its stream is open: the session is a client from now on.
     pub(super) fn begin(&mut self, now: u64) {
         self.asked = now;
         self.client.begin(now);
         self.terms.common.clients.enter(&self.client);
     }
 
-    /// Bounds of its requests.
+    /// The limits of its requests.
     pub(super) fn limits(&self) -> RequestLimits {
         RequestLimits {
             argument_bytes: self.terms.argument_bytes,
@@ -119,23 +119,23 @@ impl Session {
         }
     }
 
-    /// Whether it listens to anything.
+    /// Whether it has subscriptions.
     pub(super) fn listens(&self) -> bool {
         self.tally.total() > 0
     }
 
-    /// Whether it may only listen, because its replies would look like messages.
+    /// Whether only commands about subscriptions are allowed, because other replies would look like messages.
     pub(super) fn only_listens(&self) -> bool {
         self.version == Version::Resp2 && self.listens()
     }
 
-    /// Why it may not run the command of this name, which needs a user and no replies between messages.
+    /// Why the client may not run the command of this name: its user or its subscriptions forbid it.
     pub(super) fn objection(&self, name: &str) -> Option<String> {
         self.not_allowed(name)
             .or_else(|| self.not_while_listening(name))
     }
 
-    /// Why its user, or the lack of one, is in the way.
+    /// Why the user, or the lack of one, forbids the command.
     pub(super) fn not_allowed(&self, name: &str) -> Option<String> {
         let Some(user) = &self.user else {
             return Some("NOAUTH Authentication required.".to_owned());
@@ -144,7 +144,7 @@ impl Session {
             .then(|| format!("NOPERM this user has no permissions to run the '{name}' command"))
     }
 
-    /// Why what it listens to is in the way.
+    /// Why the subscriptions forbid the command.
     pub(super) fn not_while_listening(&self, name: &str) -> Option<String> {
         self.only_listens().then(|| {
             format!(
@@ -154,26 +154,26 @@ impl Session {
         })
     }
 
-    /// It is this user from now on, or an unauthenticated client.
+    /// Changes the user, or makes the client an unauthenticated one.
     pub(super) fn become_user(&mut self, user: Option<Arc<User>>) {
         let name = user.as_ref().map_or("default", |user| user.name.as_str());
         self.client.change(|told| name.clone_into(&mut told.user));
         self.user = user;
     }
 
-    /// Until when it has to say who it is, if nobody knows.
+    /// The time by which the client has to authenticate, if it has not done so.
     pub(super) fn deadline(&self) -> Option<u64> {
         let until = self.asked.saturating_add(self.terms.password_timeout);
         self.user.is_none().then_some(until)
     }
 
-    /// It has to say who it is from now on; returns until when.
+    /// Requires the client to authenticate from now on; returns the time by which it has to.
     pub(super) fn ask_who(&mut self, now: u64) -> u64 {
         self.asked = now;
         now.saturating_add(self.terms.password_timeout)
     }
 
-    /// How messages for it are encoded.
+    /// The encoding of its messages.
     pub(super) fn encoding(&self) -> Encoding {
         match self.version {
             Version::Resp2 => self.terms.common.resp2,

@@ -1,4 +1,4 @@
-//! How a command is found in the list of all, and what is said if it is not there.
+//! Finds a command by its name, and the error if there is none.
 
 use millrace_protocol::resp::Request;
 
@@ -7,17 +7,18 @@ use super::call::Command;
 /// Why no command was found.
 #[derive(Debug)]
 pub(super) enum Unknown {
-    /// Nothing has this name.
+    /// No command has this name.
     Command,
-    /// The command has no such part.
+    /// The command has no such subcommand.
     Part,
-    /// The one of this name is there in Redis, and here not for this reason.
+    /// Redis has this command, but it is refused here for this reason.
     Refused(&'static str, &'static str),
-    /// What is sent is HTTP. A page in a browser can send it to a server that only its user reaches, and behind it commands.
+    /// The request is HTTP. A web page can make a browser send it, followed by commands, to a server that only the user
+    /// reaches.
     Http,
 }
 
-/// Finds what a request asks for.
+/// Finds the command of a request.
 pub(super) fn find(
     commands: &'static [Command],
     request: &Request<'_>,
@@ -41,18 +42,18 @@ pub(super) fn find(
         .ok_or(Unknown::Part)
 }
 
-/// The command of this name, in lower case.
+/// The command of this name, which is in lower case.
 pub(super) fn named(commands: &'static [Command], name: &[u8]) -> Option<&'static Command> {
     let at = commands.binary_search_by(|one| one.name.as_bytes().cmp(name));
     at.ok().and_then(|at| commands.get(at))
 }
 
-/// Those that are no part of another.
+/// The commands that are not subcommands.
 pub(super) fn whole(commands: &'static [Command]) -> impl Iterator<Item = &'static Command> {
     commands.iter().filter(|one| !one.name.contains('|'))
 }
 
-/// Writes a name in lower case, and behind a bar that of its part; `None`: longer than any.
+/// Writes a name in lower case, followed by a bar and the name of the subcommand; `None` if it is longer than any name.
 fn lower<'b>(
     buffer: &'b mut [u8; LONGEST_NAME],
     name: &[u8],
@@ -68,7 +69,7 @@ fn lower<'b>(
     Some(target)
 }
 
-/// The parts of a command.
+/// The subcommands of a command.
 pub(super) fn parts(
     commands: &'static [Command],
     of: &'static Command,
@@ -80,14 +81,14 @@ pub(super) fn parts(
 }
 
 impl Command {
-    /// Whether it only leads to its parts.
+    /// Whether the command has subcommands.
     fn has_parts(&self) -> bool {
         matches!(self.name, "client" | "command" | "pubsub")
     }
 }
 
 impl Unknown {
-    /// The name of a command that is refused whatever its arguments.
+    /// The name of a command that is refused regardless of its arguments.
     pub(super) fn refused(&self) -> Option<&'static str> {
         match self {
             Self::Refused(name, _) => Some(name),
@@ -95,7 +96,7 @@ impl Unknown {
         }
     }
 
-    /// The error.
+    /// The text of the error.
     pub(super) fn text(&self, request: &Request<'_>) -> Vec<u8> {
         let name = first(request.get(0).unwrap_or_default(), SHOWN_BYTES);
         match self {
@@ -139,30 +140,30 @@ impl Unknown {
     }
 }
 
-/// What is shown of a word in an error: as in Redis, what C takes for the whole of it.
+/// The part of a word that errors show: as in Redis, up to the first zero byte.
 pub(super) fn shown(word: &[u8]) -> &[u8] {
     let end = word.iter().position(|byte| *byte == 0);
     word.get(..end.unwrap_or(word.len())).unwrap_or(word)
 }
 
-/// The same, up to so many bytes.
+/// The shown part, cut to this many bytes.
 fn first(word: &[u8], most: usize) -> &[u8] {
     shown(word.get(..most).unwrap_or(word))
 }
 
-/// Bytes shown of what nobody knows.
+/// Bytes of an unknown name that are shown.
 const SHOWN_BYTES: usize = 128;
 
-/// Longer than the longest name.
+/// More bytes than the longest name has.
 const LONGEST_NAME: usize = 32;
 
-/// What a client may expect and does not find.
+/// Commands that a client may expect and that are not supported.
 const REFUSED: [(&str, &str); 8] = [
     ("discard", NO_TRANSACTIONS),
     ("eval", NO_SCRIPTS),
     ("evalsha", NO_SCRIPTS),
     ("exec", NO_TRANSACTIONS),
-    ("monitor", "nobody watches what others do"),
+    ("monitor", "clients cannot watch the commands of others"),
     ("multi", NO_TRANSACTIONS),
     ("unwatch", NO_TRANSACTIONS),
     ("watch", NO_TRANSACTIONS),

@@ -1,4 +1,5 @@
-//! Wrong passwords: each makes its address wait, however many connections it has. Bounded, whoever asks.
+//! Delays the answers to wrong passwords: each one makes its address wait, regardless of how many connections it has.
+//! Bounded in addresses and waiting answers.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -11,19 +12,19 @@ use crate::sync::Mutex;
 /// See the module. Times are milliseconds since the gateway was made.
 #[derive(Debug)]
 pub(super) struct Throttle {
-    /// Until when answers to each address wait.
+    /// The time until which answers to each address are delayed.
     until: Mutex<AHashMap<IpAddr, u64>>,
     delay: u64,
     waiting: u64,
     remembered: usize,
 }
 
-/// What happens to an answer.
+/// The delay of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// It is given after that time.
+    /// It is sent after this time.
     For(Duration),
-    /// It is not given: too many wait.
+    /// It is not sent: too many answers to this address wait.
     TooMany,
 }
 
@@ -38,8 +39,8 @@ impl Throttle {
         }
     }
 
-    /// A password came from this address (`None`: from this machine): how long its answer waits. While answers to
-    /// earlier ones wait, a right one waits behind them as well, or else only the right one would be fast.
+    /// Records a password from this address (`None`: a local client) and returns the delay of its answer. While earlier
+    /// answers wait, the answer to a right password waits behind them, or its speed would reveal it.
     pub(super) fn ask(&self, address: Option<IpAddr>, right: bool, now: u64) -> Wait {
         let mut until = self.until.lock();
         let mut address = address.unwrap_or(UNKNOWN);
@@ -63,7 +64,7 @@ impl Throttle {
     }
 }
 
-/// Stands for connections without an address, and for the addresses that are too many.
+/// Stands for connections without an address, and for addresses beyond the limit.
 const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 #[cfg(test)]
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_is_bounded() {
+    fn the_number_of_waiting_answers_is_limited() {
         let throttle = Throttle::new();
         for turn in 1..=20 {
             assert_eq!(throttle.ask(Some(address(1)), false, 0), ms(turn * 500));
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_remembered_up_to_a_bound() {
+    fn addresses_are_remembered_up_to_a_limit() {
         let throttle = Throttle {
             remembered: 2,
             ..Throttle::new()

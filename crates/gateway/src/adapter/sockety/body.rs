@@ -1,5 +1,5 @@
-//! What one transfer of the worker carries towards the peer: data, a file or a stream. Owns what of it is less than a packet; sends
-//! nothing itself.
+//! What one transfer from the worker carries to the peer: data, a file or a stream. Keeps bytes that do not fill a
+//! packet yet; sends nothing itself.
 
 use millrace_protocol::sockety::{SendError, Sender};
 
@@ -14,18 +14,18 @@ pub(super) struct Body {
 
 #[derive(Debug)]
 pub(super) enum Content {
-    /// With what is less than a packet.
+    /// Data, with the bytes that do not fill a packet yet.
     Data(Vec<u8>),
     Stream,
     File {
         index: u32,
-        /// Where its bytes come from, if they do not come from the worker.
+        /// The file on disk that its bytes are read from, if they do not come from the worker.
         disk: Option<DiskFile>,
     },
 }
 
 impl Body {
-    /// Bytes that are sent once these more have come; `None`: a packet of it is not whole yet.
+    /// The bytes that are sent once this many more arrive; `None` while they do not fill a packet.
     pub(super) fn follows(&self, bytes: usize, sender: &Sender) -> Option<usize> {
         let Content::Data(kept) = &self.content else {
             return Some(bytes);
@@ -34,7 +34,7 @@ impl Body {
         (all >= wanted(sender, self.channel)).then_some(all)
     }
 
-    /// Appends more of it.
+    /// Appends more bytes of it.
     pub(super) fn piece(
         &mut self,
         bytes: &[u8],
@@ -50,7 +50,7 @@ impl Body {
                 while !rest.is_empty() {
                     let taken = sender.file(channel, *index, rest, out)?;
                     if taken == 0 {
-                        return Err(SendError::NotInProgress(channel)); // nobody reads it any more
+                        return Err(SendError::NotInProgress(channel)); // no recipient reads it any more
                     }
                     rest = rest.get(taken..).unwrap_or_default();
                 }
@@ -59,7 +59,7 @@ impl Body {
         }
     }
 
-    /// Appends its end: all of it has come.
+    /// Appends its end: all of it has arrived.
     pub(super) fn end(&self, sender: &mut Sender, out: &mut Vec<u8>) -> Result<(), SendError> {
         let channel = self.channel;
         match self.content {
@@ -73,7 +73,7 @@ impl Body {
     }
 }
 
-/// Appends more data: packets of it, as far as they are whole.
+/// Appends more data, in complete packets.
 fn data(
     kept: &mut Vec<u8>,
     bytes: &[u8],
@@ -101,7 +101,7 @@ fn data(
     Ok(())
 }
 
-/// Bytes of the next packet of data.
+/// The bytes of the next packet of data.
 fn wanted(sender: &Sender, channel: u16) -> usize {
     usize::try_from(sender.data_wanted(channel)).unwrap_or(usize::MAX)
 }

@@ -1,24 +1,25 @@
-//! When a heartbeat is due, and when a peer has been silent for too long. Times are milliseconds since the gateway was made; reads
-//! no clock.
+//! When a heartbeat is due, and when a peer has been silent for too long. Times are milliseconds since the gateway was
+//! made and are passed in.
 
 /// The times of one connection.
 #[derive(Debug)]
 pub(super) struct Clock {
-    /// How long the peer may be silent; 0: for ever.
+    /// How long the peer may be silent; 0: no limit.
     silence: u64,
-    /// When it last sent anything, and when we did.
+    /// When the peer last sent something, and when this side did.
     heard: u64,
     said: u64,
-    /// It was silent at the last look. It is looked at once more: what it sent may not have been read.
+    /// Whether the peer was silent at the last check. It is checked once more, because its bytes may not have been read
+    /// yet.
     doubted: bool,
 }
 
-/// What is to be done now.
+/// What is due now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     Nothing,
     Heartbeat,
-    /// The peer has been silent for too long.
+    /// The connection ends: the peer has been silent for too long.
     End,
 }
 
@@ -32,18 +33,18 @@ impl Clock {
         }
     }
 
-    /// The peer sent something.
+    /// Records that the peer sent something.
     pub(super) fn hears(&mut self, now: u64) {
         self.heard = now;
         self.doubted = false;
     }
 
-    /// We did.
+    /// Records that this side sent something.
     pub(super) fn says(&mut self, now: u64) {
         self.said = now;
     }
 
-    /// What is to be done, where the peer is read or, `paused`, is not.
+    /// What is due now; with `paused` the peer is not read, so its silence does not count.
     pub(super) fn look(&mut self, now: u64, paused: bool) -> Due {
         if paused {
             self.hears(now);
@@ -61,7 +62,7 @@ impl Clock {
         Due::Nothing
     }
 
-    /// When to look again; `None`: never.
+    /// When to check again; `None`: never.
     pub(super) fn next(&self, now: u64) -> Option<u64> {
         let silent = if self.doubted {
             now + DOUBT_MS
@@ -76,7 +77,7 @@ impl Clock {
     }
 }
 
-/// How long a silent peer has for what it sent to be read.
+/// How much longer a silent peer has, so that bytes that it has already sent can be read.
 const DOUBT_MS: u64 = 1000;
 
 #[cfg(test)]
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_heartbeat_is_due_when_nothing_was_said() {
+    fn a_heartbeat_is_due_when_nothing_was_sent() {
         let mut clock = Clock::new(400, 0);
         assert_eq!(clock.next(0), Some(300));
         assert_eq!(clock.look(299, false), Due::Nothing);
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_peer_is_looked_at_twice() {
+    fn a_silent_peer_is_checked_twice() {
         let mut clock = Clock::new(4000, 0);
         clock.says(4000);
         assert_eq!(clock.look(3999, false), Due::Nothing);
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_heard_or_not_read_is_not_silent() {
+    fn a_peer_that_sends_or_is_not_read_is_not_silent() {
         for paused in [false, true] {
             let mut clock = Clock::new(4000, 0);
             clock.says(4000);
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_time_nothing_is_ever_due() {
+    fn without_a_timeout_nothing_is_ever_due() {
         let mut clock = Clock::new(0, 0);
         assert_eq!(clock.look(u64::MAX, false), Due::Nothing);
         assert_eq!(clock.next(5), None);

@@ -1,5 +1,5 @@
-//! A file of the file system that is sent: read piece by piece, at once where its bytes are in memory, and beside the event loop
-//! where the disk has to be waited for. Owns how far it is; sends nothing.
+//! A file on disk that is sent to the peer. It is read piece by piece: at once if the bytes are in the page cache,
+//! otherwise on the blocking pool. Keeps its position; sends nothing.
 
 use std::fs::File;
 use std::io;
@@ -17,34 +17,35 @@ pub(super) struct DiskFile(State);
 
 #[derive(Debug)]
 enum State {
-    /// Its path, and the bytes that are to be sent.
+    /// Its path, the bytes to be sent, and the most bytes of a piece.
     Unopened(PathBuf, u64, usize),
     Open(Rest),
-    /// Beside the event loop, into here.
+    /// A read on the blocking pool, which puts its result here.
     Reading(Arc<Mutex<Option<Read>>>),
     Over,
 }
 
-/// A piece, and what is left behind it.
+/// A piece, and the rest of the file after it.
 type Read = io::Result<(Vec<u8>, Rest)>;
 
-/// What is left to be read.
+/// The rest of a file.
 #[derive(Debug)]
 struct Rest {
     file: File,
     at: u64,
     left: u64,
-    /// Bytes of a piece.
+    /// The most bytes of a piece.
     most: usize,
 }
 
 impl DiskFile {
-    /// A file of which so many bytes are sent, fewer where it ends before, in pieces of at most `most` bytes.
+    /// A file of which this many bytes are sent, or fewer if it is shorter, in pieces of at most `most` bytes.
     pub(super) fn new(path: PathBuf, size: u64, most: usize) -> Self {
         Self(State::Unopened(path, size, most))
     }
 
-    /// Reads the next piece into `buffer`. Whether more follows; `None`: the disk is waited for, and the waker is called.
+    /// Reads the next piece into `buffer`, and returns whether more follows. `None`: the disk is being read, and the
+    /// waker will be called.
     pub(super) fn next(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -97,7 +98,7 @@ impl DiskFile {
     ) -> Option<T> {
         let place = Arc::default();
         self.0 = State::Reading(Arc::clone(&place));
-        // nobody waits for it: who is woken looks
+        // the task is not awaited: the waker makes the session look at the result
         let _reading = tokio::task::spawn_blocking(move || {
             let read = rest().and_then(|mut rest| {
                 let mut bytes = Vec::new();
@@ -122,14 +123,14 @@ impl Rest {
         })
     }
 
-    /// The next piece. Nothing is left behind the end of the file.
+    /// Reads the next piece. Nothing is left once the file has ended.
     fn read(&mut self, buffer: &mut Vec<u8>, blocking: Blocking) -> io::Result<()> {
         let left = usize::try_from(self.left).unwrap_or(usize::MAX);
         buffer.resize(left.min(self.most), 0);
         let mut filled = 0;
         while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
             match disk::read_at(&self.file, room, self.at, blocking) {
-                // the rest of it is not in memory
+                // the rest of the piece is not in the page cache
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && filled > 0 => break,
                 Err(error) => return Err(error),
                 Ok(0) => {
@@ -149,10 +150,10 @@ impl Rest {
     }
 }
 
-/// What the worker is told of an error: its number in the system, and what it says. Where systems have other numbers than
-/// Node.js, its name instead.
+/// The text about an error for the worker: the number of the error in the system, and its message. Where the system's
+/// numbers differ from those of Node.js, the name of the error replaces the number.
 pub(super) fn told(error: &io::Error) -> String {
-    // what is no file
+    // the path names something other than a regular file
     let is_invalid = error.kind() == io::ErrorKind::InvalidInput;
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
@@ -165,7 +166,7 @@ pub(super) fn told(error: &io::Error) -> String {
     }
 }
 
-/// Bytes that are read at once, at most.
+/// The most bytes of one read.
 pub(super) const PIECE_BYTES: usize = 256 * 1024;
 
 #[cfg(test)]
@@ -185,7 +186,7 @@ mod tests {
         }
     }
 
-    /// All of a file, by the lengths of its pieces.
+    /// Reads a whole file; returns the lengths of its pieces.
     async fn lengths(path: &Path, size: u64) -> io::Result<Vec<usize>> {
         let rings = Arc::new(Rings::default());
         let (mut file, mut buffer) = (
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_read_beside_the_event_loop_is_the_same() {
+    async fn reading_on_the_blocking_pool_gives_the_same_bytes() {
         let path = std::env::temp_dir().join(format!("millrace-beside-{}", std::process::id()));
         fs::write(&path, [7; 100]).unwrap();
         let mut file = DiskFile::new(path.clone(), 100, 60);
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_file_is_not_opened() {
+    async fn only_regular_files_are_opened() {
         let error = lengths(&std::env::temp_dir(), 1).await.unwrap_err();
         assert_eq!(told(&error), "EINVAL it is no regular file");
     }

@@ -1,5 +1,5 @@
-//! Messages in progress towards the peer: data, files and streams that the worker sends by transfers. Owns which belongs where.
-//! Every packet is appended whole, because publications come between.
+//! Messages in progress to the peer: data, files and streams that the worker sends as transfers. Owns which transfer
+//! belongs to which message. Every packet is appended whole, because publications may come between packets.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,24 +11,27 @@ use millrace_protocol::sockety::{SendError, Sender};
 
 use super::body::{Body, Content};
 use super::disk::{DiskFile, PIECE_BYTES};
+use super::late::Late;
 use crate::contract::{Context, Step, TransferId};
 
-/// Those of one connection.
+/// The messages of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Down {
     bodies: AHashMap<TransferId, Body>,
-    /// By their channels.
+    /// Messages by channel.
     messages: AHashMap<u16, Sent>,
     /// Transfers whose files are being read.
     reading: VecDeque<TransferId>,
-    /// Those that wait for that, with the paths and the bytes to be sent.
+    /// Transfers whose files are not opened yet, with their paths and the bytes to be sent.
     unread: VecDeque<(TransferId, PathBuf, u64)>,
-    /// Bytes that are read at once.
+    /// The most bytes of one read.
     most_read: usize,
-    /// Into which they are read. Kept until none is.
+    /// The buffer for these reads, kept until no file is being read.
     buffer: Vec<u8>,
-    /// Steps of the worker for which the outbox has no room, in order. It sends no more of them than fit into its window.
+    /// Steps of the worker that wait for room in the outbox, in order. They are bounded by the worker's window.
     held: VecDeque<(TransferId, Held)>,
+    /// What goes before all of that, and before what begins later.
+    late: Late,
 }
 
 /// A step that waits for room.
@@ -42,35 +45,35 @@ enum Held {
 /// A message that has begun.
 #[derive(Debug)]
 struct Sent {
-    /// What the worker knows it by.
+    /// What names it to the worker.
     shown: Box<[u8]>,
     transfers: Vec<TransferId>,
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     Going,
-    /// The message has come to its end, and its channel is free.
+    /// The message is complete and its channel is free.
     Finished,
-    /// It was given up because what came is not what was announced, or not all of it came. The worker is to be told, by what it
-    /// knows it by.
+    /// The message was aborted because its contents differ from what was announced, or are incomplete. The worker has
+    /// to be told; this names the message to it.
     Failed(Box<[u8]>),
 }
 
-/// What became of a file that is read.
+/// The result of looking at a file that is being read.
 enum Looked {
-    /// A piece was.
+    /// A piece of it was sent.
     Sent,
     /// Its next piece is being read.
     Waits,
-    /// `None`: its message was given up.
+    /// The file is done. `None`: its message was aborted.
     Over(Option<io::Result<Progress>>),
 }
 
 impl Down {
-    /// A message has begun on a channel. Returns its transfers: those of its data and its stream, if it has them, and
-    /// of its files.
+    /// Begins a message on a channel. Returns its transfers: those of its data and its stream, if it has them, and
+    /// those of its files.
     pub(super) fn begin(
         &mut self,
         channel: u16,
@@ -101,7 +104,7 @@ impl Down {
             .transfers
     }
 
-    /// The worker takes a step of a transfer of these; `None`: it is none of them.
+    /// Takes a step of the worker; `None` if the transfer is not one of these.
     pub(super) fn step(
         &mut self,
         sender: &mut Sender,
@@ -128,12 +131,17 @@ impl Down {
         self.take(id, &held, sender, cx)
     }
 
-    /// Whether something of the worker waits for room.
-    pub(super) fn is_holding(&self) -> bool {
-        !self.held.is_empty()
+    /// Short packets that wait for room.
+    pub(super) fn late(&mut self) -> &mut Late {
+        &mut self.late
     }
 
-    /// The first step that waits for room is taken: what became of it. `None`: there is no room, or nothing waits.
+    /// Whether a step of the worker waits for room.
+    pub(super) fn is_holding(&self) -> bool {
+        !self.held.is_empty() || self.late.is_waiting()
+    }
+
+    /// Takes the first step that waits for room, and returns the result. `None`: there is no room, or nothing waits.
     pub(super) fn take_held(
         &mut self,
         sender: &mut Sender,
@@ -148,12 +156,12 @@ impl Down {
                 return Some(progress);
             }
         }
-        // a buffer that was as long as the window
+        // frees a buffer that may have grown to the length of the window
         self.held = VecDeque::new();
         None
     }
 
-    /// Whether there is room for what follows from a step.
+    /// Whether the outbox has room for what a step will send.
     fn fits(&self, id: TransferId, held: &Held, sender: &Sender, cx: &mut Context<'_>) -> bool {
         let body = self.bodies.get(&id);
         let follows = body.and_then(|body| match held {
@@ -165,7 +173,7 @@ impl Down {
         follows.is_none_or(|bytes| cx.fits(bytes, half))
     }
 
-    /// Takes a step; `None`: its message was given up.
+    /// Takes a step; `None` if its message was aborted.
     fn take(
         &mut self,
         id: TransferId,
@@ -190,7 +198,7 @@ impl Down {
         Some(self.settle(channel, done, sender, cx))
     }
 
-    /// What follows from what was sent of a message.
+    /// The state of a message after a part of it was sent.
     fn settle(
         &mut self,
         channel: u16,
@@ -213,7 +221,8 @@ impl Down {
         cx.close_transfer(id);
     }
 
-    /// The bytes of a file come from the file system: so many, or fewer. `most` are read at once.
+    /// Makes a file on disk the source of a transfer: `size` bytes, or fewer if the file is shorter, of which `most`
+    /// are read at once.
     pub(super) fn read_file(&mut self, id: TransferId, path: &str, size: u64, most: usize) {
         self.most_read = most.clamp(LEAST_READ, PIECE_BYTES);
         self.unread.push_back((id, path.into(), size));
@@ -224,7 +233,7 @@ impl Down {
         while self.reading.len() < MOST_READING
             && let Some((id, path, size)) = self.unread.pop_front()
         {
-            // its message may have been given up
+            // its message may have been aborted
             if let Some(Content::File { disk, .. }) = self
                 .bodies
                 .get_mut(&id)
@@ -240,8 +249,8 @@ impl Down {
         }
     }
 
-    /// Sends what was read of files, a piece of each in turn, as long as there is room, until one is over: what became of it.
-    /// `None`: none is.
+    /// Sends what was read of files, one piece of each in turn, while there is room and until one file is done: returns
+    /// the result. `None`: no file is done.
     pub(super) fn look(
         &mut self,
         sender: &mut Sender,
@@ -304,14 +313,18 @@ impl Down {
         Looked::Over(Some(Ok(progress)))
     }
 
-    /// Gives a message up, and says what the worker knows it by.
+    /// Aborts a message, and returns what names it to the worker.
     fn give_up(&mut self, channel: u16, sender: &mut Sender, cx: &mut Context<'_>) -> Box<[u8]> {
         sender.forget_channel();
         if sender.is_busy(channel) {
-            cx.send_part(|out| {
-                let aborted = sender.abort(channel, out);
-                debug_assert!(aborted.is_ok(), "it is in progress");
-            });
+            let mut packet = Vec::new();
+            let aborted = sender.abort(channel, &mut packet);
+            debug_assert!(aborted.is_ok(), "it is in progress");
+            if self.late.has_to_wait(packet.len(), cx) {
+                self.late.push(packet, true);
+            } else {
+                cx.send_part(|out| out.extend_from_slice(&packet));
+            }
         }
         self.forget(channel, cx)
     }
@@ -339,7 +352,7 @@ fn part(
     append: impl FnOnce(&mut Sender, &mut Vec<u8>) -> Result<(), SendError>,
 ) -> Result<(), SendError> {
     let mut result = Ok(());
-    // publications may have come between
+    // publications may have switched the channel
     sender.forget_channel();
     cx.send_part(|out| result = append(sender, out));
     result
@@ -348,5 +361,5 @@ fn part(
 /// Files of one connection that are read at the same time.
 const MOST_READING: usize = 8;
 
-/// Bytes of them that are read at once at least: one piece goes into an outbox of any limit.
+/// The least bytes of one read: a piece of this size fits into an outbox of any limit.
 const LEAST_READ: usize = 16 * 1024;

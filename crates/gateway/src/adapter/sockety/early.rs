@@ -1,22 +1,23 @@
-//! Files that came before the rest of their message's head, whose message nobody was told of. Owns how much there may be.
+//! Files that arrived before the rest of their message's head, so that the worker does not know the message yet. Limits
+//! how many bytes they take.
 
 use ahash::AHashMap;
 
 use crate::contract::{CloseMode, CloseReason};
 
-/// Those of one connection, by their channels.
+/// The early files of one connection, by channel.
 #[derive(Debug, Default)]
 pub(super) struct Early {
     channels: AHashMap<u16, Pieces>,
     bytes: usize,
 }
 
-/// Pieces of files behind each other: index, length or [`END`], bytes.
+/// Pieces of files, one after the other: index, length or [`END`], bytes.
 #[derive(Debug, Default)]
 pub(super) struct Pieces(Vec<u8>);
 
 impl Early {
-    /// More of a file.
+    /// Adds more of a file.
     pub(super) fn push(
         &mut self,
         channel: u16,
@@ -40,7 +41,7 @@ impl Early {
         Ok(())
     }
 
-    /// Takes what came of a channel's.
+    /// Takes the pieces that arrived on a channel.
     pub(super) fn take(&mut self, channel: u16) -> Pieces {
         if self.channels.is_empty() {
             return Pieces::default();
@@ -52,7 +53,7 @@ impl Early {
 }
 
 impl Pieces {
-    /// Each file's index and bytes, and whether it has ended, in the order in which they came.
+    /// Each piece's file index, its bytes, and whether the file has ended, in the order of arrival.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[u8], bool)> {
         let mut rest = &self.0[..];
         std::iter::from_fn(move || {
@@ -77,10 +78,10 @@ fn append(out: &mut Vec<u8>, index: u32, length: u32) {
     out.extend_from_slice(&length.to_le_bytes());
 }
 
-/// Stands for the length of a file's end.
+/// Replaces the length to mark the end of a file.
 const END: u32 = u32::MAX;
 
-/// What may wait, numbers included: no sender that is known sends any of it.
+/// The most bytes that may wait, bookkeeping included. No known sender sends any file this early.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 const TOO_MUCH: CloseReason = CloseReason::new(1009, "too much pending", CloseMode::Final);
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_are_an_error() {
+    fn too_many_early_bytes_are_an_error() {
         let mut early = Early::default();
         let refused = (0..=MOST_BYTES / 9).find_map(|_| early.push(0, 0, (b"x", false)).err());
         assert_eq!(refused, Some(TOO_MUCH));

@@ -1,5 +1,5 @@
-//! Messages as Sockety says them to sockets and channels: whole messages on channel 0, which the session leaves to them. All
-//! recipients of a publication get one frame, hence one id.
+//! Encodes sends and publications as whole Sockety messages on channel 0, which the session does not use for its own.
+//! All recipients of a publication get one frame, hence the same message id.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -12,7 +12,8 @@ use millrace_protocol::sockety::{
 use super::options::{PublishForm, SocketyOptions};
 use crate::contract::{Encoding, EncodingDef, Encodings, Message, WordedDef};
 
-/// That of a listener, where publications have the action that it says. `None`: its gateway has too many.
+/// Registers the encoding of a listener, whose options choose the action of publications. `None`: the gateway has too
+/// many encodings.
 pub(super) fn encoding(encodings: &Encodings, options: &SocketyOptions) -> Option<Encoding> {
     let def = match options.publish_form {
         PublishForm::Message => MESSAGE,
@@ -37,7 +38,7 @@ const RAW: WordedDef = WordedDef {
     },
 };
 
-/// As messages, but for their ids, which are the same: two frames of one message can be compared.
+/// The encoding of messages, but always with the same id, so that two frames of one message can be compared.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) fn encoding_with_one_id(encodings: &Encodings) -> Encoding {
     let def = WordedDef {
@@ -59,8 +60,8 @@ const DEF: EncodingDef = EncodingDef {
     append: |_, _| {},
 };
 
-/// The data is an array: the channel, or nil for what was sent to the socket alone; the payload; and the pattern, where the
-/// recipient is subscribed to one.
+/// Encodes the data as an array: the channel, or nil for a message that was sent to this socket alone; the payload; and
+/// the pattern, if the recipient is subscribed to one.
 fn append_message(action: &str, id: Id, message: &Message<'_>, out: &mut Vec<u8>) {
     let pattern = message.via.and_then(|via| via.pattern);
     let mut front = Vec::with_capacity(FRONT_BYTES);
@@ -77,7 +78,7 @@ fn append_message(action: &str, id: Id, message: &Message<'_>, out: &mut Vec<u8>
     append_publication(action, id, &[&front, message.payload, &behind], out);
 }
 
-/// A name is text where it can be.
+/// Appends a name as text if it is valid UTF-8, otherwise as bytes.
 fn append_name(name: &[u8], out: &mut Vec<u8>) {
     let kind = match str::from_utf8(name) {
         Ok(_) => Kind::Text,
@@ -87,7 +88,7 @@ fn append_name(name: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(name);
 }
 
-/// What stands in front of so many bytes in `MessagePack`. Encodings say what is too long for it.
+/// Appends the `MessagePack` header for this many bytes. The limit of the encoding refuses what is too long for it.
 fn append_length(kind: Kind, length: usize, out: &mut Vec<u8>) {
     let is_text = kind == Kind::Text;
     let length = u32::try_from(length).unwrap_or(u32::MAX);
@@ -105,7 +106,7 @@ fn append_length(kind: Kind, length: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// A whole message with these pieces as its data.
+/// Appends a whole message with these pieces as its data.
 fn append_publication(action: &str, id: Id, pieces: &[&[u8]], out: &mut Vec<u8>) {
     let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
     let mut left = u64::try_from(length).unwrap_or(u64::MAX);
@@ -122,7 +123,7 @@ fn append_publication(action: &str, id: Id, pieces: &[&[u8]], out: &mut Vec<u8>)
         appended.is_ok(),
         "the options say how long an action may be, and the data is short"
     );
-    // bytes that the packet lacks
+    // bytes that the current packet still needs
     let mut lacks = 0;
     for piece in pieces {
         let mut rest = *piece;
@@ -141,7 +142,7 @@ fn append_publication(action: &str, id: Id, pieces: &[&[u8]], out: &mut Vec<u8>)
     }
 }
 
-/// An id that nobody guesses: hashes with keys that the system's source of randomness has given.
+/// A random id: hashes with keys from the system's source of randomness.
 fn new_id() -> Id {
     let half = |number: u64| u128::from(RandomState::new().hash_one(number));
     Id::v4((half(0) << 64 | half(1)).to_be_bytes())
@@ -149,7 +150,7 @@ fn new_id() -> Id {
 
 const NIL: u8 = 0xc0;
 
-/// More than most names and what stands around them.
+/// More than most names and the bytes around them.
 const FRONT_BYTES: usize = 64;
 
 #[cfg(test)]
@@ -162,7 +163,7 @@ mod tests {
     use crate::contract::Options;
     use crate::frame::Via;
 
-    /// The action, the data and the id of the only message of a frame.
+    /// The action, the data and the id of the only message in a frame.
     fn decoded(frame: &[u8]) -> (String, Vec<u8>, Id) {
         let wire = [&[0xe3, 7][..], frame].concat();
         let (mut input, mut decoder) = (&wire[..], Decoder::new());
@@ -172,7 +173,7 @@ mod tests {
             match item {
                 Item::Header { .. } => {}
                 Item::Message { channel, head, .. } => {
-                    assert_eq!(channel, 0, "though the wire was on another");
+                    assert_eq!(channel, 0, "although the wire was on another channel");
                     let Subject::Action(action) = head.subject else {
                         panic!("a response")
                     };
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_says_what_the_action_is() {
+    fn the_action_is_an_option_of_the_listener() {
         let encodings = Encodings::new();
         let with = |action: &str| {
             let given = Options::new().text("publishAction", action);
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_said_in_the_shortest_form() {
+    fn lengths_are_encoded_in_the_shortest_form() {
         let front = |kind, length| {
             let mut out = Vec::new();
             append_length(kind, length, &mut out);
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_that_is_no_text_is_bytes() {
+    fn a_channel_that_is_not_utf8_is_encoded_as_bytes() {
         let mut out = Vec::new();
         append_name(b"\xff", &mut out);
         assert_eq!(out, b"\xc4\x01\xff");

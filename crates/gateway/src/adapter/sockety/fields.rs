@@ -1,5 +1,5 @@
-//! The fields of what passes between a session and its worker: numbers little-endian, ids as on the wire, texts at the end.
-//! Each layout is said once, where it is written or read.
+//! The fields of events and instructions between a session and its worker: numbers are little-endian, ids are as on the
+//! wire, texts come last. Each layout is defined once, by the function that writes or reads it.
 
 use millrace_protocol::sockety::{FileListBuf, Head, Id, Subject};
 
@@ -9,13 +9,14 @@ use crate::contract::TransferId;
 pub(super) const RESPONSE: u32 = 1;
 pub(super) const EXPECTS_RESPONSE: u32 = 1 << 1;
 pub(super) const HAS_STREAM: u32 = 1 << 2;
-/// Its action is not all ASCII; only towards the worker.
+/// The action is not ASCII only; set only towards the worker.
 const WIDE: u32 = 1 << 3;
 
-/// Appends the fields of `Event::SocketyMessage`: flags (4 bytes), number of files (4), the message's number on this connection (8),
-/// its id (16), the id that it answers (16, zeros if none), bytes of its data (8) and of its files together (8), the transfers
-/// of its data and of its stream (8 each, 0: none; the data is the payload, or there is none), bytes of the action (4), the action, and for each file
-/// its size (8), the bytes of its name (4) and its name. The transfers are not known yet: [`set_transfers`].
+/// Appends the fields of `Event::SocketyMessage`: flags (4 bytes), number of files (4), the message's number on this
+/// connection (8), its id (16), the id that it answers (16, zeros if none), bytes of its data (8) and of its files
+/// together (8), the transfers of its data and of its stream (8 each, 0 if there is none: then the data is the payload,
+/// or empty), bytes of the action (4), the action, and for each file its size (8), the bytes of its name (4) and its
+/// name. The transfers are set later by [`set_transfers`].
 pub(super) fn append_message(number: u64, head: &Head<'_>, out: &mut Vec<u8>) {
     let (mut flags, parent, action) = match head.subject {
         Subject::Action(action) => (0, Id::new([0; 16]), action),
@@ -45,7 +46,7 @@ pub(super) fn append_message(number: u64, head: &Head<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Says by which transfers data and stream come.
+/// Sets the transfers of data and stream.
 pub(super) fn set_transfers(
     fields: &mut [u8],
     data: Option<TransferId>,
@@ -67,7 +68,7 @@ fn append_text(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// The fields of `Event::SocketyFile`: the message's number, the transfer (8 bytes each), and the file's place in the list (4).
+/// The fields of `Event::SocketyFile`: the message's number, the transfer (8 bytes each), and the file's index (4).
 pub(super) fn of_file(number: u64, id: TransferId, index: u32) -> [u8; 20] {
     let mut fields = [0; 20];
     let (words, place) = fields.split_at_mut(16);
@@ -77,14 +78,15 @@ pub(super) fn of_file(number: u64, id: TransferId, index: u32) -> [u8; 20] {
     fields
 }
 
-/// The transfer of `Operation::SocketySave`, which is all of its fields (8 bytes); the path is the payload. `None`: it is none.
+/// Reads the fields of `Operation::SocketySave`: only the transfer (8 bytes); the path is the payload. `None`: they are
+/// invalid.
 pub(super) fn to_saved(fields: &[u8]) -> Option<TransferId> {
     let id = u64::from_le_bytes(*fields.first_chunk()?);
     Some(TransferId::new(id))
 }
 
-/// The fields of `Event::SocketyFileSaved`: the transfer, bytes that were written (8 bytes each), and whether that was the
-/// last of it (4 bytes). What went wrong is the payload.
+/// The fields of `Event::SocketyFileSaved`: the transfer, the bytes written (8 bytes each), and whether the file is
+/// complete (4 bytes). The payload has the error.
 pub(super) fn of_saved(id: TransferId, bytes: u64, last: bool) -> [u8; 20] {
     let mut fields = [0; 20];
     let (words, end) = fields.split_at_mut(16);
@@ -94,15 +96,15 @@ pub(super) fn of_saved(id: TransferId, bytes: u64, last: bool) -> [u8; 20] {
     fields
 }
 
-/// Reads the fields of `Operation::SocketyFile`: the transfer, and bytes that are to be sent (8 each); the path is the payload.
-/// `None`: they are none.
+/// Reads the fields of `Operation::SocketyFile`: the transfer, and the bytes to be sent (8 each); the path is the
+/// payload. `None`: they are invalid.
 pub(super) fn to_disk_file(fields: &[u8]) -> Option<(TransferId, u64)> {
     let (id, rest) = fields.split_first_chunk()?;
     let size = u64::from_le_bytes(*rest.first_chunk()?);
     Some((TransferId::new(u64::from_le_bytes(*id)), size))
 }
 
-/// The fields of `Event::SocketyFastReply`, and of the operation: the code (4 bytes), and the id that is answered.
+/// The fields of `Event::SocketyFastReply` and of the operation: the code (4 bytes), and the id that is answered.
 pub(super) fn of_fast_reply(code: u16, id: Id) -> [u8; 20] {
     let mut fields = [0; 20];
     let (number, name) = fields.split_at_mut(4);
@@ -111,14 +113,14 @@ pub(super) fn of_fast_reply(code: u16, id: Id) -> [u8; 20] {
     fields
 }
 
-/// Reads [`of_fast_reply`]; `None`: they are not those of a fast reply.
+/// Reads [`of_fast_reply`]; `None`: they are invalid.
 pub(super) fn to_fast_reply(fields: &[u8]) -> Option<(u16, Id)> {
     let (code, id) = fields.split_first_chunk::<4>()?;
     let code = u16::try_from(u32::from_le_bytes(*code)).ok()?;
     Some((code, Id::new(id.try_into().ok()?)))
 }
 
-/// What the worker wants to be sent.
+/// A whole message that the worker sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outgoing<'a> {
     pub(super) subject: Subject<'a>,
@@ -126,8 +128,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) expects_response: bool,
 }
 
-/// Reads the fields of `Operation::SocketySend`: flags (4 bytes, as in [`append_message`], without a stream), its id (16), the id that it answers
-/// (16, anything if none), and the action. `None`: those are none.
+/// Reads the fields of `Operation::SocketySend`: flags (4 bytes, as in [`append_message`], without a stream), the id
+/// (16), the id that it answers (16, ignored if none), and the action. `None`: they are invalid.
 pub(super) fn to_outgoing(fields: &[u8]) -> Option<Outgoing<'_>> {
     let (flags, rest) = fields.split_first_chunk::<4>()?;
     let (id, rest) = rest.split_first_chunk::<16>()?;
@@ -140,7 +142,7 @@ pub(super) fn to_outgoing(fields: &[u8]) -> Option<Outgoing<'_>> {
     Some(outgoing(flags, *id, *parent, action))
 }
 
-/// What both kinds of sending say of a message. The action counts where it is no response.
+/// The part that both operations share. The action is used only if the message is not a response.
 fn outgoing(flags: u32, id: [u8; 16], parent: [u8; 16], action: &str) -> Outgoing<'_> {
     let subject = if flags & RESPONSE == 0 {
         Subject::Action(action)
@@ -154,7 +156,7 @@ fn outgoing(flags: u32, id: [u8; 16], parent: [u8; 16], action: &str) -> Outgoin
     }
 }
 
-/// What the worker wants to begin.
+/// A message that the worker begins and whose contents follow.
 #[derive(Debug)]
 pub(super) struct Announced<'a> {
     pub(super) outgoing: Outgoing<'a>,
@@ -163,9 +165,9 @@ pub(super) struct Announced<'a> {
     pub(super) files: FileListBuf,
 }
 
-/// Reads the fields of `Operation::SocketyBegin`: flags (4 bytes, as in [`append_message`]), its id (16), the id that it
-/// answers (16, anything if none), bytes of its data (8), bytes of the action (4), the action, and for each file its size (8),
-/// the bytes of its name (4) and its name. `None`: those are none, or say more than the wire can.
+/// Reads the fields of `Operation::SocketyBegin`: flags (4 bytes, as in [`append_message`]), the id (16), the id that
+/// it answers (16, ignored if none), bytes of its data (8), bytes of the action (4), the action, and for each file its
+/// size (8), the bytes of its name (4) and its name. `None`: they are invalid, or exceed what the wire can express.
 pub(super) fn to_announced(fields: &[u8]) -> Option<Announced<'_>> {
     let (flags, rest) = fields.split_first_chunk::<4>()?;
     let (id, rest) = rest.split_first_chunk::<16>()?;
@@ -200,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_said_with_all_that_it_announces() {
+    fn the_fields_of_a_message_have_all_that_it_announces() {
         let mut files = FileListBuf::new();
         files.push("f", 3).unwrap();
         let head = Head {
@@ -234,12 +236,12 @@ mod tests {
             &1_u32.to_le_bytes(),
             b"f",
         ];
-        // two numbers of eight bytes stand behind the ids
+        // two numbers of eight bytes follow the ids
         assert_eq!(fields, expected.concat());
     }
 
     #[test]
-    fn a_file_is_said_with_its_place() {
+    fn the_fields_of_a_file_have_its_index() {
         let fields = of_file(2, TransferId::new(64), 3);
         assert_eq!((fields[0], fields[8], fields[16]), (2, 64, 3));
         assert_eq!(fields.iter().map(|byte| u32::from(*byte)).sum::<u32>(), 69);
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_begin_is_read() {
+    fn the_fields_of_a_message_to_begin_are_read() {
         let fields = [
             &6_u32.to_le_bytes()[..],
             &[1; 16],
@@ -278,13 +280,13 @@ mod tests {
         let file = files.iter().next().unwrap();
         assert_eq!((files.count(), file.name, file.size), (1, "f", 3));
         for cut in 0..fields.len() {
-            // without its file it is whole, too
+            // without its file the message is complete, too
             assert_eq!(to_announced(&fields[..cut]).is_some(), cut == 50, "{cut}");
         }
     }
 
     #[test]
-    fn what_is_to_be_sent_is_read() {
+    fn the_fields_of_a_message_to_send_are_read() {
         let fields = |flags: u32, action: &[u8]| {
             [&flags.to_le_bytes()[..], &[1; 16], &[2; 16], action].concat()
         };

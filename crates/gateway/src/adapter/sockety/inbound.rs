@@ -1,5 +1,5 @@
-//! What the peer sends, on its way to the worker: an event for each head, with the data where that is all and came at once, else
-//! data, stream and files as transfers. What the worker has no room for waits here, within a bound: one body holds up no other.
+//! Input for the worker: one event for each head, with the data if that is all and arrived at once, else data, stream
+//! and files as transfers. Contents without room wait here, so that one body does not hold up the others.
 
 use std::borrow::Cow;
 
@@ -13,29 +13,29 @@ use super::saving::{self, Saves};
 use super::waiting::Waiting;
 use crate::contract::{CloseReason, Context, Event, FIRST_CREDIT, Flow, TransferId};
 
-/// The reading half of one connection, behind its decoder.
+/// The reading half of one connection, after its decoder.
 #[derive(Debug)]
 pub(super) struct Inbound {
-    /// A head whose event waits for what comes behind it.
+    /// A head whose event is delayed until the input behind it is decoded.
     head: Option<Pending>,
-    /// Its event's fields. Kept, so that a short message allocates nothing.
+    /// The fields of its event. The buffer is kept, so that a short message allocates nothing.
     fields: Vec<u8>,
-    /// How many messages have come.
+    /// How many messages have arrived.
     count: u64,
-    /// By their channels.
+    /// Messages by channel.
     messages: AHashMap<u16, Message>,
-    /// Files that came before the rest of their head.
+    /// Files that arrived before the rest of their head.
     early: Early,
     waiting: Waiting,
-    /// Files that are written to the file system.
+    /// Files that are written to disk.
     saves: Saves,
-    /// Bytes that may wait.
+    /// The most bytes that may wait.
     most_waiting: usize,
-    /// Input waits, since too much does.
+    /// Whether input is held back because too many bytes wait.
     holds: bool,
 }
 
-/// A head that was not told.
+/// A head that the worker was not told of yet.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     channel: u16,
@@ -45,14 +45,14 @@ struct Pending {
     finished: bool,
 }
 
-/// A message whose contents are coming.
+/// A message whose contents are arriving.
 #[derive(Debug)]
 struct Message {
     number: u64,
-    /// `None`: it has none.
+    /// `None` if it has no data.
     data: Option<TransferId>,
     stream: Option<TransferId>,
-    /// Those that have begun, and of which something is still to come or waits.
+    /// The files that have begun and of which something is still missing or waiting.
     files: AHashMap<u32, TransferId>,
 }
 
@@ -71,17 +71,17 @@ impl Inbound {
         }
     }
 
-    /// Whether something waits for the worker, or for the disk.
+    /// Whether something waits for the worker or for the disk.
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty() || !self.saves.is_empty()
     }
 
-    /// Bytes of it.
+    /// The bytes that wait.
     pub(super) fn waiting_bytes(&self) -> usize {
         self.waiting.bytes() + self.saves.writing_bytes()
     }
 
-    /// Takes what came. The last head may wait for more: [`tell`](Self::tell).
+    /// Takes a decoded item. The last head may wait for more: see [`tell`](Self::tell).
     pub(super) fn item(
         &mut self,
         item: Item<'_>,
@@ -205,7 +205,7 @@ impl Inbound {
         self.head = Some(pending);
         let may_be_whole = pending.data_size > 0 && !pending.has_stream && !pending.has_files;
         if may_be_whole {
-            // what comes behind it says so
+            // the input behind it carries the flow
             return Flow::Go;
         }
         self.tell(cx)
@@ -215,14 +215,14 @@ impl Inbound {
         self.messages.get_mut(&channel)
     }
 
-    /// Forgets a message that owes nothing more.
+    /// Removes a message that is complete.
     fn settle(&mut self, channel: u16, finished: bool) {
         if finished {
             self.messages.remove(&channel);
         }
     }
 
-    /// More of a file, perhaps of one whose message is not told yet.
+    /// Takes more of a file, whose message may not have been announced yet.
     fn of_file(
         &mut self,
         channel: u16,
@@ -255,14 +255,14 @@ impl Inbound {
             id
         });
         let flow = both(flow, self.piece(Some(id), bytes, ended, cx));
-        // what of it waits goes with the message if that is given up
+        // bytes that wait are dropped together with the message if that is aborted
         if ended && !self.waiting.has(id) && !self.saves.has(id) {
             message.files.remove(&index);
         }
         flow
     }
 
-    /// The peer gives a message up.
+    /// The peer aborts a message.
     fn abort(&mut self, channel: u16, cx: &mut Context<'_>) -> Flow {
         drop(self.early.take(channel));
         let Some(message) = self.messages.remove(&channel) else {
@@ -279,7 +279,7 @@ impl Inbound {
         cx.event(Event::SocketyAbort, &number, Cow::Borrowed(&[]))
     }
 
-    /// A piece of contents: on to the worker as far as it has room, the rest waits.
+    /// Takes a piece of contents: passes it to the worker as far as that has room; the rest waits.
     fn piece(
         &mut self,
         id: Option<TransferId>,
@@ -287,7 +287,7 @@ impl Inbound {
         last: bool,
         cx: &mut Context<'_>,
     ) -> Flow {
-        // nobody wants one that was discarded
+        // a transfer that the worker discarded needs no more bytes
         let Some(id) = id.filter(|id| cx.has_transfer(*id)) else {
             return Flow::Go;
         };
@@ -301,7 +301,7 @@ impl Inbound {
         }
         self.waiting.push(id, bytes, last);
         let flow = self.pass_on(id, cx);
-        // nobody knows yet whether anybody wants it
+        // the worker may be about to discard it: wait for its answer before more is buffered
         if self.waiting.bytes() > UNSEEN_BYTES && cx.wait_for_worker() {
             return Flow::Stop;
         }
@@ -313,7 +313,7 @@ impl Inbound {
         Flow::Stop
     }
 
-    /// Hands on what waits of a transfer, as far as the worker has room.
+    /// Passes on what waits of a transfer, as far as the worker has room.
     fn pass_on(&mut self, id: TransferId, cx: &mut Context<'_>) -> Flow {
         if self.saves.has(id) {
             self.saves.write(id, &mut self.waiting, cx);
@@ -333,12 +333,12 @@ impl Inbound {
 
     /// The worker has room for more of a transfer.
     pub(super) fn pulled(&mut self, id: TransferId, cx: &mut Context<'_>) {
-        // what is not read now is not held up
+        // the flow is of no use here, outside of input
         let _flow = self.pass_on(id, cx);
         self.release(cx);
     }
 
-    /// The worker wants nothing more of a transfer.
+    /// The worker discards the rest of a transfer.
     pub(super) fn discard(&mut self, id: TransferId, cx: &mut Context<'_>) {
         self.saves.forget(id);
         self.waiting.drop_all(id);
@@ -346,13 +346,13 @@ impl Inbound {
         self.release(cx);
     }
 
-    /// The worker wants the rest of a file written to the file system.
+    /// The worker asks for the rest of a file to be written to disk.
     pub(super) fn save(&mut self, id: TransferId, path: &str, cx: &mut Context<'_>) {
         if !cx.has_transfer(id) {
-            // the worker has all of it
+            // the worker has already received all of it
             return saving::told(id, (0, true), "", cx);
         }
-        // what it was sent, it writes itself; it has asked for no more
+        // the worker writes what it was already sent; it has asked for no more
         let sent = FIRST_CREDIT.saturating_sub(cx.credit(id));
         let at = u64::try_from(sent).unwrap_or_default();
         self.saves.begin(id, Save::new(path.into(), at));
@@ -360,7 +360,7 @@ impl Inbound {
         self.release(cx);
     }
 
-    /// Something was written to the file system.
+    /// Continues after something was written to disk.
     pub(super) fn look(&mut self, cx: &mut Context<'_>) {
         for id in self.saves.look(&mut self.waiting, cx) {
             self.discard(id, cx);
@@ -368,7 +368,7 @@ impl Inbound {
         self.release(cx);
     }
 
-    /// Input goes on once half of what waited is gone.
+    /// Lets input go on once half of the limit is free.
     fn release(&mut self, cx: &mut Context<'_>) {
         if self.holds && self.waiting_bytes() <= self.most_waiting / 2 {
             self.holds = false;
@@ -377,14 +377,14 @@ impl Inbound {
     }
 }
 
-/// The worker is told that nothing more comes, and whether that cuts something off: handlers may wait for it.
+/// Tells the worker that nothing more follows, and whether that cuts something off: handlers may wait for it.
 pub(super) fn end(is_cut: bool, cx: &mut Context<'_>) {
-    // nothing is read any more
+    // no further input is read, so the flow does not matter
     let _flow = cx.event(Event::SocketyEnd, &[u8::from(is_cut)], Cow::Borrowed(&[]));
 }
 
-/// What may be sent of a transfer now. One byte less than the worker has room for: with the last of it, all input would
-/// wait.
+/// The bytes that may be sent of a transfer now: one less than the worker has room for, because filling it would make
+/// all input wait.
 fn room(id: TransferId, cx: &Context<'_>) -> usize {
     cx.credit(id).saturating_sub(1)
 }
@@ -393,8 +393,8 @@ fn both(one: Flow, other: Flow) -> Flow {
     Flow::go_if(one == Flow::Go && other == Flow::Go)
 }
 
-/// Bytes that may wait before the worker has seen what it was told last.
+/// The most bytes that may wait before the worker has processed the last event.
 const UNSEEN_BYTES: usize = 128 * 1024;
 
-/// Fields that are kept: those of most messages.
+/// The largest buffer of fields that is kept: enough for most messages.
 const KEPT_BYTES: usize = 256;

@@ -1,5 +1,5 @@
-//! The adapter of Sockety: messages and responses with data, files and streams, many at a time on one connection. Owns a
-//! listener's terms; the wire is `millrace_protocol::sockety`'s, and what is done with the messages is the worker's.
+//! The adapter of Sockety: messages and responses with data, files and streams, many at a time on one connection. Owns
+//! a listener's configuration; `millrace_protocol::sockety` owns the wire format, and the worker handles the messages.
 
 mod body;
 mod clock;
@@ -9,6 +9,7 @@ mod early;
 mod encodings;
 mod fields;
 mod inbound;
+mod late;
 mod limits;
 mod options;
 mod outbound;
@@ -56,10 +57,10 @@ impl Protocol for SocketyProtocol {
     }
 
     fn needs(&self, config: &ListenerConfig) -> Needs {
-        // what is wrong with them is said when the service is made
+        // making the service reports what is wrong with the options
         let options = SocketyOptions::read(&config.options).ok();
         Needs {
-            // no name is used
+            // Sockety does not use ALPN
             alpn: &[],
             // peers need not send heartbeats
             keep_alive: options
@@ -80,7 +81,7 @@ impl Protocol for SocketyProtocol {
     }
 }
 
-/// Silence after which the kernel asks.
+/// The silence after which the kernel sends keep-alive probes.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Sockety on one listener.

@@ -1,4 +1,4 @@
-//! The options of a listener that speaks Sockety.
+//! The options of a Sockety listener.
 
 use millrace_protocol::sockety::MOST_CHANNELS;
 
@@ -7,44 +7,44 @@ use crate::contract::{ListenError, Options, Reader};
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SocketyOptions {
-    /// What publications look like.
+    /// The form of publications.
     pub(super) publish_form: PublishForm,
-    /// Their action.
+    /// The action of publications.
     pub(super) publish_action: Box<str>,
-    /// Whether anything is published to its peers, or sent to them as to sockets.
+    /// Whether its peers receive publications and sends to their socket ids.
     pub(super) publications: bool,
-    /// Channels on which peers may send.
+    /// The number of channels on which peers may send.
     pub(super) receivable_channels: u16,
     pub(super) writable: Writable,
-    /// Whether a file may have another size than was announced.
+    /// Whether the size of a file may differ from the announced one.
     pub(super) allow_files_size_mismatch: bool,
-    /// Whether peers are told before a connection ends.
+    /// Whether peers are told before a connection is closed.
     pub(super) send_go_away: bool,
     pub(super) kernel: KernelOptions,
 }
 
-/// The channels that are sent on.
+/// The channels that this side sends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Writable {
-    /// The most of them.
+    /// The most channels that are used.
     pub(super) channels: u16,
-    /// Whether one on which a message was given up is used again, whoever the peer is.
+    /// Whether a channel is reused after a message on it was aborted, with any peer.
     pub(super) reuses_aborted: bool,
 }
 
-/// What the kernel does.
+/// Options of the TCP socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KernelOptions {
-    /// Asks silent peers whether they still live.
+    /// TCP keep-alive probes.
     pub(super) keep_alive: bool,
-    /// Sends small writes at once.
+    /// `TCP_NODELAY`: small writes are sent at once.
     pub(super) no_delay: bool,
 }
 
-/// What the data of a publication is.
+/// The data of a publication.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum PublishForm {
-    /// `MessagePack`: the channel and the payload.
+    /// `MessagePack` with the channel and the payload.
     #[default]
     Message,
     /// The payload alone.
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_option_is_an_error() {
+    fn unknown_options_are_refused() {
         let problem = |options: Options| SocketyOptions::read(&options).err().unwrap().to_string();
         for (options, expected) in [
             (

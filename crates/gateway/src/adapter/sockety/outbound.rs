@@ -1,4 +1,5 @@
-//! What the worker has sent to the peer, on channels that publications leave alone. Where none is free, it waits for one.
+//! What the worker sends to the peer, on channels that publications do not use. While no channel is free, messages
+//! wait. Over 400 lines because every kind of packet that a worker sends takes its channel here.
 
 use std::collections::VecDeque;
 
@@ -7,6 +8,7 @@ use millrace_protocol::sockety::{
 };
 
 use super::down::{Down, Progress};
+use super::late::FAST_REPLY_BYTES;
 use super::options::Writable;
 use super::{disk, fields};
 use crate::contract::{Context, Event, Instruction, Operation, Step, TransferId, Waiting};
@@ -16,18 +18,18 @@ use crate::limits::ENTRY_CHARGE;
 #[derive(Debug)]
 pub(super) struct Outbound {
     sender: Sender,
-    /// Publications come on the only channel, so nothing may stay open there.
+    /// Whether publications use the only channel, so that no message may stay open there.
     shares_channel: bool,
     down: Down,
-    /// What waits for a channel, or for room, and its bytes.
+    /// Instructions that wait for a channel or for room, and their bytes.
     queue: VecDeque<Waiting>,
     queued: usize,
     most_queued: usize,
-    /// Room is what the first of it waits for.
+    /// Whether the first instruction waits for room, and not for a channel.
     lacks_room: bool,
 }
 
-/// Whether something was sent.
+/// The result of sending an instruction.
 enum Sent {
     Yes,
     /// No channel is free, or there is no room.
@@ -35,12 +37,12 @@ enum Sent {
     Never(Why),
 }
 
-/// Why something cannot be sent.
+/// Why an instruction can never be sent.
 #[derive(Clone, Copy)]
 enum Why {
-    /// It is not what can be said.
+    /// It cannot be expressed in the protocol.
     Unfit,
-    /// Every channel had a message that was given up.
+    /// Every channel has an aborted message.
     NoChannel,
 }
 
@@ -54,7 +56,8 @@ impl Why {
 }
 
 impl Outbound {
-    /// Before the peer's header has come: it has one channel at least. So many bytes may wait for a channel.
+    /// The state before the peer's header arrives: the peer has at least one channel. This many bytes may wait for a
+    /// channel.
     pub(super) fn new(most_queued: usize) -> Self {
         Self {
             sender: Sender::new(1),
@@ -67,7 +70,8 @@ impl Outbound {
         }
     }
 
-    /// The peer receives on so many channels. Ours begin behind that of publications, if there are any.
+    /// Sets the number of channels on which the peer receives. Those of this side start behind the channel of
+    /// publications, if there are any.
     pub(super) fn may_use(
         &mut self,
         channels: u16,
@@ -84,13 +88,13 @@ impl Outbound {
         self.send_queued(cx);
     }
 
-    /// The peer gives messages up, so it knows what that is: it frees their channels, as we do.
+    /// The peer aborts messages, so it understands aborts: a channel with an aborted message can be reused.
     pub(super) fn peer_aborts(&mut self, cx: &mut Context<'_>) {
         self.sender.reuse_aborted_channels();
         self.send_queued(cx);
     }
 
-    /// Does what the worker says. What cannot be said is told to the worker.
+    /// Carries out an instruction. One that cannot be carried out is reported to the worker.
     pub(super) fn told(
         &mut self,
         instruction: Instruction<'_>,
@@ -103,9 +107,9 @@ impl Outbound {
                 let Some((code, id)) = reply.filter(|(code, _)| *code <= MOST_CODE) else {
                     return refused(instruction.fields(), Why::Unfit, cx);
                 };
-                cx.send(|out| {
+                self.down.late().send(FAST_REPLY_BYTES, cx, |out| {
                     let appended = append_fast_reply(code, id, out);
-                    debug_assert!(appended.is_ok(), "the code is looked at before");
+                    debug_assert!(appended.is_ok(), "the code was checked before");
                 });
             }
             Some(Operation::SocketyHeartbeat) => {
@@ -114,7 +118,9 @@ impl Outbound {
                     .first_chunk()
                     .map(|count| u32::from_le_bytes(*count));
                 let count = usize::try_from(count.unwrap_or(1)).unwrap_or(1);
-                cx.send(|out| out.resize(out.len() + count.min(MOST_HEARTBEATS), HEARTBEAT));
+                let count = count.min(MOST_HEARTBEATS);
+                let late = self.down.late();
+                late.send(count, cx, |out| out.resize(out.len() + count, HEARTBEAT));
             }
             Some(Operation::SocketyFile) => {
                 let path = str::from_utf8(instruction.payload()).ok();
@@ -124,7 +130,7 @@ impl Outbound {
                     self.look(cx);
                 }
             }
-            // it is not known which channels there are
+            // the number of channels is not known yet
             Some(Operation::SocketyBegin) if !is_ready => {
                 self.enqueue(instruction.to_waiting(), cx);
             }
@@ -137,7 +143,7 @@ impl Outbound {
         }
     }
 
-    /// The worker takes a step of one of these transfers. False: it is none.
+    /// Takes a step of the worker. False: the transfer is not one of these.
     pub(super) fn step(&mut self, id: TransferId, step: &Step, cx: &mut Context<'_>) -> bool {
         match self.down.step(&mut self.sender, id, step, cx) {
             None => return false,
@@ -149,8 +155,9 @@ impl Outbound {
         true
     }
 
-    /// Something of files was read, or there is room for what waits.
+    /// Continues after something of a file was read or the outbox has room again.
     pub(super) fn look(&mut self, cx: &mut Context<'_>) {
+        self.down.late().send_waiting(cx);
         while let Some(progress) = self.down.take_held(&mut self.sender, cx) {
             if let Progress::Failed(shown) = progress {
                 refused(&shown, Why::Unfit, cx);
@@ -174,13 +181,13 @@ impl Outbound {
     fn enqueue(&mut self, waiting: Waiting, cx: &mut Context<'_>) {
         let bytes = waiting.bytes();
         let instruction = waiting.view();
-        // the outbox would have taken that much
+        // waiting for room may take as many bytes as the outbox would have taken
         let room = if self.lacks_room {
             cx.outbox_bytes()
         } else {
             0
         };
-        // there is one note at most
+        // a note has no size, and at most one may wait
         let may_wait = self.queue.is_empty()
             || instruction.operation() == Some(Operation::SocketyNote)
             || self.queued.saturating_add(bytes) <= self.most_queued.max(room);
@@ -191,7 +198,7 @@ impl Outbound {
         self.queue.push_back(waiting);
     }
 
-    /// Sends what waited, as far as channels are free.
+    /// Sends what waits, as far as channels and room allow.
     fn send_queued(&mut self, cx: &mut Context<'_>) {
         while let Some(waiting) = self.queue.pop_front() {
             let instruction = waiting.view();
@@ -206,11 +213,12 @@ impl Outbound {
 
     fn send(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) -> Sent {
         let operation = instruction.operation();
-        // what was sent before is to be written
+        // a note waits until everything sent before is in the outbox
         let may_go = if operation == Some(Operation::SocketyNote) {
             !self.down.is_holding()
         } else {
-            cx.fits(most_on_wire(instruction), 0)
+            // a channel may be used again once the other side knows that what was there is given up
+            !self.down.late().is_waiting() && cx.fits(most_on_wire(instruction), 0)
         };
         self.lacks_room = !may_go;
         if self.lacks_room {
@@ -244,7 +252,7 @@ impl Outbound {
             files: FileList::default(),
         };
         let sender = &mut self.sender;
-        // publications may have come between
+        // publications may have switched the channel
         sender.forget_channel();
         let mut sent = Sent::Never(Why::Unfit);
         cx.send(|out| {
@@ -257,7 +265,7 @@ impl Outbound {
         sent
     }
 
-    /// Sends a message whose data is one packet that is not copied.
+    /// Sends a message whose data is one shared packet that is not copied.
     fn send_shared(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) -> Sent {
         let outgoing = fields::to_outgoing(instruction.fields());
         let Some((outgoing, shared)) = outgoing.zip(instruction.shared()) else {
@@ -279,9 +287,9 @@ impl Outbound {
         let sender = &mut self.sender;
         sender.forget_channel();
         let mut sent = Sent::Never(Why::Unfit);
-        // behind its head it would be over the limit where nothing else waits
+        // behind its head, a shared frame of this length would exceed the limit even in an empty outbox
         let is_copied = shared.frame().len() > cx.outbox_bytes();
-        // of a message in two pieces none may be dropped
+        // both pieces of the message are sent as parts, so that neither is dropped alone
         cx.send_part(|out| {
             sent = match append_heads(sender, &head, out) {
                 Ok(true) => Sent::Yes,
@@ -298,7 +306,7 @@ impl Outbound {
         sent
     }
 
-    /// Begins a message whose contents are to come.
+    /// Begins a message whose contents follow.
     fn begin(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) -> Sent {
         let announced = fields::to_announced(instruction.fields());
         let Some(announced) = announced.filter(|_| !self.shares_channel) else {
@@ -330,13 +338,13 @@ impl Outbound {
     }
 }
 
-/// Bytes that an instruction comes to in the outbox, or a few more.
+/// The most bytes that an instruction takes in the outbox.
 fn most_on_wire(instruction: Instruction<'_>) -> usize {
     let shared = instruction.shared();
     instruction.length() + shared.map_or(0, |shared| shared.frame().len() + ENTRY_CHARGE)
 }
 
-/// Appends a message with its data, all of it or nothing. False: no channel is free.
+/// Appends a message with its data, completely or not at all. False: no channel is free.
 fn append_whole(
     sender: &mut Sender,
     head: &Head<'_>,
@@ -354,7 +362,7 @@ fn append_whole(
     Ok(true)
 }
 
-/// Appends a message's head and that of its data. False: no channel is free.
+/// Appends the head of a message and that of its data. False: no channel is free.
 fn append_heads(
     sender: &mut Sender,
     head: &Head<'_>,
@@ -367,13 +375,14 @@ fn append_heads(
     Ok(true)
 }
 
-/// The worker is told that what it asked about is written.
+/// Tells the worker that everything before its note is written.
 pub(super) fn written(cx: &mut Context<'_>) {
-    // nothing is read here that could wait
+    // no input is read here, so the flow does not matter
     let _flow = cx.event(Event::SocketyWritten, &[], (&[][..]).into());
 }
 
-/// The worker is told what it said, by the beginning of its fields, and in the payload why, if that is special.
+/// Reports an instruction that cannot be carried out: the event has the first bytes of its fields, and the payload has
+/// the reason if it is special.
 fn refused(fields: &[u8], why: Why, cx: &mut Context<'_>) {
     let shown = fields.get(..SHOWN_BYTES).unwrap_or(fields);
     let why = match why {
@@ -388,8 +397,8 @@ fn shown(instruction: Instruction<'_>) -> &[u8] {
     fields.get(..SHOWN_BYTES).unwrap_or(fields)
 }
 
-/// As many as one instruction can ask for.
+/// The most heartbeats that one instruction can ask for.
 const MOST_HEARTBEATS: usize = 65_536;
 
-/// Flags, or a code, and an id.
+/// Bytes of the fields that identify an instruction: flags or a code, and an id.
 const SHOWN_BYTES: usize = 20;

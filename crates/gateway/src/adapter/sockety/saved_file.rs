@@ -1,4 +1,4 @@
-//! One file that comes and is written to the file system, beside the event loop. Owns how far it is; knows no connection.
+//! One incoming file that is written to disk on the blocking pool. Keeps its position; knows no connection.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -8,14 +8,16 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-/// One file. What came before is written by somebody else: who of both is first creates it. Unless all of it was written, it is
-/// removed with this, whether that other one is still there or not. It is open only while something is written.
+/// One file. Its first bytes are written by the worker, so whichever side writes first creates it. Unless all of it was
+/// written, dropping this removes the file, whether the worker still exists or not. The file is open only during a
+/// write.
 #[derive(Debug)]
 pub(super) struct Save {
     path: PathBuf,
-    /// Where the next byte goes.
+    /// The position of the next byte.
     at: u64,
-    /// Something was written: who is not there any more was removed, and is not wanted.
+    /// Whether something was written. From then on a missing file has been removed by someone else and is not created
+    /// again.
     begun: bool,
     state: State,
 }
@@ -24,18 +26,19 @@ pub(super) struct Save {
 enum State {
     Idle,
     Writing(Writing),
-    /// All of it was written.
+    /// All of the file was written.
     Done,
     Failed,
 }
 
-/// How far one write is.
+/// The outcome of one write.
 #[derive(Debug, Default)]
 enum Outcome {
     #[default]
     Running,
     Written(io::Result<()>),
-    /// Nobody wants the file any more: who writes removes it, as it may have been removed before it was created.
+    /// The file was given up during the write. The writing task then removes it, because it may have created the file
+    /// after it was removed.
     Unwanted,
 }
 
@@ -46,7 +49,7 @@ struct Writing {
     last: bool,
 }
 
-/// What was written.
+/// The result of a write.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) bytes: u64,
@@ -54,7 +57,7 @@ pub(super) struct Written {
 }
 
 impl Save {
-    /// From this place on.
+    /// Writes from this position on.
     pub(super) fn new(path: PathBuf, at: u64) -> Self {
         Self {
             path,
@@ -64,12 +67,12 @@ impl Save {
         }
     }
 
-    /// Whether nothing is being written.
+    /// Whether no write is in progress.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.state, State::Idle)
     }
 
-    /// Bytes that are being written.
+    /// The bytes that are being written.
     pub(super) fn writing(&self) -> usize {
         match &self.state {
             State::Writing(writing) => writing.bytes,
@@ -77,7 +80,7 @@ impl Save {
         }
     }
 
-    /// Writes more, while it is idle. `then` is called on another thread when that is done, if anybody still wants it.
+    /// Writes more; must be idle. Calls `then` on another thread when that is done, unless the file was given up.
     pub(super) fn write(
         &mut self,
         bytes: Vec<u8>,
@@ -94,7 +97,7 @@ impl Save {
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.at = self.at.saturating_add(length);
         let creates = !std::mem::replace(&mut self.begun, true);
-        // nobody waits for it: who is woken looks
+        // the task is not awaited: `then` makes the session look at the result
         let _writing = tokio::task::spawn_blocking(move || {
             let written = append(&path, creates, place, &bytes);
             let mut outcome = outcome.lock();
@@ -108,7 +111,7 @@ impl Save {
         });
     }
 
-    /// What was written since it was looked at; `None`: nothing.
+    /// What was written since the last look; `None`: nothing.
     pub(super) fn look(&mut self) -> Option<io::Result<Written>> {
         let State::Writing(writing) = &self.state else {
             return None;
@@ -144,7 +147,7 @@ impl Drop for Save {
     }
 }
 
-/// A file that is removed with this, so also where what should do it is never run.
+/// Removes its file when dropped, even if the task that should do it never runs.
 struct Leftover(PathBuf);
 
 impl Drop for Leftover {
@@ -153,14 +156,14 @@ impl Drop for Leftover {
     }
 }
 
-/// Removes it without waiting for the disk, but where the event loop has ended.
+/// Removes the file on the blocking pool, or here if the event loop has ended.
 fn remove_beside(leftover: Leftover) {
     if let Ok(runtime) = Handle::try_current() {
         let _removing = runtime.spawn_blocking(move || drop(leftover));
     }
 }
 
-/// The worker that began it may be gone; where it is not, it removes the file as well.
+/// Removes the file. The worker that began it removes it as well, but it may have ended.
 fn remove(path: &Path) {
     let _removed = fs::remove_file(path);
 }
@@ -171,7 +174,7 @@ fn append(path: &Path, creates: bool, place: SeekFrom, bytes: &[u8]) -> io::Resu
     file.write_all(bytes)
 }
 
-/// Opens a file that is there, or else creates it where that may be, as nobody else does at the same time.
+/// Opens an existing file, or creates it if allowed. The other side may create it at the same time.
 fn open(path: &Path, creates: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_comes_is_written_behind_what_came_before() {
+    async fn later_bytes_are_written_behind_earlier_ones() {
         let path = std::env::temp_dir().join(format!("millrace-save-{}", std::process::id()));
         fs::write(&path, "early").unwrap();
         let mut save = Save::new(path.clone(), 5);
@@ -235,7 +238,7 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let error = written(&mut removed, b"y", true).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
-        assert!(!path.exists(), "it does not come back");
+        assert!(!path.exists(), "the removed file is not created again");
         let created = written(&mut Save::new(path.clone(), 3), b"x", true).await;
         assert_eq!(
             (created.unwrap().bytes, fs::read(&path).unwrap()),
@@ -247,15 +250,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_dropped_while_it_is_written_leaves_no_file() {
+    async fn a_file_dropped_during_a_write_is_removed() {
         let path = std::env::temp_dir().join(format!("millrace-dropped-{}", std::process::id()));
         for count in 0..200 {
-            // what is removed late is another one
+            // the removal of an earlier round must not hit this file
             let path = path.with_extension(count.to_string());
             let mut save = Save::new(path.clone(), 0);
             save.write(vec![0; 1000], true, || {});
             let State::Writing(writing) = &save.state else {
-                panic!("it is being written");
+                panic!("a write is in progress");
             };
             let outcome = Arc::clone(&writing.outcome);
             drop(save);
@@ -267,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_is_removed_beside_the_event_loop_or_behind_its_end() {
+    fn a_dropped_file_is_removed_without_blocking_the_event_loop() {
         let path = std::env::temp_dir().join(format!("millrace-beside-{}", std::process::id()));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .max_blocking_threads(1)
@@ -278,11 +281,11 @@ mod tests {
         let held = busy.lock();
         runtime.block_on(async {
             let busy = Arc::clone(&busy);
-            // a disk that does not answer
+            // a disk that does not respond
             let _waits = tokio::task::spawn_blocking(move || drop(busy.lock()));
             drop(Save::new(path.clone(), 0));
         });
-        assert!(path.exists(), "it was not waited for");
+        assert!(path.exists(), "dropping did not wait for the disk");
         drop(held);
         drop(runtime);
         assert!(!path.exists());

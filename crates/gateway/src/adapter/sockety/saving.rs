@@ -1,4 +1,5 @@
-//! Files that come and are written to the file system, beside the event loop. Owns how far each is; knows no messages.
+//! The incoming files of one connection that are written to disk on the blocking pool. Owns the progress of each; knows
+//! no messages.
 
 use std::sync::Arc;
 
@@ -10,13 +11,13 @@ use super::waiting::Waiting;
 use super::{disk, fields};
 use crate::contract::{Context, Event, TransferId};
 
-/// Those of one connection.
+/// The files of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Saves {
     all: AHashMap<TransferId, Save>,
-    /// Those of which something was written since the last look; some may be forgotten.
+    /// The files with a finished write since the last look; some may have been given up since.
     written: Arc<Mutex<Vec<TransferId>>>,
-    /// Bytes that are being written.
+    /// The bytes that are being written.
     writing: usize,
 }
 
@@ -29,24 +30,24 @@ impl Saves {
         !self.all.is_empty() && self.all.contains_key(&id)
     }
 
-    /// What waits of a transfer, and what comes, is written from now on.
+    /// From now on, waiting and later bytes of the transfer are written to disk.
     pub(super) fn begin(&mut self, id: TransferId, save: Save) {
         self.all.entry(id).or_insert(save);
     }
 
-    /// Bytes that are being written.
+    /// The bytes that are being written.
     pub(super) fn writing_bytes(&self) -> usize {
         self.writing
     }
 
-    /// Nobody wants it any more.
+    /// Gives a file up.
     pub(super) fn forget(&mut self, id: TransferId) {
         if let Some(save) = self.all.remove(&id) {
             self.writing -= save.writing();
         }
     }
 
-    /// Writes what waits of a transfer, if nothing of it is being written.
+    /// Writes the waiting bytes of a transfer, unless a write of it is in progress.
     pub(super) fn write(&mut self, id: TransferId, waiting: &mut Waiting, cx: &mut Context<'_>) {
         let Some(save) = self.all.get_mut(&id).filter(|save| save.is_idle()) else {
             return;
@@ -73,7 +74,8 @@ impl Saves {
         }
     }
 
-    /// Something was written. Tells the worker, and goes on. Says which failed, of which nothing more is wanted.
+    /// Reports finished writes to the worker and starts the next ones. Returns the transfers that failed, which are
+    /// then discarded.
     pub(super) fn look(&mut self, waiting: &mut Waiting, cx: &mut Context<'_>) -> Vec<TransferId> {
         let mut failed = Vec::new();
         if self.is_empty() {
@@ -110,7 +112,8 @@ impl Saves {
     }
 }
 
-/// The worker is told how much more of a file was written, whether that was the last of it, and what went wrong.
+/// Tells the worker how many bytes of a file were written, whether that was the last write, and the error if there was
+/// one.
 pub(super) fn told(
     id: TransferId,
     (bytes, last): (u64, bool),
@@ -121,5 +124,5 @@ pub(super) fn told(
     cx.report(Event::SocketyFileSaved, &fields, problem.as_bytes());
 }
 
-/// Bytes that are written at once, but for the last piece of them.
+/// Bytes that one write gathers, apart from its last piece.
 const AT_ONCE: usize = 256 * 1024;

@@ -1,5 +1,5 @@
-//! One connection's side of the codec: its header, its signs of life, and what becomes of the connection when its peer has sent its
-//! last byte.
+//! The session of one connection: the peer's header, heartbeats and silence, and the end of the connection after the
+//! peer's last byte.
 
 use std::sync::Arc;
 
@@ -17,18 +17,19 @@ use crate::contract::{
     Operation, Session, Step, Taken, Traits, TransferId, Wake,
 };
 
-/// What every connection of a listener has in common.
+/// What the connections of a listener share.
 #[derive(Debug)]
 pub(super) struct Terms {
     pub(super) decoder: DecoderConfig,
     pub(super) encoding: Encoding,
-    /// Whether there may be any.
+    /// Whether the peer may receive publications.
     pub(super) publications: bool,
     pub(super) writable: Writable,
     pub(super) send_go_away: bool,
-    /// Bytes of contents that may wait for the worker.
+    /// The most bytes of contents that may wait for the worker.
     pub(super) buffered_bytes: usize,
-    /// Milliseconds until the peer's header has come, and those of its silence; 0 is off.
+    /// Milliseconds until the peer's header must have arrived, and of silence after which the connection ends; 0 is
+    /// off.
     pub(super) header_timeout: u64,
     pub(super) silence_timeout: u64,
 }
@@ -37,18 +38,19 @@ pub(super) struct Terms {
 #[derive(Debug)]
 pub(super) struct Sockety {
     terms: Arc<Terms>,
-    /// What the worker is told of the connection, until it is.
+    /// The description of the connection for the worker, until the worker was told.
     opened: Box<[u8]>,
     decoder: Decoder,
     inbound: Inbound,
     outbound: Outbound,
-    /// `None` until the peer's header has come.
+    /// `None` until the peer's header has arrived.
     clock: Option<Clock>,
-    /// When that has to have come; 0: whenever.
+    /// The time by which the header must have arrived; 0: no limit.
     header_by: u64,
-    /// The peer has sent its last byte, and what waits for the worker is all that is left.
+    /// Whether the peer has sent its last byte. The connection then lives until everything that waits for the worker
+    /// has reached it.
     ended: bool,
-    /// … and that took effect, which it does once: handlers are waited for from then on.
+    /// Whether that end took effect, which happens once. From then on the connection only waits for handlers.
     ended_for_good: bool,
 }
 
@@ -74,12 +76,12 @@ impl Sockety {
         }
     }
 
-    /// Looks at what is due.
+    /// Handles what is due.
     fn look(&mut self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         let now = cx.now();
         let Some(clock) = &mut self.clock else {
             if cx.is_paused() {
-                // not read now, it may have come
+                // the header may have arrived while the connection was not read
                 self.header_by = now + self.terms.header_timeout.max(1);
                 cx.wake_at(self.header_by);
                 return Ok(());
@@ -103,9 +105,9 @@ impl Sockety {
         Ok(())
     }
 
-    /// The peer's header has come.
+    /// Begins after the peer's header.
     fn begin(&mut self, channels: u16, cx: &mut Context<'_>) {
-        // which is how far the worker may be ahead of the peer
+        // the worker may be ahead of the peer by as many bytes as the outbox takes
         let outbox = u64::try_from(cx.outbox_bytes()).unwrap_or(u64::MAX);
         cx.report(Event::SocketyReady, &outbox.to_le_bytes(), &[]);
         self.outbound
@@ -119,7 +121,7 @@ impl Sockety {
         }
     }
 
-    /// What was sent now is a sign of life.
+    /// Records what was sent now as a sign of life.
     fn says(&mut self, cx: &Context<'_>) {
         if cx.has_sent()
             && let Some(clock) = &mut self.clock
@@ -128,11 +130,11 @@ impl Sockety {
         }
     }
 
-    /// Tells the worker what came.
+    /// Tells the worker of the decoded input.
     fn tell(inbound: &mut Inbound, heartbeats: u32, cx: &mut Context<'_>) {
         let _flow = inbound.tell(cx);
         if heartbeats > 0 {
-            // nothing is read here that could wait
+            // no input is read here, so the flow does not matter
             let _flow = cx.event(
                 Event::SocketyHeartbeat,
                 &heartbeats.to_le_bytes(),
@@ -141,7 +143,7 @@ impl Sockety {
         }
     }
 
-    /// The worker takes a step of a transfer.
+    /// Takes a step of the worker.
     fn step(
         &mut self,
         id: TransferId,
@@ -155,13 +157,13 @@ impl Sockety {
         match step {
             Step::Pull(_) => self.inbound.pulled(id, cx),
             Step::Abort => self.inbound.discard(id, cx),
-            // of one that is over
+            // the step may be for a transfer that has ended
             _ => {}
         }
         self.end_when_done()
     }
 
-    /// The worker wants a file written to the file system.
+    /// The worker asks for a file to be written to disk.
     fn save(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) {
         let path = str::from_utf8(instruction.payload()).ok();
         if let Some((path, id)) = path.zip(fields::to_saved(instruction.fields())) {
@@ -169,7 +171,7 @@ impl Sockety {
         }
     }
 
-    /// The peer's end takes effect once nothing waits that came before it.
+    /// Lets the peer's end take effect once nothing that arrived before it waits.
     fn end_when_done(&mut self) -> Result<(), CloseReason> {
         if self.ended && !self.ended_for_good && !self.inbound.is_waiting() {
             self.ended_for_good = true;
@@ -197,7 +199,7 @@ impl Session for Sockety {
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
         let length = bytes.len();
         if cx.is_closing() {
-            // as if it had not come
+            // input is ignored while the connection closes
             return Ok(self.taken(length));
         }
         cx.alive();
@@ -229,7 +231,7 @@ impl Session for Sockety {
                 Err(error) => Err(reason_of(error)),
             };
             let flow = taken.inspect_err(|_| {
-                // what came before the mistake counts
+                // input before the error counts
                 Self::tell(&mut self.inbound, heartbeats, cx);
                 inbound::end(true, cx);
             })?;
@@ -259,7 +261,7 @@ impl Session for Sockety {
         match why {
             Wake::Opened => {
                 let opened = std::mem::take(&mut self.opened);
-                // nothing is read here that could wait
+                // no input is read here, so the flow does not matter
                 let _flow = cx.event(Event::SocketyOpened, &opened, (&[][..]).into());
                 let timeout = self.terms.header_timeout;
                 if timeout > 0 {
@@ -307,9 +309,9 @@ impl Session for Sockety {
     }
 }
 
-/// Tells the worker.
+/// Sends the worker an event without contents.
 fn tell(what: Event, cx: &mut Context<'_>) {
-    // nothing is read here that could wait
+    // no input is read here, so the flow does not matter
     let _flow = cx.event(what, &[], (&[][..]).into());
 }
 
@@ -317,8 +319,8 @@ fn reason_of(error: DecodeError) -> CloseReason {
     CloseReason::new(error.close_code(), error.close_reason(), CloseMode::Final)
 }
 
-/// The peer said nothing in time that could be a header.
+/// The peer sent no header in time.
 const NO_HEADER: CloseReason = CloseReason::new(1002, "no header in time", CloseMode::Final);
 
-/// The peer left within something.
+/// The peer left in the middle of a message.
 const CUT_OFF: CloseReason = CloseReason::new(1006, "", CloseMode::Final);

@@ -1,4 +1,4 @@
-//! Sessions of Sockety without their streams. Only in tests and with the feature `fuzzing`.
+//! Makes Sockety sessions without streams, only for tests and with the feature `fuzzing`.
 
 use super::encodings::encoding_with_one_id;
 use super::limits::SocketyLimits;
@@ -8,7 +8,7 @@ use super::{Listener, SocketyProtocol};
 use crate::contract::{ListenerConfig, Session};
 
 impl SocketyProtocol {
-    /// One of whose contents so many bytes may wait.
+    /// A session in which this many bytes of contents may wait.
     #[cfg(test)]
     pub(crate) fn session_on_stage(&self, buffered_bytes: usize) -> Box<dyn Session> {
         let mut config = ListenerConfig::default();
@@ -18,7 +18,7 @@ impl SocketyProtocol {
         self.session_with_one_id(&config)
     }
 
-    /// One of this listener. All publications have the same id.
+    /// A session of this listener in which all publications have the same id.
     pub(crate) fn session_with_one_id(&self, config: &ListenerConfig) -> Box<dyn Session> {
         let limits: SocketyLimits = config
             .protocol_limits

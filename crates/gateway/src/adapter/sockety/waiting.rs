@@ -1,4 +1,4 @@
-//! Contents that came and that the worker has no room for yet. Owns their order and how much there is of them.
+//! Contents that have arrived and for which the worker has no room yet. Owns their order and their total size.
 
 use std::collections::VecDeque;
 
@@ -6,23 +6,23 @@ use ahash::AHashMap;
 
 use crate::contract::{FIRST_CREDIT, TransferId};
 
-/// Those of one connection.
+/// The waiting contents of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     bodies: AHashMap<TransferId, Body>,
     bytes: usize,
 }
 
-/// What waits of one transfer. There is something, or its end is.
+/// The waiting contents of one transfer: at least one byte, or its end.
 #[derive(Debug, Default)]
 struct Body {
-    /// All but the last are as long as a piece may be.
+    /// All pieces but the last have the full length of a piece.
     pieces: VecDeque<Vec<u8>>,
     ended: bool,
 }
 
 impl Body {
-    /// Appends what the last piece has room for, and returns the rest.
+    /// Appends what fits into the last piece, and returns the rest.
     fn append<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let has_room = self
             .pieces
@@ -37,7 +37,7 @@ impl Body {
         let (now, rest) = bytes.split_at(bytes.len().min(PIECE_BYTES - piece.len()));
         let needed = piece.len() + now.len();
         if needed > piece.capacity() {
-            // twice as many as before, but never more than a piece has
+            // doubles the capacity, up to the length of a piece
             let capacity = needed.max(piece.capacity() * 2).min(PIECE_BYTES);
             piece.reserve_exact(capacity - piece.len());
         }
@@ -47,7 +47,7 @@ impl Body {
 }
 
 impl Waiting {
-    /// Bytes that wait.
+    /// The bytes that wait.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -56,12 +56,12 @@ impl Waiting {
         self.bodies.is_empty()
     }
 
-    /// Whether something of this transfer waits, and so everything of it has to.
+    /// Whether something of this transfer waits: then everything that follows has to wait, too.
     pub(super) fn has(&self, id: TransferId) -> bool {
         !self.bodies.is_empty() && self.bodies.contains_key(&id)
     }
 
-    /// More of a transfer, and whether that is the last.
+    /// Adds more of a transfer, and whether that is the last of it.
     pub(super) fn push(&mut self, id: TransferId, bytes: &[u8], last: bool) {
         let body = self.bodies.entry(id).or_default();
         body.ended |= last;
@@ -72,8 +72,8 @@ impl Waiting {
         }
     }
 
-    /// The next piece of a transfer, if it has at most so many bytes, and whether it is the last; a last one may have none.
-    /// `None`: nothing waits, or nothing may be taken.
+    /// Takes the next piece of a transfer if it has at most this many bytes, and whether it is the last one, which may
+    /// be empty. `None`: nothing waits, or the next piece is too long.
     pub(super) fn take(&mut self, id: TransferId, most: usize) -> Option<(Vec<u8>, bool)> {
         let body = self.bodies.get_mut(&id)?;
         let piece = match body.pieces.front() {
@@ -88,7 +88,7 @@ impl Waiting {
         Some((piece, is_last))
     }
 
-    /// Nobody wants the rest of a transfer.
+    /// Drops the rest of a transfer.
     pub(super) fn drop_all(&mut self, id: TransferId) {
         if let Some(body) = self.bodies.remove(&id) {
             self.bytes -= body.pieces.iter().map(Vec::len).sum::<usize>();
@@ -96,7 +96,7 @@ impl Waiting {
     }
 }
 
-/// The longest piece: a worker has room for one as soon as it has read all that it was sent.
+/// The longest piece: a worker that has read everything it was sent has room for one.
 const PIECE_BYTES: usize = FIRST_CREDIT - 1024;
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_leaves_in_order_and_in_whole_pieces() {
+    fn waiting_contents_leave_in_order_and_in_whole_pieces() {
         let mut waiting = Waiting::default();
         let bytes: Vec<u8> = (0..=250).cycle().take(PIECE_BYTES + 3).collect();
         let (first, second) = bytes.split_at(PIECE_BYTES);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_without_a_byte_waits_behind_what_came_before() {
+    fn an_empty_end_waits_behind_earlier_bytes() {
         let mut waiting = Waiting::default();
         waiting.push(ID, b"abc", false);
         waiting.push(ID, b"", true);

@@ -1,4 +1,5 @@
-//! Calls to connect on their way: the worker is asked where it has a handler for that, the target judged, reached, or refused.
+//! Calls to connect that are in progress: asks the worker if it has a handler for them, checks the target, and reaches
+//! or refuses it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,13 +22,13 @@ use crate::contract::{Context, Dial, Event, Instruction, Operation, Reached};
 #[derive(Debug)]
 pub(super) struct Connecting {
     targets: Rc<Targets>,
-    /// Those that the worker was asked about.
+    /// The calls that wait for the worker's answer.
     asked: RefCell<AHashMap<u64, Asked>>,
-    /// What accepts targets within the gateway.
+    /// Accepts targets within the gateway.
     inner: Option<Inner>,
 }
 
-/// A call.
+/// A call to connect.
 #[derive(Debug)]
 struct Call {
     id: i64,
@@ -36,11 +37,11 @@ struct Call {
     counted: Counted,
 }
 
-/// One that the worker was asked about.
+/// A call that waits for the worker's answer.
 #[derive(Debug)]
 struct Asked {
     call: Call,
-    /// It has to have answered by then.
+    /// The time by which the worker must have answered.
     until: u64,
 }
 
@@ -53,7 +54,7 @@ impl Connecting {
         }
     }
 
-    /// The client calls; the reply follows when the target is reached.
+    /// The client calls; the reply is sent when the target was reached or failed.
     pub(super) fn call(&self, id: i64, params: ConnectParams, cx: &mut Context<'_>) {
         let terms = &self.targets.terms;
         let most = usize::try_from(terms.limits.targets_per_session).unwrap_or(usize::MAX);
@@ -74,7 +75,7 @@ impl Connecting {
         }
     }
 
-    /// The worker is asked.
+    /// Asks the worker.
     fn ask(&self, call: Call, cx: &mut Context<'_>) {
         let params = &call.params;
         if params.url.contains(|one: char| one.is_ascii_control()) {
@@ -96,7 +97,7 @@ impl Connecting {
         self.asked.borrow_mut().insert(asked.call.dial, asked);
     }
 
-    /// The worker answers.
+    /// Handles the worker's answer.
     pub(super) fn answered(&self, answer: &Instruction<'_>, cx: &mut Context<'_>) {
         if answer.operation() != Some(Operation::SpliceAnswer) {
             return;
@@ -105,7 +106,7 @@ impl Connecting {
             return;
         };
         let asked = self.asked.borrow_mut().remove(&u64::from_le_bytes(*dial));
-        // it came too late
+        // the answer came after the call had failed
         let Some(Asked { mut call, .. }) = asked else {
             return;
         };
@@ -125,7 +126,7 @@ impl Connecting {
         self.begin(call, true, cx);
     }
 
-    /// Gives those up that the worker does not answer.
+    /// Fails the calls that the worker has not answered in time.
     pub(super) fn look(&self, cx: &mut Context<'_>) {
         let now = cx.now();
         let late: Vec<_> = {
@@ -139,12 +140,12 @@ impl Connecting {
         }
     }
 
-    /// When the next is given up.
+    /// When the next call fails.
     pub(super) fn next(&self) -> Option<u64> {
         self.asked.borrow().values().map(|asked| asked.until).min()
     }
 
-    /// Judges the target and has it reached. `judged`: the worker wants it.
+    /// Checks the target and starts to reach it. `judged`: the worker has accepted it.
     fn begin(&self, call: Call, judged: bool, cx: &mut Context<'_>) {
         let Call {
             id,
@@ -217,7 +218,7 @@ impl Connecting {
     }
 }
 
-/// Takes the URL and the headers that the worker wants, as it was given the client's.
+/// Replaces URL and headers by those of the worker, in the form in which it got the client's.
 fn rewrite(params: &mut ConnectParams, wanted: &[u8]) -> Result<(), &'static str> {
     let wanted = str::from_utf8(wanted).map_err(|_| HANDLER_FAILED)?;
     let mut texts = wanted.split('\0');
@@ -230,7 +231,7 @@ fn rewrite(params: &mut ConnectParams, wanted: &[u8]) -> Result<(), &'static str
     Ok(())
 }
 
-/// What the worker says, by number; anything else accepts the target as it is.
+/// The worker's answers by number; any other number accepts the target unchanged.
 const REFUSED: u8 = 0;
 const REWRITTEN: u8 = 2;
 const FAILED: u8 = 3;

@@ -1,4 +1,5 @@
-//! Reaching a target: whether it may be, its addresses, TLS and the opening handshake. Says why not; tells nobody.
+//! Reaching a target: the allowlist, its addresses, TLS and the opening handshake. Returns the failure; reports it to
+//! no one.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -17,28 +18,28 @@ use crate::contract::{
     ClientTls, Connector, DialTarget, ListenError, Stream, connect, is_special, random,
 };
 
-/// What the targets of a listener are reached by.
+/// What reaches the targets of a listener.
 #[derive(Debug)]
 pub(super) struct Dialler {
     allowlist: Allowlist,
-    /// Every host may be asked for, though none is listed.
+    /// Whether every host is allowed while the allowlist is empty.
     any: bool,
-    /// Special-purpose addresses are as good as others.
+    /// Whether special-purpose addresses are allowed like others.
     private: bool,
-    /// Whom `wss:` targets are checked against; `None`: nobody is to be believed.
+    /// Verifies the certificates of `wss:` targets; `None`: there are no trusted authorities.
     connector: Option<Connector>,
     timeout: Duration,
     limits: FixedSpliceLimits,
     lookups: Arc<Semaphore>,
 }
 
-/// A target, and what its handshake has.
+/// A target, and the contents of its handshake.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) way: Way,
     pub(super) headers: GivenHeaders,
     pub(super) subprotocols: Subprotocols,
-    /// In milliseconds.
+    /// The timeout in milliseconds.
     pub(super) timeout: Option<u64>,
 }
 
@@ -54,7 +55,7 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// What is counted for it.
+    /// The host under which it is counted.
     pub(super) fn host(&self) -> String {
         match self {
             Self::Outside(target) => target.host().to_string(),
@@ -62,22 +63,22 @@ impl Way {
         }
     }
 
-    /// Whether it counts as a connection: those within the gateway do at their other end.
+    /// Whether it counts as a connection here: targets within the gateway are counted at their other end.
     pub(super) fn counts(&self) -> bool {
         matches!(self, Self::Outside(_))
     }
 }
 
-/// The host of targets within the gateway.
+/// The host name of targets within the gateway.
 const INSIDE: &str = "millrace";
 
-/// A target that speaks WebSocket from here on.
+/// A target after its opening handshake.
 #[derive(Debug)]
 pub(super) struct Switched {
     pub(super) stream: Stream,
-    /// What it has said already.
+    /// The bytes that it sent behind the handshake.
     pub(super) early: Bytes,
-    /// The subprotocol that it chose.
+    /// The subprotocol that it selected.
     pub(super) protocol: Option<String>,
 }
 
@@ -107,8 +108,8 @@ impl Dialler {
         })
     }
 
-    /// Whether a host may be asked for; where none is listed, because the worker `judged` so. Its addresses are looked at when it
-    /// is reached.
+    /// Whether a host may be reached: it is in the allowlist, or the list is empty and the worker `judged` it. Its
+    /// addresses are checked when it is reached.
     pub(super) fn may_reach(&self, host: &Host, judged: bool) -> bool {
         if self.allowlist.is_empty() {
             return self.any || judged;
@@ -116,7 +117,7 @@ impl Dialler {
         self.allowlist.lists(host)
     }
 
-    /// Reaches a target that may be, within its time.
+    /// Reaches an allowed target within its timeout.
     pub(super) async fn reach(&self, order: Order) -> Result<Switched, Failure> {
         let own = order.timeout.map(Duration::from_millis);
         let timeout = own.map_or(self.timeout, |own| own.min(self.timeout));
@@ -142,7 +143,7 @@ impl Dialler {
             .await
     }
 
-    /// Connects to a target over TCP, and TLS where its URL says so.
+    /// Connects to a target over TCP, and over TLS if its URL says so.
     async fn connect(&self, target: &Target) -> Result<Stream, Failure> {
         let at = DialTarget::Tcp {
             addresses: self.addresses(target).await?,
@@ -184,7 +185,8 @@ impl Dialler {
         Ok(found)
     }
 
-    /// Special-purpose addresses are reached where they are listed as such, those of this machine where `localhost` is.
+    /// Special-purpose addresses are allowed if the allowlist contains them, and loopback addresses if it contains
+    /// `localhost`.
     fn may_reach_at(&self, host: &Host, address: IpAddr) -> bool {
         if self.private || !is_special(address) {
             return true;
@@ -202,7 +204,7 @@ impl Dialler {
         let most = self.limits.addresses;
         let looking = tokio::task::spawn_blocking(move || {
             let found = (&*name, port).to_socket_addrs();
-            // whoever waited may have gone; the resolver works until it is done
+            // the caller may have stopped waiting, but the resolver is busy until it is done
             drop(permit);
             found.map(|found| found.take(most).collect())
         });
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_may_be_reached_without_a_list_or_a_word() {
+    fn without_an_allowlist_the_worker_has_to_accept_a_target() {
         assert!(!may(
             &dialler(&[], false, true),
             "example.com",
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn special_addresses_are_reached_where_they_are_meant() {
+    fn special_addresses_are_reached_only_if_they_are_listed() {
         for (listed, host, address, expected) in [
             (&["example.com"][..], "example.com", "10.0.0.1", false),
             (&["example.com"], "example.com", "127.0.0.1", false),

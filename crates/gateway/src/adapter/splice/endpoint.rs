@@ -1,4 +1,4 @@
-//! Splice sessions on one listener: whatever path is asked for. Owns the terms of the listener.
+//! The endpoint of splice sessions on one listener, for any path. Owns the listener's configuration for them.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::http::{
 #[derive(Debug)]
 pub(in crate::adapter) struct Sessions {
     terms: Arc<Terms>,
-    /// What accepts targets within the gateway, where there may be any.
+    /// Accepts targets within the gateway, if the listener allows them.
     inner: Option<Arc<HttpService>>,
 }
 
@@ -44,10 +44,10 @@ impl Endpoint for Sessions {
 }
 
 impl Sessions {
-    /// 101, or the error that fits.
+    /// Answers with 101 or an error.
     async fn open(&self, exchange: &Exchange, request: &Asked) -> Option<Answer> {
         if !upgrade::is_meant(request) {
-            // as the program wsplice answers
+            // the answer of the program wsplice
             return Some(plain(StatusCode::BAD_REQUEST, NO_UPGRADE));
         }
         let offered = match upgrade::offered(request) {

@@ -1,5 +1,5 @@
-//! Targets within the gateway: each is a stream in memory, whose other end is accepted as if a client had connected to the listener.
-//! What it asks for there is answered as of every client.
+//! Targets within the gateway: each is an in-memory stream whose other end is accepted as if a client had connected to
+//! the listener. Its requests are answered like those of any client.
 
 use std::io::{self, IoSlice};
 use std::net::IpAddr;
@@ -14,12 +14,12 @@ use tokio::sync::mpsc;
 use crate::contract::{Carried, Peer, Service, Shard, Stream};
 use crate::http::{Exchange, HttpService};
 
-/// What accepts the targets of one session, for as long as that has it.
+/// Passes the targets of one session to the task that accepts them. The task ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Inner(mpsc::UnboundedSender<Stream>);
 
 impl Inner {
-    /// For the session of this request, from this address.
+    /// For the session of this request, whose client has this address.
     pub(super) fn new(
         service: &Arc<HttpService>,
         exchange: &Exchange,
@@ -41,23 +41,23 @@ impl Inner {
         Self(sender)
     }
 
-    /// Whoever has the receiver accepts them.
+    /// Without the accepting task: the caller has the receiver and accepts the streams.
     #[cfg(test)]
     pub(super) fn on_stage() -> (Self, mpsc::UnboundedReceiver<Stream>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(sender), receiver)
     }
 
-    /// One more: this end of it. How many there are is the session's affair.
+    /// Opens one more stream and returns this end of it. The session limits how many there are.
     pub(super) fn connect(&self) -> Stream {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
-        // it goes when the session does
+        // the accepting task ends only together with the session
         let _taken = self.0.send(stream(far));
         stream(near)
     }
 }
 
-/// Those of this client, each with a permit of its own.
+/// Accepts the targets of one client, each with a permit of its own.
 async fn accept(
     mut streams: mpsc::UnboundedReceiver<Stream>,
     shard: Rc<Shard>,
@@ -82,10 +82,10 @@ fn stream(end: DuplexStream) -> Stream {
     Stream::Carried(Box::new(End(end)))
 }
 
-/// Bytes that wait between both ends, each way.
+/// Bytes that are buffered between both ends, in each direction.
 const PIPE_BYTES: usize = 16 * 1024;
 
-/// One end.
+/// One end of the stream.
 #[derive(Debug)]
 struct End(DuplexStream);
 

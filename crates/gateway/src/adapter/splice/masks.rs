@@ -1,28 +1,28 @@
-//! Masking keys of the frames that one session sends to its targets (RFC 6455 §5.3): unpredictable, taken from the system's
-//! randomness some at a time.
+//! Masking keys of the frames that one session sends to its targets (RFC 6455 §5.3): unpredictable, and fetched from
+//! the system's randomness in blocks.
 
 use crate::contract::random;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Masks {
-    /// None before the first is asked for.
+    /// Unused keys; empty until the first key is needed.
     keys: Vec<[u8; 4]>,
 }
 
 impl Masks {
-    /// One that was not used before.
+    /// A key that was not used before.
     pub(super) fn next(&mut self) -> [u8; 4] {
         if self.keys.is_empty() {
             self.keys.resize(KEYS, [0; 4]);
-            // where the system has none, there is no TLS either, and nobody was reached
+            // a system without randomness has no TLS either, so no session has been opened there
             let _taken = random(self.keys.as_flattened_mut());
         }
         self.keys.pop().unwrap_or_default()
     }
 }
 
-/// Keys that are taken at a time: a call of the system for each message would cost as much as the rest of it.
+/// Keys per block: a system call for each message would cost as much as the rest of the relaying.
 const KEYS: usize = 64;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! The adapter of splice: one WebSocket of a client through which it has many, to servers that the gateway connects to. Relayed
-//! messages pass from one connection to the other on their I/O thread. Owns what a listener says of that; the wire is in
-//! `millrace_protocol::splice`.
+//! The adapter of splice: one WebSocket of a client carries many others to servers that the gateway connects to.
+//! Relayed messages pass from one connection to the other on their I/O thread. Owns a listener's configuration for
+//! them; `millrace_protocol::splice` owns the wire format.
 
 mod connecting;
 mod dial;
@@ -25,7 +25,8 @@ use limits::SpliceLimits;
 pub(crate) use stage::SpliceOnStage;
 use terms::Terms;
 
-/// What is sent to the socket of a session: nothing, since its messages are its targets'.
+/// The encoding of messages to a session's socket: it encodes nothing, because all messages of a session are its
+/// targets'.
 pub(super) const ENCODING: EncodingDef = EncodingDef {
     name: "splice",
     names_channel: false,
@@ -36,7 +37,7 @@ pub(super) const ENCODING: EncodingDef = EncodingDef {
 
 fn nothing(_message: &Message<'_>, _out: &mut Vec<u8>) {}
 
-/// Reads the options of a listener. `inside` answers what its targets within the gateway ask for.
+/// Reads the options of a listener. `inside` answers the requests of targets within the gateway.
 pub(super) fn sessions(
     options: &Reader<'_>,
     limits: &EndpointLimits<'_>,

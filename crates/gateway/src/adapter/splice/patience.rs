@@ -1,6 +1,7 @@
-//! How long a client waits for a target that takes less than it is sent. Without any waiting, whoever writes faster than a target
-//! reads would lose it; with much, its other targets would wait, too. So the client is not read until there is room, for a
-//! moment at most, and again only when some more waits for that target. Owns whom is waited for; never closes anybody.
+//! How long a client waits for a slow target. Without any wait, a client that writes faster than a target reads would
+//! soon overflow that target; with a long wait, its other targets would have to wait, too. So the client is not read
+//! until the target has room, for a short time at most, and waits again only after the target's queue has grown by
+//! another step. Owns the waiting state; never closes a connection.
 
 use std::cell::{Cell, RefCell};
 
@@ -10,20 +11,21 @@ use crate::contract::{Context, Link};
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Patience {
-    /// The longest that a client waits for a target, in milliseconds.
+    /// The longest time that a client waits for a target, in milliseconds.
     longest: u64,
-    /// What may wait for a target beyond what waited when that was over.
+    /// The bytes by which the queue of a slow target may grow before the client waits again.
     step: usize,
-    /// A target that holds much since the last look.
+    /// A target whose queue has grown long since the last look.
     full: Cell<Option<Link>>,
-    /// Whom the client waits for, and until when.
+    /// The target that the client waits for, and until when.
     waits: Cell<Option<(Link, u64)>>,
-    /// Those that made no room in time, and have not since: above which bytes they are waited for again.
+    /// Targets that made no room in time and have made none since, and the bytes above which the client waits for them
+    /// again.
     slow: RefCell<Vec<(Link, usize)>>,
 }
 
 impl Patience {
-    /// So much may wait for each target.
+    /// The state for targets that may each have this many bytes waiting.
     pub(super) fn new(most: usize) -> Self {
         let longest = FixedSpliceLimits::default().slow_target_wait.as_millis();
         Self {
@@ -35,7 +37,7 @@ impl Patience {
         }
     }
 
-    /// So much waits for a target, to which something was written.
+    /// Records that something was written to a target, for which this many bytes wait now.
     pub(super) fn wrote(&self, target: Link, queued: usize) {
         if queued <= LITTLE {
             if !self.slow.borrow().is_empty() {
@@ -52,7 +54,7 @@ impl Patience {
         found.map_or(MUCH, |(_, mark)| *mark)
     }
 
-    /// All that was read is relayed: the client waits where a target has no room.
+    /// Starts to wait if a target has no room, after everything that was read is relayed.
     pub(super) fn begin(&self, cx: &mut Context<'_>) {
         let Some(target) = self.full.take() else {
             return;
@@ -64,7 +66,7 @@ impl Patience {
         }
     }
 
-    /// Ends the waiting if the target has room, is gone, or had its time.
+    /// Ends the waiting if the target has room, is gone, or has had its time.
     pub(super) fn look(&self, cx: &mut Context<'_>) {
         let Some((target, until)) = self.waits.get() else {
             return;
@@ -82,15 +84,15 @@ impl Patience {
         cx.hold_input(false);
     }
 
-    /// When the waiting ends.
+    /// The time at which the waiting ends.
     pub(super) fn until(&self) -> Option<u64> {
         self.waits.get().map(|(_, until)| until)
     }
 }
 
-/// Into so many steps the queue of a target is parted.
+/// The number of steps that the queue of a target is divided into.
 const STEPS: usize = 32;
 
-/// What a target may have waiting before its client waits, and what it has when it is no longer slow.
+/// The bytes that may wait for a target before its client waits, and the bytes at which it no longer counts as slow.
 const MUCH: usize = 256 * 1024;
 const LITTLE: usize = 64 * 1024;

@@ -1,11 +1,11 @@
-//! What the control channel says, as frames to the client. Decides nothing.
+//! Encodes control messages as frames to the client. Decides nothing.
 
 use millrace_protocol::splice::{Problem, append_error, append_warning};
 use millrace_protocol::websocket::{Opcode, append_part};
 
 use crate::contract::Context;
 
-/// Says something on the control channel.
+/// Sends a message on the control channel.
 pub(super) fn say(cx: &mut Context<'_>, encode: impl FnOnce(&mut Vec<u8>)) {
     let mut message = Vec::new();
     encode(&mut message);
@@ -20,7 +20,7 @@ pub(super) fn fail(id: i64, problem: Problem, text: &str, cx: &mut Context<'_>) 
     say(cx, |out| append_error(id, problem, text, out));
 }
 
-/// A control message as a frame to the client: binary, as its index is no UTF-8.
+/// Encodes a control message as a frame to the client: binary, because its index is not valid UTF-8.
 pub(super) fn append_control_message(message: &[u8], out: &mut Vec<u8>) {
     append_part(out, Opcode::Binary, true, None, message);
 }

@@ -1,4 +1,4 @@
-//! The connection of one client: its messages on their way to its targets, and the calls of its control channel.
+//! The session of one client: relays its messages to its targets, and handles the calls on its control channel.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -29,14 +29,14 @@ pub(super) struct Splice {
     relay: Relay,
 }
 
-/// What it has beside its decoder.
+/// The state apart from the decoder.
 #[derive(Debug)]
 struct Relay {
     terms: Arc<Terms>,
     targets: Rc<Targets>,
     connecting: Connecting,
     patience: Patience,
-    /// What was relayed since it was counted: the index, messages, and their bytes.
+    /// Messages relayed since the last count: the index of their target, their number, and their bytes.
     sent: Cell<(u16, u64, u64)>,
 }
 
@@ -56,7 +56,7 @@ impl Splice {
         }
     }
 
-    /// Takes what came, until nobody may go on.
+    /// Takes decoded input until the flow stops.
     fn relay_all(
         &mut self,
         input: &mut Input<'_>,
@@ -69,7 +69,7 @@ impl Splice {
             let mut flow = Flow::Go;
             match item.map_err(|error| CloseReason::from(&error))? {
                 None => return Ok(()),
-                // of one that is closing it is nobody's
+                // a client that is closing sends nothing more to its targets
                 Some(Item::Message { .. }) if cx.is_closing() => {}
                 Some(Item::Message { kind, payload, .. }) => {
                     let length = payload.len();
@@ -121,7 +121,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Relays a message to its target. One that does not read keeps up the others for moments only.
+    /// Relays a message to its target. A target that does not read delays the others only for a short time.
     fn relay(&self, index: u16, kind: Kind, payload: &Masked<'_>, cx: &mut Context<'_>) {
         let place = self
             .targets
@@ -139,13 +139,13 @@ impl Relay {
         }
         self.sent(index, payload.len());
         let key = Some(self.targets.next_mask());
-        // it was open a moment ago
+        // `queued_of` has just found the link open
         let _open = cx.write_to(link, |out| payload.append_frame(out, kind.into(), key));
         let queued = queued.saturating_add(payload.len());
         self.patience.wrote(link, queued);
     }
 
-    /// A message goes to a target: counted with those that follow it there.
+    /// Counts a message to a target, together with those that follow it to the same target.
     fn sent(&self, index: u16, bytes: usize) {
         if self.sent.get().0 != index {
             self.count_sent();
@@ -180,7 +180,7 @@ impl Relay {
                 let text = format!("{}: {problem}", Problem::Unparsable.text());
                 fail(id, Problem::Unparsable, &text, cx);
             }
-            // of a kind that is not known yet, too
+            // this includes messages of an unknown kind
             Err(_) => warn(Problem::Unparsable, cx),
         }
     }
@@ -202,7 +202,7 @@ impl Relay {
         say(cx, |out| append_done(id, out));
     }
 
-    /// Has the session woken when the next of its times comes.
+    /// Arranges a wake-up at the earliest of the session's deadlines.
     fn wake_in_time(&self, cx: &mut Context<'_>) {
         let times = [self.patience.until(), self.connecting.next()];
         if let Some(next) = times.into_iter().flatten().min() {
@@ -210,7 +210,7 @@ impl Relay {
         }
     }
 
-    /// Says what became of targets.
+    /// Tells the client what happened to its targets.
     fn tell(&self, cx: &mut Context<'_>) {
         while let Some(note) = self.targets.next_note() {
             match note {
@@ -275,7 +275,7 @@ impl Session for Splice {
     }
 
     fn left(&mut self, reason: &CloseReason, env: &Env) {
-        // what we have against the client is not the targets' fault
+        // an error of the client is no reason to blame its targets
         let (code, text) = if reason.is_by_peer() {
             (reason.code, &*reason.reason)
         } else {
@@ -291,7 +291,7 @@ impl Session for Splice {
     }
 
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
-        // what the client said is echoed as it was
+        // the client's close is echoed unchanged
         websocket::append_close(out, reason.code, &reason.reason);
     }
 
@@ -300,16 +300,16 @@ impl Session for Splice {
     }
 }
 
-/// Nobody is reached for it any more, whatever became of its connection.
+/// Ends the session's dials and targets in every case in which its connection ends.
 impl Drop for Relay {
     fn drop(&mut self) {
         let _told_before = self.targets.end();
     }
 }
 
-/// A control message over its bound.
+/// A control message exceeds the limit.
 const TOO_LONG: CloseReason =
     CloseReason::new(1009, "Control message is too long", CloseMode::Final);
 
-/// What a target is told that does not read.
+/// The close reason for a target that does not read.
 const FULL: &str = "Outgoing queue is full";

@@ -1,4 +1,4 @@
-//! Sessions of splice without their streams and without a network. Only in tests and with the feature `fuzzing`.
+//! Makes splice sessions without streams and without a network, only for tests and with the feature `fuzzing`.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl SpliceOnStage {
         Self(encodings.add(ENCODING))
     }
 
-    /// One of this listener, which has no targets within the gateway.
+    /// A session of this listener, without targets within the gateway.
     pub(crate) fn session_on_stage(
         &self,
         hub: &Arc<Hub>,
@@ -29,7 +29,7 @@ impl SpliceOnStage {
         Box::new(Splice::new(&self.terms(config), hub, None))
     }
 
-    /// One of which each target within the gateway is a stream whose other end comes by the receiver.
+    /// A session in which each target within the gateway is a stream whose other end arrives by the receiver.
     #[cfg(test)]
     pub(crate) fn session_with_targets(
         &self,

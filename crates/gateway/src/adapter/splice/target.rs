@@ -1,5 +1,5 @@
-//! The connection to one target: its messages on their way to the client, behind its index, and its end. Its opening handshake
-//! is over before it begins.
+//! The connection to one target: relays its messages to the client, each behind the target's index, and reports its
+//! end. Its opening handshake is complete before it begins.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ pub(super) struct Target {
     leg: Leg,
 }
 
-/// What it has beside its decoder.
+/// The state apart from the decoder.
 #[derive(Debug)]
 struct Leg {
     terms: Arc<Terms>,
     targets: Rc<Targets>,
     call: Connected,
-    /// `None` until it is open, and once the client was told that it is gone.
+    /// `None` until the connection is open, and after the client was told of its end.
     index: Option<u16>,
     _counted: Counted,
 }
@@ -38,13 +38,13 @@ struct Leg {
 /// The call that asked for it.
 #[derive(Debug)]
 pub(super) struct Connected {
-    /// What the reply repeats.
+    /// The call's id, which the reply repeats.
     pub(super) id: i64,
-    /// Its number among those that are being reached.
+    /// Its number among the pending dials.
     pub(super) dial: u64,
-    /// The client gives its user a `WebSocket`.
+    /// Whether the client exposes it as a `WebSocket`.
     pub(super) web_socket: bool,
-    /// The subprotocol that the target chose.
+    /// The subprotocol that the target selected.
     pub(super) protocol: Option<String>,
     /// The counters of its host.
     pub(super) stats: Arc<HostStats>,
@@ -65,7 +65,7 @@ impl Target {
         }
     }
 
-    /// Takes what came, as long as the client has room; counts messages and their bytes.
+    /// Takes decoded input while the client has room; counts messages and their bytes.
     fn relay_all(
         &mut self,
         input: &mut Input<'_>,
@@ -75,7 +75,7 @@ impl Target {
         let Self { decoder, leg } = self;
         let now = cx.now();
         loop {
-            // what comes of one that is closing is nobody's
+            // messages of a target that is closing are dropped
             let client = leg.targets.client().filter(|_| !cx.is_closing());
             if let Some(client) = client
                 && cx.room_of(client) == Some(false)
@@ -117,7 +117,7 @@ impl Target {
 }
 
 impl Leg {
-    /// It has a place in the session: the client is told, in front of all that it sends.
+    /// Takes an index in the session and tells the client about it, before any message of the target.
     fn open(&mut self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         let client = self.targets.client().ok_or(CloseReason::GOING_AWAY)?;
         let ascii = self.call.web_socket;
@@ -128,7 +128,7 @@ impl Leg {
                 problem: Problem::DialFailed,
                 text: TOO_MANY.to_owned(),
             };
-            // nobody hears it where the session is over
+            // if the session is over, the note is discarded
             self.targets.failed(self.call.dial, failed);
             return Err(CloseReason::GOING_AWAY);
         };
@@ -153,7 +153,7 @@ impl Leg {
         } else {
             Opcode::Binary
         };
-        // a client that is gone needs nothing
+        // a message to a client that has left is discarded
         let _open = cx.write_to(client, |out| {
             let (head, size) = header(opcode, payload.len() + 2, false);
             out.reserve(size + 2 + payload.len());
@@ -163,11 +163,11 @@ impl Leg {
         });
     }
 
-    /// Its end begins.
+    /// The closing handshake begins.
     fn left(&mut self, reason: &CloseReason) {
         let place = self.index.and_then(|index| self.targets.find(index));
         if place.is_some_and(|place| place.closing == Closing::Terminated) {
-            // its client hears how it answers
+            // the client asked for the close and is told of the target's answer
             return;
         }
         if close::is_valid_on_wire(reason.code) {
@@ -177,7 +177,7 @@ impl Leg {
         }
     }
 
-    /// It is gone: the client is told once.
+    /// The target is gone: tells the client, once.
     fn gone(&mut self, code: u16, reason: &str, clean: bool) {
         if let Some(index) = self.index.take() {
             self.call.stats.close();
@@ -240,7 +240,7 @@ impl Session for Target {
     }
 
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
-        // what it said is echoed as it was
+        // the target's close is echoed unchanged
         append_masked_close(
             out,
             reason.code,
@@ -254,7 +254,7 @@ impl Session for Target {
     }
 }
 
-/// It did not answer our goodbye, or was never open.
+/// Reports the end of a target that did not answer the close, or was never open.
 impl Drop for Leg {
     fn drop(&mut self) {
         self.gone(close::GOING_AWAY, "", false);

@@ -1,5 +1,5 @@
-//! The targets of one session: which has which index, which are still being reached, and what the session is still to say of
-//! them. Shared by the session and its targets, on one thread; calls nobody.
+//! The targets of one session: their indices, the pending dials, and the notes that the session still has to send about
+//! them. Shared by the session and its targets, on one thread; calls neither.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -20,7 +20,7 @@ use crate::target_stats::HostStats;
 pub(super) struct Targets {
     pub(super) terms: Arc<Terms>,
     hub: Arc<Hub>,
-    /// The session's own connection.
+    /// The link to the session's own connection.
     client: Cell<Option<Link>>,
     masks: RefCell<Masks>,
     inner: RefCell<Inner>,
@@ -28,20 +28,20 @@ pub(super) struct Targets {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// By their indices.
+    /// Targets by index.
     slots: Vec<Option<Slot>>,
-    /// Free indices below the length of that, the lowest first.
+    /// Free indices below the length of `slots`, the lowest first.
     free: BinaryHeap<Reverse<u16>>,
-    /// Those whose index is taken: by a target, or until the client is told that it is gone.
+    /// The number of indices in use: by a target, or until the client was told that it is gone.
     placed: usize,
-    /// Those that are being reached.
+    /// The pending dials.
     dials: AHashMap<u64, Dialled>,
     last_dial: u64,
     notes: VecDeque<Note>,
     /// Targets that wait for room in the client's outbox.
     paused: Vec<Waker>,
     waker: Option<Waker>,
-    /// The session is over.
+    /// Whether the session is over.
     over: bool,
 }
 
@@ -52,24 +52,24 @@ struct Slot {
     stats: Arc<HostStats>,
 }
 
-/// What the session knows of it.
+/// What the session needs to know of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) link: Link,
     pub(super) closing: Closing,
 }
 
-/// Whether we are closing a target: what is sent to it then reaches nobody.
+/// Whether this side closes a target: messages to it are then dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Closing {
     No,
-    /// Its client wants it, and is told how it answers.
+    /// The client asked for the close, and is told of the target's answer.
     Terminated,
-    /// It does not read, and its answer means nothing.
+    /// The target does not read; its answer is ignored.
     Dropped,
 }
 
-/// What the session is still to tell its client.
+/// A note that the session still has to send to its client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Note {
     /// A call to connect failed.
@@ -87,7 +87,7 @@ pub(super) enum Note {
 pub(super) struct End {
     pub(super) code: u16,
     pub(super) reason: String,
-    /// No close frame came, and the client wants to know.
+    /// Whether no close frame was received, and the client asked to be told so.
     pub(super) unclean: bool,
 }
 
@@ -102,18 +102,18 @@ impl Targets {
         }
     }
 
-    /// The session is open: its connection, and what wakes it.
+    /// The session is open: records its connection and its waker.
     pub(super) fn opened(&self, client: Link, waker: Waker) {
         self.client.set(Some(client));
         self.inner.borrow_mut().waker = Some(waker);
     }
 
-    /// The session's connection; `None`: it is over.
+    /// The session's connection; `None` once it is over.
     pub(super) fn client(&self) -> Option<Link> {
         self.client.get()
     }
 
-    /// Those with an index, and those that are being reached.
+    /// The number of targets and pending dials.
     pub(super) fn count(&self) -> usize {
         let inner = self.inner.borrow();
         inner.placed + inner.dials.len()
@@ -124,26 +124,26 @@ impl Targets {
         self.hub.targets().of(host)
     }
 
-    /// The number of a target that is to be reached.
+    /// The number of the next dial.
     pub(super) fn next_dial(&self) -> u64 {
         let mut inner = self.inner.borrow_mut();
         inner.last_dial += 1;
         inner.last_dial
     }
 
-    /// It is being reached.
+    /// Records a pending dial.
     pub(super) fn dialling(&self, dial: u64, dialled: Dialled) {
         self.inner.borrow_mut().dials.insert(dial, dialled);
     }
 
-    /// It could not be reached.
+    /// Records that a dial failed.
     pub(super) fn failed(&self, dial: u64, note: Note) {
         let dialled = self.inner.borrow_mut().dials.remove(&dial);
         drop(dialled);
         self.note(note);
     }
 
-    /// It was reached: its index, the lowest that is free. `None`: there is none, or the session is over.
+    /// Records that a dial succeeded and takes the lowest free index. `None`: no index is free, or the session is over.
     pub(super) fn place(
         &self,
         dial: u64,
@@ -178,7 +178,7 @@ impl Targets {
         slot.map(|slot| slot.place)
     }
 
-    /// Counts something of it.
+    /// Counts something for a target.
     pub(super) fn count_for(&self, index: u16, count: impl FnOnce(&HostStats)) {
         let inner = self.inner.borrow();
         if let Some(Some(slot)) = inner.slots.get(usize::from(index)) {
@@ -186,7 +186,7 @@ impl Targets {
         }
     }
 
-    /// It is being closed.
+    /// Records that a target is being closed.
     pub(super) fn closes(&self, index: u16, closing: Closing) {
         let mut inner = self.inner.borrow_mut();
         if let Some(Some(slot)) = inner.slots.get_mut(usize::from(index)) {
@@ -194,12 +194,12 @@ impl Targets {
         }
     }
 
-    /// A masking key for a frame to one of them.
+    /// A masking key for a frame to a target.
     pub(super) fn next_mask(&self) -> [u8; 4] {
         self.masks.borrow_mut().next()
     }
 
-    /// It is gone. The client is told, and its index is another's only then.
+    /// Records that a target is gone. Its index is not reused before the client was told.
     pub(super) fn gone(&self, index: u16, end: End) {
         let mut inner = self.inner.borrow_mut();
         if let Some(slot) = inner.slots.get_mut(usize::from(index)) {
@@ -209,7 +209,7 @@ impl Targets {
         self.note(Note::Gone { index, end });
     }
 
-    /// What the session says next. The index of a target that is gone is free from here on.
+    /// The next note to send. Sending that a target is gone frees its index.
     pub(super) fn next_note(&self) -> Option<Note> {
         let mut inner = self.inner.borrow_mut();
         let note = inner.notes.pop_front();
@@ -220,18 +220,18 @@ impl Targets {
         note
     }
 
-    /// This target waits until the client's outbox has room.
+    /// Wakes this target when the client's outbox has room.
     pub(super) fn wait_for_room(&self, target: Waker) {
         self.inner.borrow_mut().paused.push(target);
     }
 
-    /// There is room.
+    /// The client's outbox has room: wakes the targets that wait for it.
     pub(super) fn room(&self) {
         let paused = std::mem::take(&mut self.inner.borrow_mut().paused);
         paused.into_iter().for_each(Waker::wake);
     }
 
-    /// The session is over. Nobody is reached any more; returns those that were.
+    /// The session is over: aborts the pending dials and returns the links of the targets.
     pub(super) fn end(&self) -> Vec<Link> {
         self.client.set(None);
         let mut inner = self.inner.borrow_mut();
@@ -258,7 +258,7 @@ impl Targets {
         self.look();
     }
 
-    /// The session looks: there is something to say, or a target has room.
+    /// Wakes the session: there is a note to send, or a target has room.
     pub(super) fn look(&self) {
         let waker = self.inner.borrow().waker.clone();
         if let Some(waker) = waker {
@@ -268,7 +268,7 @@ impl Targets {
 }
 
 impl Inner {
-    /// The lowest free index, of those whose bytes are ASCII if it has to be.
+    /// The lowest free index, or with `ascii` the lowest one whose bytes are ASCII.
     fn take_index(&mut self, ascii: bool) -> Option<u16> {
         let mut passed = Vec::new();
         let mut found = None;
@@ -296,7 +296,7 @@ impl Inner {
     }
 }
 
-/// Why a target has no place.
+/// The error when no index is free.
 pub(super) const TOO_MANY: &str = "too many targets";
 
 #[cfg(test)]
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_control_channel_is_no_target() {
+    fn the_index_of_the_control_channel_is_never_taken() {
         let mut inner = Inner::default();
         for index in 0..=MAX_INDEX {
             assert_eq!(inner.take_index(false), Some(index));

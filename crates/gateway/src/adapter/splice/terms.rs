@@ -1,4 +1,4 @@
-//! What all sessions of one listener have in common: its options and limits as they are used.
+//! What all sessions of one listener share: its options and limits, ready to use.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use crate::sync::{AtomicUsize, Ordering};
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Terms {
-    /// What clients send.
+    /// The decoder for messages of clients.
     pub(super) from_client: DecoderConfig,
-    /// What targets send.
+    /// The decoder for messages of targets.
     pub(super) from_target: DecoderConfig,
     pub(super) limits: SpliceLimits,
     pub(super) dialler: Arc<Dialler>,
     pub(super) closed_name: ClosedName,
-    /// All relayed messages are binary.
+    /// Whether relayed messages are always binary.
     pub(super) binary: bool,
-    /// Shared frames are not for a session.
+    /// The encoding of a session's socket, for which frames are never shared.
     pub(super) encoding: Encoding,
-    /// Targets of all sessions.
+    /// The number of targets of all sessions.
     total: AtomicUsize,
 }
 
-/// One of the targets of all sessions; dropping it makes room.
+/// One counted target; dropping it makes room.
 #[derive(Debug)]
 pub(super) struct Counted(Arc<Terms>);
 
@@ -54,7 +54,7 @@ impl Terms {
             })?,
         };
         let tls = options.bytes("ca")?.map(|authorities| ClientTls {
-            // each target has its own
+            // each target replaces the name by its own
             server_name: "localhost".to_owned(),
             authorities: authorities.to_vec(),
             ..ClientTls::default()
@@ -69,7 +69,7 @@ impl Terms {
             limits.dial_timeout,
         )?;
         let from_client = DecoderConfig {
-            // with its index
+            // plus its index
             message_bytes: listener.message_bytes.saturating_add(2),
             role: Role::Server,
             checks_text: false,
@@ -93,7 +93,7 @@ impl Terms {
         })
     }
 
-    /// Counts one more target. `None`: there are too many.
+    /// Counts one more target. `None`: the limit is reached.
     pub(super) fn count(self: &Arc<Self>) -> Option<Counted> {
         let before = self.total.fetch_add(1, Ordering::Relaxed);
         let counted = Counted(Arc::clone(self));

@@ -1,4 +1,4 @@
-//! The state as JSON: numbers under the names that `stats()` has in JavaScript.
+//! The state as JSON: numbers under the names that they have in the result of `stats()`.
 
 use std::fmt::{self, Write};
 
@@ -7,10 +7,10 @@ use millrace_backplane::Stats as BackplaneStats;
 use super::State;
 use crate::stats::WorkerStats;
 
-/// One object on one line, `activeConnections` first.
+/// Writes one object on one line, `activeConnections` first.
 pub(super) fn text(state: &State) -> String {
     let mut out = String::with_capacity(ROOM);
-    // a String takes everything
+    // writing to a String cannot fail
     let _always_ok = write(state, &mut out);
     out
 }
@@ -76,7 +76,7 @@ fn write(all: &State, out: &mut String) -> fmt::Result {
     Ok(())
 }
 
-/// One more number. Piece by piece: a format of several costs more than all else here.
+/// Appends one more number, piece by piece: formatting several values at once costs more than everything else here.
 fn entry(out: &mut String, name: &str, count: impl fmt::Display) -> fmt::Result {
     for piece in [",\"", name, "\":"] {
         out.push_str(piece);
@@ -84,7 +84,7 @@ fn entry(out: &mut String, name: &str, count: impl fmt::Display) -> fmt::Result 
     write!(out, "{count}")
 }
 
-/// Most answers are shorter.
+/// Most answers are shorter than this.
 const ROOM: usize = 1024;
 
 fn write_backplane(link: &BackplaneStats, out: &mut String) -> fmt::Result {
@@ -132,7 +132,7 @@ mod tests {
     use crate::stats::Stats;
 
     #[test]
-    fn it_is_one_object_with_the_connections_first() {
+    fn the_state_is_one_object_that_begins_with_the_connections() {
         let worker = WorkerStats {
             id: 3,
             connections: 2,

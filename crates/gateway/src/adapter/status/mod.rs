@@ -1,5 +1,5 @@
-//! The gateway's state for whoever watches it: one path answers with JSON, one with the text that Prometheus reads, two
-//! with a status for probes. Owns the paths and the answers' form; counts nothing.
+//! The gateway's state for monitoring: one path answers with JSON, one with metrics for Prometheus, two with a status
+//! for probes. Owns the paths and the form of the answers; counts nothing.
 
 mod json;
 mod prometheus;
@@ -13,7 +13,7 @@ use crate::http::{Answer, Answering, Asked, Body, Claim, Endpoint, Exchange, pla
 use crate::stats::Stats;
 use crate::target_stats::HostCounts;
 
-/// Where one listener shows it.
+/// The paths of one listener that show the state.
 #[derive(Debug)]
 pub(crate) struct Status(Vec<(Page, String)>);
 
@@ -22,11 +22,11 @@ pub(crate) struct Status(Vec<(Page, String)>);
 enum Page {
     /// Everything, as JSON.
     Stats,
-    /// Everything, as Prometheus reads it.
+    /// Everything, as metrics for Prometheus.
     Metrics,
-    /// That it answers.
+    /// That the gateway answers.
     Health,
-    /// Whether it should get clients.
+    /// Whether the gateway should get clients.
     Ready,
 }
 
@@ -39,7 +39,7 @@ const PAGES: [(&str, Page); 4] = [
 ];
 
 impl Status {
-    /// Reads the options of [`PAGES`]; `None`: it is shown nowhere.
+    /// Reads the options of [`PAGES`]; `None` if none of them is given.
     pub(crate) fn new(options: &Reader<'_>) -> Result<Option<Self>, ListenError> {
         let mut pages = Vec::new();
         for (option, page) in PAGES {
@@ -104,7 +104,7 @@ fn said(status: &str) -> String {
     format!("{{\"status\":\"{status}\"}}\n")
 }
 
-/// What both forms show.
+/// The data of both forms.
 struct State {
     stats: Stats,
     resident_bytes: Option<usize>,
@@ -125,5 +125,5 @@ impl State {
 
 const JSON: &str = "application/json";
 
-/// The text format that Prometheus asks for first; what reads the older one reads it as well.
+/// The format that Prometheus prefers. Programs that read only the older text format can read it, too.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -16,12 +16,12 @@ use prometheus_client::registry::{Registry, Unit};
 use super::State;
 use crate::stats::{Times, WorkerStats};
 
-/// The whole answer.
+/// Writes all metrics.
 pub(super) fn text(state: State) -> String {
     let mut registry = Registry::with_prefix("millrace");
     registry.register_collector(Box::new(state));
     let mut out = String::new();
-    // a String takes everything
+    // writing to a String cannot fail
     let _always_ok = openmetrics::encode(&mut out, &registry);
     out
 }
@@ -103,7 +103,7 @@ impl State {
         self.events(out)
     }
 
-    /// The link to other nodes.
+    /// Writes the metrics of the link to other nodes.
     fn backplane(&self, out: &mut Metrics<'_>) -> fmt::Result {
         let Some(link) = &self.stats.backplane else {
             return Ok(());
@@ -130,7 +130,7 @@ impl State {
             out.gauge(name, help, None, value)?;
         }
         let (help, fates) = (
-            "Messages to other nodes, by what became of them",
+            "Messages to other nodes, by result",
             [
                 ("sent", link.sent),
                 ("dropped", link.dropped),
@@ -140,7 +140,7 @@ impl State {
         );
         out.counts("backplane_published", help, "result", &fates)?;
         let (help, fates) = (
-            "Messages from other nodes and from whoever publishes, by what became of them",
+            "Messages from other nodes and other publishers, by result",
             [
                 ("delivered", link.received),
                 ("missed", link.missed),
@@ -214,7 +214,7 @@ impl State {
             ("errors", "Errors reported to the application", stats.errors),
             (
                 "panics",
-                "Bugs of ours that ended a connection",
+                "Connections ended by a bug in Millrace",
                 traffic.panics,
             ),
         ] {
@@ -335,7 +335,8 @@ impl Metrics<'_> {
     }
 }
 
-/// Two of ours make one: 1 µs, 4 µs, 16 µs … each with what lies below it and above the one before.
+/// Joins two buckets of a histogram into one: 1 µs, 4 µs, 16 µs … each counts the times between its bound and the one
+/// before.
 fn buckets(times: &Times) -> Vec<(f64, u64)> {
     let last = times.buckets.len().saturating_sub(1);
     let mut buckets = Vec::new();
@@ -363,7 +364,7 @@ fn whole(value: usize) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// The label of what belongs to one worker.
+/// The label of metrics of one worker.
 const WORKER: &str = "worker";
 
 #[cfg(test)]

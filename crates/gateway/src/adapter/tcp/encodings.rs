@@ -1,10 +1,10 @@
-//! Messages as raw TCP says them: one encoding for each framing. Text and binary look the same.
+//! Encodes messages for raw TCP: one encoding for each framing. Text and binary look the same.
 
 use millrace_protocol::framing::{Framing, Width, append_length, append_line};
 
 use crate::contract::{Encoding, EncodingDef, Encodings, Message};
 
-/// What a gateway has registered of them.
+/// The encodings that a gateway has registered for raw TCP.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forms {
     none: Encoding,
@@ -77,7 +77,7 @@ const LENGTH_4: EncodingDef = EncodingDef {
 
 fn append(width: Width, message: &Message<'_>, out: &mut Vec<u8>) {
     let appended = append_length(width, message.payload, out);
-    debug_assert!(appended.is_ok(), "`most_payload` is looked at before");
+    debug_assert!(appended.is_ok(), "`most_payload` was checked before");
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_length_cannot_say_is_known_before() {
+    fn messages_too_long_for_their_length_field_are_refused_before_encoding() {
         let encodings = Encodings::new();
         let forms = Forms::register(&encodings);
         for width in [Width::One, Width::Two, Width::Four] {

@@ -1,5 +1,5 @@
-//! The adapter of raw TCP: connections without a handshake whose bytes are messages as a [framing](framing) says. Owns a
-//! listener's terms; what is done with the messages is the worker's.
+//! The adapter of raw TCP: connections without a handshake whose bytes are split into messages by a [framing](framing).
+//! Owns a listener's configuration; the worker handles the messages.
 
 mod encodings;
 mod options;
@@ -37,9 +37,9 @@ impl Protocol for TcpProtocol {
 
     fn needs(&self, _config: &ListenerConfig) -> Needs {
         Needs {
-            // its name is the application's
+            // the application protocol has its own name, which is unknown here
             alpn: &[],
-            // it has no question whether a silent peer still lives
+            // the protocol has no way to ask whether a silent peer still lives
             keep_alive: Some(SILENCE),
             delays: false,
         }
@@ -76,7 +76,7 @@ impl TcpProtocol {
     }
 }
 
-/// Silence after which the kernel asks.
+/// The silence after which the kernel sends keep-alive probes.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Raw TCP on one listener.

@@ -1,4 +1,4 @@
-//! The options of a listener that speaks raw TCP: how its messages are told apart.
+//! The options of a raw TCP listener: how its messages are delimited.
 
 use millrace_protocol::framing::{Framing, Width};
 
@@ -10,7 +10,7 @@ pub(super) struct TcpOptions {
     pub(super) framing: Framing,
     /// Whether a connection may begin with the first line of an HTTP request.
     pub(super) allow_http: bool,
-    /// Whether the protocol's own code in JavaScript has the connections, as streams.
+    /// Whether the connections are streams for JavaScript code of the protocol, instead of messages for handlers.
     pub(super) as_stream: bool,
 }
 
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_framing_is_an_error() {
+    fn unknown_framings_are_refused() {
         let of = |framing: &str| Options::new().text("framing", framing);
         for (options, problem) in [
             (Options::new(), "framing must be 'line', 'length' or 'none'"),

@@ -1,5 +1,4 @@
-//! One connection's side of the codec: messages to the worker, and what becomes of the connection when its peer has sent
-//! its last byte.
+//! The session of one connection: passes messages to the worker, and handles the end of the peer's stream.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use crate::contract::{
 
 use super::stream::Stream;
 
-/// What every connection of a listener has in common.
+/// What the connections of a listener share.
 #[derive(Debug)]
 pub(super) struct Terms {
     pub(super) framing: Framing,
@@ -22,7 +21,7 @@ pub(super) struct Terms {
     pub(super) message_bytes: usize,
     /// Whether a connection may begin with the first line of an HTTP request.
     pub(super) allow_http: bool,
-    /// Whether the protocol's own code in JavaScript has the connections.
+    /// Whether the connections are streams for JavaScript code of the protocol.
     pub(super) as_stream: bool,
 }
 
@@ -31,9 +30,9 @@ pub(super) struct Terms {
 pub(super) struct Tcp {
     terms: Arc<Terms>,
     decoder: Decoder,
-    /// Nothing complete has come.
+    /// Whether no complete message has arrived yet.
     is_new: bool,
-    /// Where the protocol's own code in JavaScript has it.
+    /// `Some` if the connection is a stream for JavaScript code of the protocol.
     stream: Option<Stream>,
 }
 
@@ -47,7 +46,7 @@ impl Tcp {
         }
     }
 
-    /// Hands one message to the worker.
+    /// Passes one message to the worker.
     fn message(
         &mut self,
         payload: Cow<'_, [u8]>,
@@ -62,7 +61,7 @@ impl Tcp {
         Ok(cx.message(kind, ascii, payload))
     }
 
-    /// A line is text where it can be; what other framings carry is bytes.
+    /// The kind of a message: a line is text if it is valid; other framings carry bytes.
     fn kind_of(&self, payload: &[u8]) -> (Kind, bool) {
         if self.terms.framing != Framing::Line {
             return (Kind::Binary, false);
@@ -86,7 +85,7 @@ impl Session for Tcp {
     fn traits(&self) -> Traits {
         Traits {
             liveness: Liveness::Kernel,
-            // the end of the stream says it
+            // the end of the stream is the close
             goodbye: Goodbye::None,
             feeds_worker: true,
             half_close: true,
@@ -97,7 +96,7 @@ impl Session for Tcp {
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
         let length = bytes.len();
         if cx.is_closing() || self.stream.as_ref().is_some_and(Stream::is_closing) {
-            // as if it had not come
+            // input is ignored while the connection closes
             return Ok(self.taken(length));
         }
         let mut rest = &*bytes;
@@ -114,7 +113,7 @@ impl Session for Tcp {
 
     fn input_ended(&mut self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         if let Some(line) = self.decoder.finish().map_err(|error| reason_of(&error))? {
-            // nothing follows that could be held up
+            // no input follows that the flow could stop
             let _flow = self.message(Cow::Owned(line), cx)?;
         }
         if !cx.handles(Event::End) {
@@ -140,5 +139,5 @@ fn reason_of(error: &DecodeError) -> CloseReason {
     CloseReason::new(error.close_code(), error.close_reason(), CloseMode::Final)
 }
 
-/// A web page may have had its browser send it, with lines of its own in the body.
+/// The request may come from a web page, whose body contains lines of its own.
 const HTTP_REQUEST: CloseReason = CloseReason::new(1008, "HTTP request", CloseMode::Final);

@@ -1,5 +1,5 @@
-//! A connection that the protocol's own code in JavaScript has as a stream: it is told of it, says what is written to it, asks
-//! when that has left, and ends it behind that. Knows no framing.
+//! A connection that JavaScript code of the protocol uses as a stream: it is told of the connection, writes to it, asks
+//! when that was written, and closes it after that. Knows no framing.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use crate::contract::{CloseMode, CloseReason, Context, Event, Instruction, Opera
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// The fields of its first event, until that is told.
+    /// The fields of its first event, until the event is sent.
     opened: Box<[u8]>,
-    /// It ends when all that was written has left.
+    /// Whether it closes as soon as everything is written.
     is_closing: bool,
 }
 
@@ -22,7 +22,7 @@ impl Stream {
         }
     }
 
-    /// Whether nobody wants to know what still comes.
+    /// Whether further input is ignored.
     pub(super) fn is_closing(&self) -> bool {
         self.is_closing
     }
@@ -31,7 +31,7 @@ impl Stream {
         match why {
             Wake::Opened => {
                 let opened = std::mem::take(&mut self.opened);
-                // nothing is read here that could wait
+                // no input is read here, so the flow does not matter
                 let _flow = cx.event(Event::TcpOpened, &opened, Cow::Borrowed(&[]));
                 Ok(())
             }
@@ -50,7 +50,7 @@ impl Stream {
             Some(Operation::TcpWrite) if !self.is_closing => {
                 let bytes = instruction.payload();
                 if !bytes.is_empty() {
-                    // of a stream nothing may be dropped
+                    // no piece of a stream may be dropped
                     cx.send_part(|out| out.extend_from_slice(bytes));
                 }
                 if !instruction.fields().is_empty() && !cx.when_written() {
@@ -68,7 +68,7 @@ impl Stream {
         Ok(())
     }
 
-    /// All that was asked about has left.
+    /// Everything before the last note is written.
     fn written(&self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         if self.is_closing {
             return Err(CLOSED);
@@ -78,5 +78,5 @@ impl Stream {
     }
 }
 
-/// The application has closed it.
+/// The application closed the stream.
 const CLOSED: CloseReason = CloseReason::new(1000, "", CloseMode::Final);

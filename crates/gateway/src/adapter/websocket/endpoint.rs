@@ -1,5 +1,5 @@
-//! The opening handshake: judged strictly, admitted by the application, answered with 101. Ends where the
-//! connection is handed to its shard.
+//! The opening handshake: checked strictly, admitted by the application, answered with 101. Ends when the connection is
+//! handed to its shard.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::limits::ListenerLimits;
 /// WebSockets on one listener.
 #[derive(Debug)]
 pub(crate) struct WebSockets {
-    /// Paths on which they open; `None`: any.
+    /// The paths on which WebSockets open; `None`: any path.
     paths: Option<Vec<String>>,
     decoder: Arc<DecoderConfig>,
 }
@@ -45,7 +45,7 @@ impl Endpoint for WebSockets {
         } else if upgrade::is_meant(asked) {
             Claim::Yes
         } else {
-            // where there are only WebSockets, whatever asks for none is told so
+            // on a listener that serves only WebSockets, other requests get an error that says so
             Claim::IfNobodyElse
         }
     }
@@ -55,7 +55,7 @@ impl Endpoint for WebSockets {
     }
 }
 
-/// The bounds of a listener as the decoder wants them.
+/// The decoder's configuration for the limits of a listener.
 fn decoder(limits: &ListenerLimits, http: &HttpLimits) -> Arc<DecoderConfig> {
     Arc::new(DecoderConfig {
         message_bytes: limits.message_bytes,
@@ -66,13 +66,13 @@ fn decoder(limits: &ListenerLimits, http: &HttpLimits) -> Arc<DecoderConfig> {
     })
 }
 
-/// A session without its stream, on a listener that says nothing of HTTP.
+/// A session without its stream, on a listener without HTTP limits of its own.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn session_on_stage(limits: &ListenerLimits) -> Box<dyn crate::contract::Session> {
     Box::new(WebSocket::new(decoder(limits, &HttpLimits::default())))
 }
 
-/// 101, or the error that fits.
+/// Answers with 101 or an error.
 async fn answer(
     decoder: &Arc<DecoderConfig>,
     exchange: &Exchange,

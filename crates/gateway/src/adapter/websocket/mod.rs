@@ -1,4 +1,4 @@
-//! The WebSocket adapter (RFC 6455): our strict decoder in, shared frames out, closing handshake.
+//! The WebSocket adapter (RFC 6455): a strict decoder for input, shared frames for output, and the closing handshake.
 
 mod endpoint;
 mod session;

@@ -9,7 +9,7 @@ use millrace_protocol::websocket::{self, Decoder, DecoderConfig, Input, Item, Op
 use crate::close::{CloseMode, CloseReason};
 use crate::contract::{Context, Encodings, Flow, Goodbye, Liveness, Session, Taken, Traits};
 
-/// One WebSocket connection's side of the codec.
+/// The session of one WebSocket connection.
 #[derive(Debug)]
 pub(crate) struct WebSocket {
     decoder: Decoder,
@@ -96,7 +96,7 @@ impl Session for WebSocket {
     }
 
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
-        // what the peer sent is echoed without its reason; what we say has one
+        // a close that echoes the peer's has no reason text; one that this side begins has one
         let text = if reason.mode == CloseMode::Final && reason.is_by_peer() {
             ""
         } else {

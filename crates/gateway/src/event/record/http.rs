@@ -1,9 +1,9 @@
-//! The records of requests. Their slot word is unused: a request is named by its id.
+//! The records of requests. A request is named by its id, so the slot word is unused.
 
 use super::{LAST, SIDECAR, TRAILERS, append_header, append_word, pad, word};
 use crate::event::kinds::{RecordKind, Turn};
 
-/// What a REQUEST record carries.
+/// The contents of a REQUEST record.
 #[derive(Debug)]
 pub(crate) struct Asking<'a> {
     pub(crate) id: u64,
@@ -14,15 +14,15 @@ pub(crate) struct Asking<'a> {
     /// Whether a body follows in records of its own.
     pub(crate) streams: bool,
     pub(crate) port: u16,
-    /// Address, method and target, one behind the other, then `name\0value\0…`.
+    /// Address, method and target, one after the other, then `name\0value\0…`.
     pub(crate) head: &'a [u8],
-    /// The lengths of the first three.
+    /// The lengths of address, method and target.
     pub(crate) lengths: [usize; 3],
-    /// A body that came whole.
+    /// The body, if it arrived with the head.
     pub(crate) body: Option<&'a [u8]>,
 }
 
-/// The bytes a REQUEST record's payload takes.
+/// The length of a REQUEST record's payload.
 pub(crate) fn asking_bytes(asking: &Asking<'_>) -> usize {
     WORDS * 4 + asking.head.len() + asking.body.map_or(0, <[u8]>::len)
 }
@@ -73,7 +73,7 @@ pub(crate) fn append_trailers(out: &mut Vec<u8>, id: u64, trailers: &[u8]) {
     pad(out);
 }
 
-/// Appends what became of a request.
+/// Appends a change in the state of a request.
 pub(crate) fn append_turn(out: &mut Vec<u8>, id: u64, turn: Turn) {
     append_header(out, RecordKind::Turn, 0, 0, 12);
     out.extend_from_slice(&id.to_le_bytes());

@@ -1,15 +1,15 @@
-//! The record of protocols' events: the event's number, the length of its fields, the fields padded to words, and the
-//! payload, or its index and length beside the batch.
+//! The record of protocol events: the number of the event, the length of its fields, the fields padded to words, and
+//! the payload, or the payload's index and length beside the batch.
 
 use super::{SIDECAR, append_header, append_word, pad, word};
 use crate::event::kinds::{Event, RecordKind};
 
-/// The bytes that an EVENT record's payload takes. Its fields are short: a record's length has 24 bits.
+/// The length of an EVENT record's payload. The fields are short, because the length of a record has 24 bits.
 pub(crate) const fn event_bytes(fields: usize, payload: usize) -> usize {
     WORDS * 4 + fields.next_multiple_of(4) + payload
 }
 
-/// Appends an EVENT record with its payload inside.
+/// Appends an EVENT record with its payload.
 pub(crate) fn append_event(
     out: &mut Vec<u8>,
     slot: u32,
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_beside_the_batch_is_named_behind_the_fields() {
+    fn the_index_of_a_payload_beside_the_batch_follows_the_fields() {
         let mut out = Vec::new();
         append_event_beside(&mut out, 7, Event::Probe, b"abcd", (3, 1 << 20));
         assert_eq!(out[..4], (9 | SIDECAR | 20 << LENGTH_SHIFT).to_le_bytes());
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_may_be_its_number_alone() {
+    fn an_event_may_have_neither_fields_nor_payload() {
         let mut out = Vec::new();
         append_event(&mut out, 0, Event::Probe, b"", b"");
         assert_eq!(out.len(), record_bytes(event_bytes(0, 0)));

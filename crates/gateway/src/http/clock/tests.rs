@@ -1,4 +1,4 @@
-//! Deadlines case by case, and beside looks at random times.
+//! Tests deadlines case by case, and compares checks at random times with the exact deadlines.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn due(clock: &Clock, now: u64) -> Due {
 }
 
 #[test]
-fn a_silent_peer_has_two_seconds_and_a_head_ten() {
+fn a_silent_peer_has_two_seconds_and_a_head_has_ten() {
     let mut clock = Clock::new(1_000);
     clock.wait(1_000, Waits::Request, false);
     assert_eq!(due(&clock, 1_000), Due::Later(3_000));
@@ -32,7 +32,7 @@ fn a_first_request_of_http_1_0_has_two_seconds_of_silence() {
     clock.wait(1_500, Waits::Head, true);
     assert_eq!(due(&clock, 1_500), Due::Later(3_500));
     assert_eq!(due(&clock, 3_500), Due::End);
-    // what drips is silent never, but no slower than any other head either
+    // a client that sends single bytes is never silent, but its head has the same time as any other
     for now in (2_500..=10_500).step_by(1_000) {
         clock.received(now, 1);
     }
@@ -68,14 +68,14 @@ fn between_requests_any_byte_counts() {
 }
 
 #[test]
-fn a_body_may_pause_and_may_be_slow_but_not_for_ever() {
+fn a_body_may_pause_and_may_be_slow_up_to_a_limit() {
     let mut clock = Clock::new(0);
     clock.received(0, 100);
     clock.stop();
     clock.wait(0, Waits::Body(1), false);
     assert_eq!(due(&clock, 9_999), Due::Later(10_000));
     assert_eq!(due(&clock, 10_000), Due::Refuse(Refusal::BodyTooSlow));
-    // a byte every second earns a millisecond each: not another second
+    // at a byte per second each byte earns one millisecond, not another second
     let mut now = 0;
     while due(&clock, now) != Due::Refuse(Refusal::BodyTooSlow) {
         now += 1_000;
@@ -84,7 +84,7 @@ fn a_body_may_pause_and_may_be_slow_but_not_for_ever() {
         clock.wait(now, Waits::Body(1), false);
     }
     assert_eq!(now, 11_000);
-    // time in which nobody read it is not the peer's
+    // time in which the body was not read does not count against the peer
     let mut clock = Clock::new(0);
     clock.stop();
     clock.wait(0, Waits::Body(1), false);
@@ -118,7 +118,7 @@ fn a_handshake_counts_from_its_head_and_a_blocked_write_from_its_start() {
     assert_eq!(due(&clock, 30_005), Due::Cut);
     clock.wrote(30_000, true);
     assert_eq!(due(&clock, 30_005), Due::Later(u64::MAX));
-    // the last bytes were taken, and stay where they are
+    // the last bytes were accepted for writing and are stuck there
     clock.flushed(30_000, false);
     clock.flushed(50_000, false);
     assert_eq!(due(&clock, 60_000), Due::Cut);
@@ -126,7 +126,7 @@ fn a_handshake_counts_from_its_head_and_a_blocked_write_from_its_start() {
     assert_eq!(due(&clock, 60_000), Due::Later(u64::MAX));
 }
 
-/// When a connection that does nothing is looked at, until it is ended.
+/// The times at which a connection that does nothing is checked, until it is closed.
 fn looks(clock: &Clock, from: u64) -> Vec<u64> {
     let timeouts = Timeouts::new(&ListenerLimits::default(), &HttpLimits::default());
     let mut looks = vec![from];
@@ -137,7 +137,7 @@ fn looks(clock: &Clock, from: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_connection_that_waits_is_looked_at_when_its_time_is_over() {
+fn a_connection_that_waits_is_checked_when_its_time_is_over() {
     let mut clock = Clock::new(1_000);
     clock.wait(1_000, Waits::Request, false);
     assert_eq!(looks(&clock, 1_000), [1_000, 3_000]);
@@ -150,11 +150,11 @@ fn a_connection_that_waits_is_looked_at_when_its_time_is_over() {
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// Bytes, and more of the same is waited for.
+    /// Bytes arrive, and the connection waits for more of the same.
     More(usize),
-    /// Bytes, and what follows is waited for.
+    /// Bytes arrive, and the connection waits for what follows.
     Next(usize),
-    /// Bytes, and nothing is waited for.
+    /// Bytes arrive, and the connection waits for nothing.
     Stop(usize),
     Write(bool),
     Flush(bool),
@@ -176,7 +176,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 proptest! {
     #[test]
-    fn no_deadline_passes_between_two_looks(
+    fn no_deadline_passes_between_two_checks(
         is_http_1_0: bool,
         events in prop::collection::vec((0..4_000_u64, event()), 0..60),
     ) {
@@ -215,7 +215,7 @@ proptest! {
                     look = look.min(clock.begin_handshake(Duration::from_secs(10)));
                 }
                 Event::NextRequest => {
-                    // the answer to the one before
+                    // the answer to the previous request
                     clock.wrote(now, true);
                     request += 1;
                     waits = Waits::Request;

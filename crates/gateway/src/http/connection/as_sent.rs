@@ -1,4 +1,4 @@
-//! The heads of requests as they were sent, where listeners of Node want them so: kept when they are inspected, until their
+//! The heads of requests as they were sent, if Node listeners want them: kept from their inspection until their
 //! requests are answered.
 
 use std::collections::VecDeque;
@@ -8,12 +8,12 @@ use smallvec::SmallVec;
 
 use super::Around;
 
-/// Heads with the numbers of their requests.
+/// Heads with the serial numbers of their requests.
 #[derive(Default)]
 pub(super) struct Heads(VecDeque<(u64, Box<[u8]>)>);
 
 impl Heads {
-    /// That of the request with this number; those before it are of no use any more.
+    /// The head of the request with this number. Heads of earlier requests are dropped.
     pub(super) fn take(&mut self, serial: u64) -> Option<Box<[u8]>> {
         while let Some((number, _)) = self.0.front() {
             if *number > serial {
@@ -28,8 +28,8 @@ impl Heads {
     }
 }
 
-/// Has bytes inspected. Where listeners of Node want heads as they were sent these are kept, and what is passed on is made fit
-/// for whoever parses it.
+/// Inspects bytes. If Node listeners want heads as they were sent, heads are kept, and the bytes that are passed on are
+/// changed so that hyper's parser accepts them.
 pub(super) fn judge(
     inspector: &mut Inspector,
     bytes: &mut [u8],

@@ -1,4 +1,4 @@
-//! The wire as hyper reads and writes it.
+//! The wire's interface for hyper: reading and writing.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -68,13 +68,14 @@ impl AsyncWrite for HyperIo {
         flushed
     }
 
-    /// The connection's task ends the stream: it may have something to say yet.
+    /// The connection's task shuts the stream down, because it may still have an answer to send.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 }
 
-/// hyper answers HTTP/1.0 with HTTP/1.0; a server names the newest version it speaks (RFC 9110 §6.2).
+/// Changes the version of answers: hyper answers HTTP/1.0 with HTTP/1.0, but a server names the newest version it
+/// supports (RFC 9110 §6.2).
 fn relabel<'a>(slices: &'a [IoSlice<'a>]) -> SmallVec<[IoSlice<'a>; 8]> {
     let first = slices.first().map_or(&[][..], |first| first);
     let Some(rest) = first.strip_prefix(b"HTTP/1.0") else {

@@ -1,5 +1,5 @@
-//! What hyper writes beside answers that somebody else writes: its own go first, and in the place of one of those it writes
-//! something that is left out.
+//! hyper's output on connections where another writer sends answers, too: earlier output of hyper goes first, and the
+//! answer that hyper writes in place of the other writer's is left out.
 
 use std::io::IoSlice;
 use std::task::{Context, Poll, Waker};
@@ -8,18 +8,18 @@ use std::task::{Context, Poll, Waker};
 #[derive(Debug, Default)]
 pub(in crate::http) struct HyperOutput {
     pub(in crate::http) mute: Mute,
-    /// It may have more to write.
+    /// Whether hyper may have more to write.
     behind: bool,
     waiting: Option<Waker>,
 }
 
 impl HyperOutput {
-    /// It writes.
+    /// hyper has started to write.
     pub(super) fn begin(&mut self) {
         self.behind = true;
     }
 
-    /// It has written all that it has.
+    /// hyper has written everything.
     pub(super) fn written(&mut self) {
         self.behind = false;
         if let Some(waiting) = self.waiting.take() {
@@ -27,7 +27,7 @@ impl HyperOutput {
         }
     }
 
-    /// Waits until all that it has is written.
+    /// Waits until hyper has written everything.
     pub(in crate::http) fn poll_written(&mut self, cx: &Context<'_>) -> Poll<()> {
         if !self.behind {
             return Poll::Ready(());
@@ -41,7 +41,7 @@ impl HyperOutput {
 #[derive(Debug, Default)]
 pub(in crate::http) struct Mute {
     on: bool,
-    /// Bytes of the end of a head that were seen.
+    /// Bytes of the end of a head that were seen so far.
     seen: usize,
 }
 
@@ -50,7 +50,7 @@ impl Mute {
         *self = Self { on: true, seen: 0 };
     }
 
-    /// Bytes that are to be left out now; `None`: none are.
+    /// The number of bytes to leave out now; `None` if it is off.
     pub(in crate::http) fn take(&mut self, slices: &[IoSlice<'_>]) -> Option<usize> {
         const END: &[u8] = b"\r\n\r\n";
         if !self.on {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_head_is_left_out_however_it_is_written() {
+    fn one_head_is_left_out_in_one_write_or_several() {
         let head = b"HTTP/1.1 404 Not Found\r\na: \r\r\n\r\nHTTP/1.1 200 OK";
         for cut in 0..head.len() {
             let mut mute = Mute::default();

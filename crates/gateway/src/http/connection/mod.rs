@@ -1,7 +1,8 @@
-//! One HTTP connection as its task, hyper and the shard share it, and the shard's list of all of them.
+//! One HTTP connection as its task, hyper and the shard share it, and the list of a shard's HTTP connections.
 //!
-//! [`wire`] holds its bytes, [`as_sent`] keeps heads among them, [`hyper_io`] is how hyper sees them, [`hyper_output`] what
-//! becomes of what it writes, [`write_buffer`] is what was written, [`pending_writes`] what leaves at the end of a turn.
+//! [`wire`] holds its bytes, [`as_sent`] keeps heads of requests, [`hyper_io`] is the interface for hyper,
+//! [`hyper_output`] orders hyper's output, [`write_buffer`] holds unsent output, [`pending_writes`] sends at the end of
+//! a turn.
 
 mod as_sent;
 mod hyper_io;
@@ -31,7 +32,7 @@ pub(super) use hyper_io::HyperIo;
 use pending_writes::PendingWrites;
 use wire::Wire;
 
-/// Where a connection lives.
+/// What a connection belongs to.
 pub(super) struct Around {
     pub(super) shard: Rc<Shard>,
     pub(super) listener: Arc<ListenerState>,
@@ -43,40 +44,40 @@ pub(super) struct Around {
 pub(crate) struct HttpConnection {
     pub(super) around: Around,
     pub(super) wire: RefCell<Wire>,
-    /// Requests that were begun to be answered.
+    /// Requests whose answer was begun.
     pub(super) asked: Cell<u64>,
-    /// What an endpoint left of a body.
+    /// The part of a body that an endpoint did not read.
     pub(super) left: Cell<Option<hyper::body::Incoming>>,
-    /// An answer said that it is the last.
+    /// Whether an answer said that it is the last one.
     pub(super) closing: Cell<bool>,
     waker: RefCell<Option<Waker>>,
-    /// Where it speaks HTTP/2.
+    /// `Some` if the connection uses HTTP/2.
     session: RefCell<Option<Rc<Session>>>,
-    /// When its deadlines are looked at next.
+    /// When its deadlines are checked next.
     next_look: Cell<Look>,
 }
 
-/// The connections of a shard that speak HTTP.
+/// The HTTP connections of a shard.
 pub(super) struct HttpConnections {
     list: RefCell<List>,
-    /// When each is looked at next, and looks that an earlier one took the place of.
+    /// The next check of each connection, and checks that were replaced by an earlier one.
     wheel: RefCell<Wheel<Look>>,
-    /// Those that are due, for a moment.
+    /// A buffer for the checks that are due.
     due: RefCell<Vec<Look>>,
 }
 
 struct List {
     all: Slab<Entry>,
-    /// How many there have been.
+    /// The number of connections so far.
     entered: u64,
 }
 
-/// A look at a connection's deadlines.
+/// A check of a connection's deadlines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Look {
     at: u64,
     key: usize,
-    /// Which of those that have had this key.
+    /// Distinguishes connections that have had the same key.
     number: u64,
 }
 
@@ -93,7 +94,7 @@ pub(super) struct Place {
     key: usize,
 }
 
-/// … that is left when this is dropped.
+/// Removes the connection from the list when dropped.
 pub(super) struct Registration {
     shard: Rc<Shard>,
     connections: Rc<HttpConnections>,
@@ -123,19 +124,19 @@ impl HttpConnection {
         })
     }
 
-    /// From here on it speaks HTTP/2.
+    /// Records that the connection uses HTTP/2 from now on.
     pub(super) fn set_session(&self, session: &Rc<Session>) {
         *self.session.borrow_mut() = Some(Rc::clone(session));
     }
 
-    /// Whatever happens from now on takes no longer than `timeout`.
+    /// Limits everything that still happens to `timeout`.
     pub(super) fn begin_end(&self, timeout: Duration) {
         let now = self.around.shard.now();
         let until = self.wire.borrow_mut().clock.begin_end(now, timeout);
         self.look_by(until);
     }
 
-    /// Has its deadlines looked at by this time.
+    /// Has its deadlines checked by this time.
     pub(super) fn look_by(&self, at: u64) {
         let next = self.next_look.get();
         if at < next.at {
@@ -144,12 +145,12 @@ impl HttpConnection {
         }
     }
 
-    /// Remembers whom to wake when a deadline has come.
+    /// Stores the waker for the deadlines.
     pub(super) fn set_waker(&self, waker: &Waker) {
         *self.waker.borrow_mut() = Some(waker.clone());
     }
 
-    /// Sends what it has written at the end of the turn.
+    /// Sends what was written at the end of the turn.
     pub(super) fn write_later(self: &Rc<Self>) {
         self.around.pending_writes.add(self);
         self.around.shard.tell_parts();
@@ -167,7 +168,7 @@ impl HttpConnection {
         self.queue(wire, wrote)
     }
 
-    /// Has what was written and waits leave with the rest of the turn.
+    /// Queues written bytes, so that they leave at the end of the turn.
     fn queue(
         self: &Rc<Self>,
         wire: &mut Wire,
@@ -182,7 +183,7 @@ impl HttpConnection {
         wrote
     }
 
-    /// Does something in the name of the connection's task; nothing before that has begun.
+    /// Calls `act` with the waker of the connection's task; before the task has begun there is none.
     pub(super) fn with_waker(&self, act: impl FnOnce(&Waker)) {
         if let Some(waker) = &*self.waker.borrow() {
             act(waker);
@@ -195,7 +196,7 @@ impl HttpConnection {
         }
     }
 
-    /// Ends it if it waits for a request. `Err`: it is to be dropped, for it cannot even speak yet.
+    /// Closes it if it waits for a request. `Err`: the caller has to drop it, because it is not open yet.
     fn stop(&self) -> Result<(), ()> {
         if let Some(session) = &*self.session.borrow() {
             let now = self.around.shard.now();
@@ -215,7 +216,7 @@ impl HttpConnection {
         Ok(())
     }
 
-    /// Looks at its deadlines. `Err`: it is to be dropped.
+    /// Checks its deadlines. `Err`: the caller has to drop it.
     fn look(&self, now: u64) -> Result<u64, ()> {
         if let Some(session) = &*self.session.borrow() {
             let at = session.look(now);
@@ -272,13 +273,13 @@ impl HttpConnections {
         }
     }
 
-    /// Sets the next look at a connection.
+    /// Sets the next check of a connection.
     fn look_at(&self, connection: &HttpConnection, look: Look) {
         connection.next_look.set(look);
         self.wheel.borrow_mut().insert(look);
     }
 
-    /// Leaves the list.
+    /// Removes a connection from the list.
     fn leave(&self, key: usize) -> Option<Entry> {
         self.list.borrow_mut().all.try_remove(key)
     }
@@ -314,7 +315,7 @@ impl Part for HttpConnections {
         !list.all.is_empty()
     }
 
-    /// Those that wait for a request end, the others once they would wait for one: a request that came is answered.
+    /// Closes connections that wait for a request. The others close after their current request, which is answered.
     fn stop(&self, listeners: &[u32], cuts: bool) -> usize {
         let list = self.list.borrow();
         let stopped = list.of(listeners).map(|entry| {
@@ -327,7 +328,7 @@ impl Part for HttpConnections {
 }
 
 impl List {
-    /// Whose look this is, unless there was an earlier one since.
+    /// The connection of this check, unless the check was replaced by an earlier one.
     fn known(&self, look: Look) -> Option<&Entry> {
         let entry = self.all.get(look.key)?;
         let is_next = entry.number == look.number && entry.connection.next_look.get() == look;
@@ -349,7 +350,7 @@ impl Entry {
 }
 
 impl Registration {
-    /// To name the task of the connection, which it goes along with.
+    /// A place that can name the connection's task and moves into it.
     pub(super) fn place(&self) -> Place {
         Place {
             connections: Rc::clone(&self.connections),
@@ -359,7 +360,7 @@ impl Registration {
 }
 
 impl Place {
-    /// Names the task that serves the connection.
+    /// Sets the task that serves the connection.
     pub(super) fn set_task(&self, task: AbortHandle) {
         if let Some(entry) = self.connections.list.borrow_mut().all.get_mut(self.key) {
             entry.task = Some(task);

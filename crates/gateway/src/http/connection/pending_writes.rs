@@ -1,5 +1,5 @@
-//! Answers that leave at the end of the turn: those of many connections go out with one system call, as messages do.
-//! Owns the shard's list of such connections, and memory for what they write.
+//! Answers that leave at the end of the turn: those of many connections are sent with one system call, like messages.
+//! Owns the shard's list of such connections, and buffers for their output.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use super::write_buffer::WriteBuffer;
 use crate::shard::{Part, Shard};
 use crate::socket::env::Env;
 
-/// The connections of a shard that wait for the end of its turn.
+/// The connections of a shard that wait for the end of the turn.
 #[derive(Default)]
 pub(in crate::http) struct PendingWrites {
     waiting: RefCell<Vec<Rc<HttpConnection>>>,
@@ -19,7 +19,7 @@ pub(in crate::http) struct PendingWrites {
 }
 
 impl PendingWrites {
-    /// Memory for what a connection writes.
+    /// A buffer for the output of a connection.
     pub(super) fn buffer(&self) -> Vec<u8> {
         self.spare.borrow_mut().pop().unwrap_or_default()
     }
@@ -72,7 +72,7 @@ fn send_all(shard: &Shard, pending: &PendingWrites) {
     }
 }
 
-/// Sends what fits; what does not is the connection's task to send.
+/// Sends what the kernel accepts; the connection's task sends the rest.
 fn send_rest(wire: &mut Wire, shard: &Shard, cx: &mut Context<'_>) {
     if let Poll::Ready(Err(_)) = wire.poll_write_buffer(cx, shard) {
         wire.write_buffer.fail();
@@ -80,7 +80,7 @@ fn send_rest(wire: &mut Wire, shard: &Shard, cx: &mut Context<'_>) {
     }
 }
 
-/// Hands what all of them have to the kernel at once.
+/// Passes the output of all of them to the kernel at once.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 fn send_together(shard: &Shard, waiting: &[Rc<HttpConnection>]) {
     use millrace_sockets::Sent;
@@ -108,6 +108,6 @@ fn send_together(shard: &Shard, waiting: &[Rc<HttpConnection>]) {
     });
 }
 
-/// Memory that is kept for the next answers: of how many, and how much each.
+/// Buffers that are kept for the next answers: how many, and the largest size.
 const SPARES: usize = 256;
 const SPARE_BYTES: usize = 4 * 1024;

@@ -1,5 +1,5 @@
-//! The bytes of one HTTP connection: read, inspected, and only then given to hyper. Also keeps the times that
-//! deadlines are judged by; knows no request and no answer. Over 400 lines because reading, holding and writing share one state.
+//! The bytes of one HTTP connection: read, inspected, and only then passed to hyper. Also keeps the times for its
+//! deadlines; knows no request and no answer. Over 400 lines because reading, holding and writing share one state.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -19,30 +19,30 @@ use crate::shard::Shard;
 
 /// See the module.
 pub(in crate::http) struct Wire {
-    /// `None` before it is there and after it moved on.
+    /// `None` before the stream is open and after it was handed over.
     stream: Option<Stream>,
     inspector: Inspector,
-    /// Read and not yet given away.
+    /// Bytes that were read and not yet passed on.
     held: Vec<u8>,
-    /// How many of these may be given to hyper.
+    /// How many of these may be passed to hyper.
     ready: usize,
     pub(in crate::http) clock: Clock,
     /// Why nothing more is read.
     pub(in crate::http) refusal: Option<Refusal>,
-    /// The peer has sent its last byte.
+    /// Whether the peer has sent its last byte.
     pub(in crate::http) half_closed: bool,
-    /// hyper is told that nothing follows.
+    /// Whether hyper was told that nothing follows.
     pub(in crate::http) ended: bool,
-    /// The next bytes to be written begin an answer to HTTP/1.0.
+    /// Whether the next bytes to be written begin an answer to HTTP/1.0.
     pub(in crate::http) to_http_1_0: bool,
-    /// Written and not sent.
+    /// Output that was not sent yet.
     pub(in crate::http) write_buffer: WriteBuffer,
-    /// The heads of requests that nobody began to answer, as they were sent, where somebody wants them so.
+    /// The heads of unanswered requests as they were sent, if Node listeners want them.
     heads: Heads,
     pub(in crate::http) hyper_output: HyperOutput,
 }
 
-/// Bytes read while an answer is made, to see whether the peer is still there.
+/// Bytes that are read while an answer is made, to notice a peer that leaves.
 const AHEAD_BYTES: usize = 16 * 1024;
 
 impl Wire {
@@ -76,12 +76,12 @@ impl Wire {
         &self.inspector
     }
 
-    /// What the peer sent that belongs to no request that was passed on.
+    /// The bytes from the peer that belong to no request that was passed on.
     pub(in crate::http) fn leftover(&self) -> &[u8] {
         self.held.get(self.ready..).unwrap_or_default()
     }
 
-    /// The stream and what was read behind an upgrade.
+    /// Takes the stream, and the bytes that were read behind an upgrade.
     pub(in crate::http) fn take(&mut self) -> Option<(Stream, Bytes)> {
         let early = Bytes::from(std::mem::take(&mut self.held));
         Some((self.stream.take()?, early))
@@ -92,23 +92,23 @@ impl Wire {
         Ok(Pin::new(stream))
     }
 
-    /// Whether it waits for the peer between requests.
+    /// Whether it waits for the peer between two requests.
     pub(in crate::http) fn is_idle(&self) -> bool {
         self.clock.is_waiting() && !self.inspector.is_in_body()
     }
 
-    /// The head of the request with this number, if it is wanted as it was sent.
+    /// The head of the request with this number as it was sent, if Node listeners want it.
     pub(in crate::http) fn take_head(&mut self, serial: u64) -> Option<Box<[u8]>> {
         self.heads.take(serial)
     }
 
-    /// Refuses what the peer sends next.
+    /// Refuses everything that the peer sends from now on.
     pub(in crate::http) fn refuse(&mut self, refusal: Refusal) {
         self.inspector.refuse(refusal);
         self.refusal.get_or_insert(refusal);
     }
 
-    /// Reads into the memory held here and inspects it. Ready with the number of bytes read.
+    /// Reads into the memory held here, and inspects it. Ready with the number of bytes read.
     fn poll_hold(&mut self, cx: &mut Context<'_>, around: &Around) -> Poll<io::Result<usize>> {
         let read = ready!(around.shard.with_read_buffer(|buffer| {
             let room = buffer.len().min(AHEAD_BYTES);
@@ -140,8 +140,8 @@ impl Wire {
         }
     }
 
-    /// Waits for the first head of the connection, so that silent and slow peers cost no parser. Ready with
-    /// whether there is one.
+    /// Waits for the first head of the connection, so that silent and slow peers cost no parser. Ready with whether
+    /// there is a head.
     pub(in crate::http) fn poll_first(
         &mut self,
         cx: &mut Context<'_>,
@@ -164,7 +164,7 @@ impl Wire {
         }
     }
 
-    /// False: nothing is waited for, because the listener is stopping.
+    /// Starts to wait for the peer. False: the connection ends instead, because the listener is stopping.
     fn wait(&mut self, around: &Around) -> bool {
         let waits = if self.inspector.is_in_body() {
             Waits::Body(self.inspector.requests())
@@ -175,13 +175,13 @@ impl Wire {
         };
         let hasty = self.inspector.is_in_first_of_http_1_0();
         self.clock.wait(around.shard.now(), waits, hasty);
-        // a stop ends those that wait when it begins; this one was at something then, or came later
+        // a stop closes the connections that wait when it begins; this one was busy then, or was opened later
         let stops = around.listener.is_stopping() && self.is_idle();
         self.ended |= stops;
         !stops
     }
 
-    /// The peer ended in the middle of something, or between requests.
+    /// Handles the end of the peer's stream, in the middle of a request or between requests.
     fn cut_off(&mut self) {
         if self.inspector.is_in_body() || self.inspector.is_in_head() {
             self.refuse(Refusal::Incomplete);
@@ -193,7 +193,7 @@ impl Wire {
         self.ended || self.refusal.is_some()
     }
 
-    /// Looks whether the peer leaves while an answer is made; what it sends is held, up to a bound.
+    /// Checks whether the peer leaves while an answer is made. What it sends is held, up to a limit.
     pub(in crate::http) fn poll_ahead(
         &mut self,
         cx: &mut Context<'_>,
@@ -213,7 +213,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Gives hyper what it may have.
+    /// Passes bytes to hyper as far as they are inspected.
     pub(in crate::http) fn poll_give(
         &mut self,
         cx: &mut Context<'_>,
@@ -254,7 +254,7 @@ impl Wire {
         Poll::Ready(Ok(()))
     }
 
-    /// Inspects what was read into hyper's memory and holds back what it may not have yet.
+    /// Inspects what was read directly into hyper's memory, and holds back what hyper may not have yet.
     fn inspect_read(&mut self, buffer: &mut ReadBuf<'_>, before: usize, around: &Around) {
         let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
         self.received(around, read.len());
@@ -276,14 +276,14 @@ impl Wire {
         buffer.put_slice(self.held.get(..count).unwrap_or_default());
         self.ready -= count;
         if count == self.held.len() {
-            // idle connections keep no memory here
+            // an idle connection keeps no memory here
             self.held = Vec::new();
         } else {
             self.held.drain(..count);
         }
     }
 
-    /// Writes the rest of `bytes` and says that nothing follows.
+    /// Writes the rest of `bytes` and ends the stream.
     pub(in crate::http) fn poll_end(
         &mut self,
         cx: &mut Context<'_>,
@@ -299,8 +299,8 @@ impl Wire {
         self.stream()?.poll_shutdown(cx)
     }
 
-    /// Reads and forgets: closing with unread bytes would make the system throw the answer away. Ready when the
-    /// peer ends, or has sent nothing and is not waited for.
+    /// Reads and discards: if it closed with unread bytes, the system would discard the answer. Ready when the peer
+    /// ends its stream, or when it has sent nothing and `lingers` is false.
     pub(in crate::http) fn poll_drain(
         &mut self,
         cx: &mut Context<'_>,
@@ -324,13 +324,13 @@ impl Wire {
         }
     }
 
-    /// The descriptor, where what is sent there reaches the peer as it is.
+    /// The descriptor, if bytes written to it reach the peer unchanged.
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     pub(in crate::http) fn bare(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         self.stream.as_ref()?.bare()
     }
 
-    /// Sends what was written before.
+    /// Sends the buffered output.
     pub(in crate::http) fn poll_write_buffer(
         &mut self,
         cx: &mut Context<'_>,
@@ -348,10 +348,10 @@ impl Wire {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether what is written now is to leave with the rest of the turn.
+    /// Whether output waits for the end of the turn.
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn waits_for_the_turn(&self, around: &Around) -> bool {
-        // what becomes a socket moves on with its stream, at once
+        // a connection that becomes a socket hands its stream over at once
         (self.write_buffer.queued || self.write_buffer.is_empty())
             && !self.inspector.is_at_upgrade()
             && self.bare().is_some()

@@ -1,16 +1,16 @@
-//! What a connection has written and the kernel has not taken.
+//! Output of a connection that the kernel has not accepted yet.
 
 use std::io::IoSlice;
 
-/// Bytes of one connection that were written and wait.
+/// Written bytes of one connection that wait to be sent.
 #[derive(Debug, Default)]
 pub(in crate::http) struct WriteBuffer {
     bytes: Vec<u8>,
     /// How many of them are sent.
     sent: usize,
-    /// The turn will send them; else they wait until the peer takes some.
+    /// Whether the end of the turn sends them; otherwise they wait until the peer accepts bytes.
     pub(in crate::http) queued: bool,
-    /// It could not be sent: the connection is over.
+    /// Whether sending failed, which ends the connection.
     pub(in crate::http) broken: bool,
 }
 
@@ -19,12 +19,12 @@ impl WriteBuffer {
         self.sent == self.bytes.len()
     }
 
-    /// What is left to be sent.
+    /// The bytes that are left to send.
     pub(super) fn rest(&self) -> &[u8] {
         self.bytes.get(self.sent..).unwrap_or_default()
     }
 
-    /// Takes all of it, or, where that is too much to be held, nothing.
+    /// Takes all of it, or nothing if it is too much to hold.
     pub(super) fn take(
         &mut self,
         slices: &[IoSlice<'_>],
@@ -47,7 +47,7 @@ impl WriteBuffer {
         self.sent = (self.sent + count).min(self.bytes.len());
     }
 
-    /// The memory of one that is empty now.
+    /// Takes the memory of an empty buffer.
     pub(super) fn emptied(&mut self) -> Option<Vec<u8>> {
         if !self.is_empty() {
             return None;
@@ -58,7 +58,7 @@ impl WriteBuffer {
         (buffer.capacity() > 0).then_some(buffer)
     }
 
-    /// Forgets all of it, because it cannot be sent.
+    /// Discards everything, because it cannot be sent.
     pub(super) fn fail(&mut self) {
         *self = Self {
             broken: true,
@@ -67,5 +67,5 @@ impl WriteBuffer {
     }
 }
 
-/// Bytes of one connection that may wait: more are written at once, where they lie.
+/// The most bytes of one connection that wait; longer output is written at once, without a copy.
 const MOST_BYTES: usize = 16 * 1024;

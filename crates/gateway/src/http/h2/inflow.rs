@@ -1,5 +1,5 @@
-//! The body of one stream's request, as it comes in: how long it may be, and whether it comes too slowly. What breaks a
-//! bound is answered with the status that says so; where an answer was begun, the stream is reset.
+//! The body of one HTTP/2 request as it arrives: its limit, and whether it is too slow. A violation is answered with
+//! the matching status, or resets the stream if an answer was begun.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -18,19 +18,19 @@ use crate::shard::Shard;
 /// See the module.
 pub(in crate::http) struct Inflow {
     shard: Rc<Shard>,
-    /// Bytes that may still come.
+    /// Bytes that may still arrive.
     left: Cell<u64>,
     course: Cell<Course>,
-    /// Since when the peer is waited for.
+    /// Since when the stream waits for the peer.
     since: Cell<Option<u64>>,
     refusal: Cell<Option<Refusal>>,
-    /// Who makes the answer, until it begins.
+    /// Wakes the task that makes the answer, until the answer begins.
     answerer: RefCell<Option<Waker>>,
-    /// What serves the stream.
+    /// The task that serves the stream.
     task: AbortHandle,
 }
 
-/// What a look at a body finds.
+/// The result of polling a body.
 type Polled = Poll<Option<Result<Frame<Bytes>, hyper::Error>>>;
 
 impl Inflow {
@@ -46,7 +46,7 @@ impl Inflow {
         })
     }
 
-    /// Takes note of what the body gave. What is over the bound is kept back: whoever waits for it is dropped.
+    /// Records what the body gave. Data over the limit is held back, and the task that waits for it is dropped.
     pub(in crate::http) fn note(&self, polled: Polled) -> Polled {
         if self.refusal.get().is_some() {
             return Poll::Pending;
@@ -75,12 +75,12 @@ impl Inflow {
         polled
     }
 
-    /// Nobody waits for more now.
+    /// Records that the stream does not wait for the peer now.
     pub(in crate::http) fn pause(&self) {
         self.since.set(None);
     }
 
-    /// Looks whether the peer is too slow. It may pause for `timeout` milliseconds.
+    /// Checks whether the peer is too slow. It may pause for `timeout` milliseconds.
     pub(super) fn look(&self, now: u64, timeout: u64) {
         if let Some(since) = self.since.get()
             && now >= self.course.get().late_at(since, timeout)
@@ -89,7 +89,7 @@ impl Inflow {
         }
     }
 
-    /// Waits for an answer, and gives it up when the body is refused.
+    /// Waits for an answer, and stops waiting when the body is refused.
     pub(super) async fn unless_refused<A>(
         &self,
         answering: impl Future<Output = A>,

@@ -1,4 +1,4 @@
-//! The bytes of an HTTP/2 connection as hyper reads and writes them: counted, and watched for a peer that takes none.
+//! The bytes of an HTTP/2 connection as hyper reads and writes them: counted, and watched for a peer that accepts none.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -70,7 +70,7 @@ impl AsyncWrite for Line {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // over TLS it may be here that a peer is seen to take nothing
+        // over TLS a peer that accepts nothing may be noticed only here
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
         self.session.wrote(flushed.is_ready(), 0);
         flushed

@@ -1,5 +1,6 @@
-//! HTTP/2, on TLS connections that chose it. Requests are given to endpoints as if they had come by HTTP/1.1; what asks
-//! for a WebSocket (RFC 8441) becomes a stream of its own. hyper and h2 keep the protocol and its bounds.
+//! HTTP/2, on TLS connections that selected it. Requests are passed to endpoints as if they had come by HTTP/1.1; a
+//! request for a WebSocket (RFC 8441) becomes a stream of its own. hyper and h2 implement the protocol and enforce its
+//! limits.
 
 mod inflow;
 mod line;
@@ -42,7 +43,7 @@ pub(super) use session::{PACE, Session};
 use session::{Paced, StreamGuard, Tasks};
 use tunnel::Tunnel;
 
-/// Serves a connection that speaks HTTP/2, until it ends.
+/// Serves an HTTP/2 connection until it ends.
 pub(super) async fn converse(connection: &Rc<HttpConnection>, client: Client, stream: Stream) {
     let session = Session::new(Rc::clone(&connection.around.shard), client);
     connection.set_session(&session);
@@ -53,7 +54,7 @@ pub(super) async fn converse(connection: &Rc<HttpConnection>, client: Client, st
         .max_concurrent_streams(limits.http2_streams)
         .max_header_list_size(head)
         .initial_stream_window_size(WINDOW)
-        // a stream that is not read must not hold up the others
+        // a stream that is not read must not block the others
         .initial_connection_window_size(
             WINDOW
                 .saturating_mul(limits.http2_streams.max(1))
@@ -79,22 +80,22 @@ pub(super) async fn converse(connection: &Rc<HttpConnection>, client: Client, st
         if session.is_leaving() && !std::mem::replace(&mut told, true) {
             hyper.as_mut().graceful_shutdown();
         }
-        // a connection that breaks is one that ends
+        // an error of the connection is handled like its end
         hyper.as_mut().poll(cx).map(drop)
     })
     .await;
 }
 
-/// Bytes of a stream that the peer may send before some are taken.
+/// Bytes of a stream that the peer may send before they are consumed.
 const WINDOW: u32 = 128 * 1024;
 
-/// The largest window there is.
+/// The largest window that HTTP/2 allows.
 const MOST_WINDOW: u32 = (1 << 31) - 1;
 
-/// Bytes of a stream that wait for the peer to take some.
+/// Bytes of a stream that wait for the peer to accept them.
 const SEND_BYTES: usize = 64 * 1024;
 
-/// Streams that a peer may open and reset before the connection is ended (CVE-2023-44487).
+/// Streams that a peer may open and reset before the connection is closed (CVE-2023-44487).
 const RESETS: usize = 32;
 
 async fn respond(
@@ -159,7 +160,7 @@ async fn ask(guard: &StreamGuard, client: Rc<Client>, request: &mut Asked) -> An
     answer
 }
 
-/// Leaves out the body where there can be none; for HTTP/1.1 hyper does it.
+/// Removes the body from answers that have none; for HTTP/1.1 hyper does so.
 fn without_body(mut answer: Answer, heads: bool) -> Answer {
     let status = answer.status();
     let is_empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
@@ -177,7 +178,7 @@ fn without_body(mut answer: Answer, heads: bool) -> Answer {
     answer
 }
 
-/// Judges what HTTP/2 leaves to its user, by the rules of HTTP/1.1.
+/// Checks by the rules of HTTP/1.1 what HTTP/2 leaves to its user.
 fn judge(
     request: &Request<hyper::body::Incoming>,
     config: &InspectorConfig,
@@ -191,7 +192,7 @@ fn judge(
         return Err(Refusal::Expectation);
     }
     match request.uri().path_and_query() {
-        // a plain CONNECT has none
+        // a plain CONNECT has no path
         None => Ok(()),
         Some(path) => apart::judge(
             request.method().as_str().as_bytes(),
@@ -202,7 +203,7 @@ fn judge(
     }
 }
 
-/// Opens a tunnel for a WebSocket, if an endpoint takes it.
+/// Opens a tunnel for a WebSocket, if an endpoint accepts it.
 async fn connect(session: &Rc<Session>, guard: StreamGuard, mut request: Asked) -> Response<Paced> {
     let upgrade = hyper::upgrade::on(&mut request);
     let (mut answer, taken) = match admit(session, &guard, request).await {
@@ -238,13 +239,13 @@ async fn admit(
     let headers = request.headers_mut();
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-    // proves nothing here, and is not answered
+    // the key proves nothing here, and the answer does not contain it
     headers.entry(SEC_WEBSOCKET_KEY).or_insert(KEY);
     let client = session.client(guard);
     let answer = ask(guard, Rc::clone(&client), &mut request).await;
     match client.upgrade.take() {
         Some(taken) => Ok((answer, taken)),
-        // success would mean that there is a tunnel
+        // a success would tell the client that there is a tunnel
         None if answer.status().is_success() || answer.status().is_informational() => Err(plain(
             StatusCode::NOT_IMPLEMENTED,
             "There is no WebSocket here",
@@ -253,7 +254,7 @@ async fn admit(
     }
 }
 
-/// Sixteen zeros.
+/// The key of sixteen zero bytes.
 const KEY: HeaderValue = HeaderValue::from_static("AAAAAAAAAAAAAAAAAAAAAA==");
 
 /// Hands the stream over once the answer is written.
@@ -267,8 +268,8 @@ async fn open(upgrade: OnUpgrade, guard: StreamGuard, taken: Upgrade) {
 /// Time to write the answer.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Makes a request look as if it had come by HTTP/1.1: a path alone, and a `Host`. False: it names nobody, or two, and
-/// whose rules hold is anybody's guess.
+/// Makes a request look as if it had come by HTTP/1.1: with only a path, and a `Host`. False: it names no host or two
+/// different ones, so it is unclear which one's rules apply.
 fn liken(request: &mut Asked) -> bool {
     let target = request.uri().clone();
     let authority = target.authority().map(|name| name.as_str().as_bytes());

@@ -1,5 +1,5 @@
-//! What the streams of one HTTP/2 connection share: who the peer is, which streams there are, and when the connection has
-//! been of no use for too long, or of harm.
+//! What the streams of one HTTP/2 connection share: the peer, the list of streams, and when the connection has been
+//! idle or harmful for too long.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -26,7 +26,7 @@ use crate::shard::Shard;
 /// See the module.
 pub(in crate::http) struct Session {
     shard: Rc<Shard>,
-    /// The connection's side of it, with its own permit.
+    /// The client of the connection itself, with its own permit.
     peer: Client,
     streams: RefCell<Slab<Entry>>,
     sockets: Cell<u32>,
@@ -34,37 +34,37 @@ pub(in crate::http) struct Session {
     idle_since: Cell<u64>,
     /// Whether there was a stream.
     used: Cell<bool>,
-    /// Since when it takes no new streams.
+    /// Since when it accepts no new streams.
     leaving: Cell<Option<u64>>,
     /// The stream whose task hyper is about to start.
     newest: Cell<Option<usize>>,
-    /// Since when the peer takes nothing at all.
+    /// Since when the peer accepts no bytes at all.
     blocked: Cell<Option<u64>>,
-    /// Requests that the peer took back before they were answered, less what it earned since: how many, as of when.
+    /// Requests that the peer cancelled before they were answered, less what it earned since: how many, and as of when.
     taken_back: Cell<(u64, u64)>,
-    /// The peer takes back too many.
+    /// Whether the peer cancels too many.
     floods: Cell<bool>,
 }
 
 #[derive(Default)]
 struct Entry {
     task: Option<AbortHandle>,
-    /// Since when something is there for the peer and it takes nothing.
+    /// Since when output waits for the peer and the peer accepts none.
     blocked: Option<u64>,
-    /// The request's body, if it has one.
+    /// The body of the request, if it has one.
     inflow: Option<Rc<Inflow>>,
 }
 
-/// A stream of the session; dropping it ends it.
+/// A stream of the session; dropping it ends the stream.
 pub(super) struct StreamGuard {
     session: Rc<Session>,
     key: usize,
     place: Place,
-    /// It has an answer.
+    /// Whether it has an answer.
     answered: Cell<bool>,
 }
 
-/// Where a stream that becomes a socket gets its permit.
+/// Where a stream that becomes a socket takes its permit from.
 #[derive(Clone)]
 pub(crate) struct Place {
     session: Rc<Session>,
@@ -103,7 +103,7 @@ impl Session {
         &self.peer.service.inspector
     }
 
-    /// The rules that requests are judged by now.
+    /// The rules for requests at this time.
     pub(super) fn rules(&self) -> &InspectorConfig {
         self.peer.service.rules(self.shard.hub())
     }
@@ -112,14 +112,14 @@ impl Session {
         self.leaving.get().is_some()
     }
 
-    /// Takes no more streams; ends with the last one.
+    /// Accepts no more streams; the connection ends with the last one.
     pub(in crate::http) fn leave(&self, now: u64) {
         if !self.is_leaving() {
             self.leaving.set(Some(now));
         }
     }
 
-    /// A stream begins, and its task follows.
+    /// Begins a stream, whose task follows.
     pub(super) fn enter(self: &Rc<Self>) -> StreamGuard {
         let key = self.streams.borrow_mut().insert(Entry::default());
         self.used.set(true);
@@ -143,14 +143,14 @@ impl Session {
         self.shard.count_read(bytes);
     }
 
-    /// The peer took so many bytes, or, without `progress`, none of those there are.
+    /// Records that the peer accepted this many bytes, or without `progress` none although some were waiting.
     pub(super) fn wrote(&self, progress: bool, bytes: usize) {
         self.shard.count_written(bytes);
         let since = self.blocked.get().unwrap_or_else(|| self.shard.now());
         self.blocked.set((!progress).then_some(since));
     }
 
-    /// Whether the peer takes back too many requests: each may have cost work that nobody sees.
+    /// Whether the peer cancels too many requests: each may have caused work without an answer.
     pub(super) fn is_flooded(&self) -> bool {
         self.floods.get()
     }
@@ -169,7 +169,7 @@ impl Session {
         }
     }
 
-    /// The peer, as the endpoint of one stream is shown it.
+    /// The peer as the endpoint of one stream sees it.
     pub(super) fn client(self: &Rc<Self>, guard: &StreamGuard) -> Rc<Client> {
         let peer = &self.peer;
         Rc::new(Client {
@@ -187,7 +187,7 @@ impl Session {
         })
     }
 
-    /// A permit for one more socket. The connection itself counts for its address only while it has no socket.
+    /// Takes a permit for one more socket. The connection itself counts for its address only while it has no socket.
     fn take_permit(&self) -> Result<Permit, (StatusCode, &'static str)> {
         self.sockets.set(self.sockets.get() + 1);
         if let (1, Some(permit)) = (self.sockets.get(), &mut *self.peer.permit.borrow_mut()) {
@@ -200,24 +200,24 @@ impl Session {
         Err((StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT))
     }
 
-    /// A socket is gone, or did not come.
+    /// A socket has closed, or did not open.
     fn return_permit(&self) {
         self.sockets.set(self.sockets.get() - 1);
         if let (0, Some(address)) = (self.sockets.get(), self.counted())
             && let Some(permit) = &mut *self.peer.permit.borrow_mut()
         {
-            // it was let in before: too many is for the next one
+            // the connection was admitted before, so exceeding the limit concerns only the next one
             let _over_limit = permit.count_for(address);
         }
     }
 
-    /// The address that is counted: a proxy's is not.
+    /// The address that is counted; the address of a proxy is not.
     fn counted(&self) -> Option<IpAddr> {
         let address = self.peer.address;
         address.filter(|_| !self.peer.listener.config.trusted.has(address))
     }
 
-    /// Looks at its deadlines and says when to look again. `Err`: it is to be dropped.
+    /// Checks its deadlines and returns when to check again. `Err`: the caller has to drop it.
     pub(in crate::http) fn look(&self, now: u64) -> Result<u64, ()> {
         let service = &self.peer.service;
         let write = millis(self.shard.write_timeout());
@@ -232,7 +232,7 @@ impl Session {
             if entry.blocked.is_some_and(late)
                 && let Some(task) = &entry.task
             {
-                // ends the stream, not the others
+                // ends the stream, but not the others
                 task.abort();
             }
         }
@@ -258,7 +258,7 @@ impl Session {
             self.leave(now);
             return Ok(now);
         }
-        // it may have something to write that the peer does not take from now on
+        // there may be output that the peer stops accepting now
         Ok(at.min(now.saturating_add(write)))
     }
 
@@ -269,13 +269,13 @@ impl Session {
     }
 }
 
-/// Between two looks at a connection with streams, or one that leaves.
+/// The time between two checks of a connection that has streams, or that is ending.
 pub(in crate::http) const PACE: u64 = 1000;
 
-/// Time for the peer to close, once everything is said.
+/// Time for the peer to close after everything was sent.
 const GRACE: u64 = 2000;
 
-/// Time for a peer whose address has too many connections.
+/// Timeout for a peer whose address has too many connections.
 const OVER_LIMIT_IDLE: Duration = Duration::from_secs(1);
 
 fn millis(duration: Duration) -> u64 {
@@ -287,7 +287,7 @@ impl StreamGuard {
         &self.session.shard
     }
 
-    /// Watches over the request's body, of which `most` bytes may come.
+    /// Watches the request's body, which may have `most` bytes.
     pub(super) fn watch(&self, most: u64) -> Option<Rc<Inflow>> {
         let mut streams = self.session.streams.borrow_mut();
         let entry = streams.get_mut(self.key)?;
@@ -296,7 +296,7 @@ impl StreamGuard {
         Some(inflow)
     }
 
-    /// There is an answer.
+    /// Records that there is an answer.
     pub(super) fn answered(&self) {
         self.answered.set(true);
         self.shard().count_request();
@@ -324,7 +324,7 @@ impl fmt::Debug for StreamGuard {
     }
 }
 
-/// Where hyper's tasks run: on this shard, each known to its stream.
+/// Spawns hyper's tasks on this shard, and tells each stream its task.
 #[derive(Clone)]
 pub(super) struct Tasks(pub(super) Rc<Session>);
 
@@ -338,8 +338,8 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for Tasks {
     }
 }
 
-/// An answer's body that tells its session how long the peer takes nothing of it. hyper asks for the next piece once
-/// there is room for it.
+/// An answer's body that tells its session for how long the peer accepts nothing of it. hyper asks for the next piece
+/// once there is room for it.
 pub(super) struct Paced {
     body: Body,
     guard: Option<StreamGuard>,
@@ -354,7 +354,7 @@ impl Paced {
         }
     }
 
-    /// Of an answer whose stream goes on as something else.
+    /// The empty body of an answer whose stream continues as a tunnel.
     pub(super) fn empty(body: Body) -> Self {
         Self { body, guard: None }
     }
@@ -369,7 +369,7 @@ impl HttpBody for Paced {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let piece = match &mut self.body {
-            // h2 holds what it was given until the peer takes it: a whole answer would wait where nobody watches it
+            // h2 buffers what it is given until the peer accepts it: a whole answer would wait there without a deadline
             Body::Full(Some(bytes)) if bytes.len() > PIECE => {
                 Poll::Ready(Some(Ok(Frame::data(bytes.split_to(PIECE)))))
             }
@@ -391,5 +391,5 @@ impl HttpBody for Paced {
     }
 }
 
-/// Bytes of an answer given away at once: a frame of the usual size.
+/// Bytes of an answer that are passed on at once: a frame of the usual size.
 const PIECE: usize = 16 * 1024;

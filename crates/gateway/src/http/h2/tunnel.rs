@@ -1,4 +1,4 @@
-//! A stream of an HTTP/2 connection that carries a WebSocket: read and written like a connection of its own.
+//! A stream of an HTTP/2 connection that carries a WebSocket, read and written like a connection of its own.
 
 use std::io;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::net::stream::Carried;
 #[derive(Debug)]
 pub(super) struct Tunnel {
     io: TokioIo<Upgraded>,
-    /// Its place in the connection.
+    /// Its place in the session.
     _guard: StreamGuard,
 }
 
@@ -50,7 +50,7 @@ impl AsyncWrite for Tunnel {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        // what is taken is copied and waits outside of the outbox: not a whole message of many MiB
+        // h2 copies what it accepts, outside of the outbox, so it must not get a whole message of many MiB
         let piece = bytes.get(..PIECE).unwrap_or(bytes);
         Pin::new(&mut self.io).poll_write(cx, piece)
     }
@@ -64,5 +64,5 @@ impl AsyncWrite for Tunnel {
     }
 }
 
-/// Bytes taken at once.
+/// Bytes written at once.
 const PIECE: usize = 16 * 1024;

@@ -1,11 +1,11 @@
-//! A request's head as the application is shown it, and the judgement of its origin. Pure.
+//! A request's head as the application sees it, and the check of its origin. Pure.
 
 use hyper::header::{COOKIE, HOST, HeaderMap, ORIGIN};
 
 use super::super::options::Origins;
 
-/// Headers as `name\0value\0…`: names in lower case, repeated ones joined, values that are not
-/// visible ASCII left out.
+/// Headers as `name\0value\0…`: names are in lower case, repeated headers are joined, and values that are not visible
+/// ASCII are left out.
 pub(super) fn header_block(headers: &HeaderMap) -> Vec<u8> {
     let mut block = Vec::with_capacity(headers.len() * 32);
     for name in headers.keys() {
@@ -34,8 +34,7 @@ pub(super) fn header_block(headers: &HeaderMap) -> Vec<u8> {
     block
 }
 
-/// Whether a request from this origin may connect. Requests without `Origin` come from no browser
-/// and pass.
+/// Whether a request from this origin may connect. Requests without `Origin` come from no browser and are allowed.
 pub(super) fn origin_allowed(origins: &Origins, headers: &HeaderMap) -> bool {
     if *origins == Origins::Any {
         return true;
@@ -59,7 +58,7 @@ pub(super) fn origin_allowed(origins: &Origins, headers: &HeaderMap) -> bool {
     }
 }
 
-/// Compares host and port; a port left out is the scheme's.
+/// Compares host and port; a missing port is the default of the scheme.
 fn same_host(origin: &str, host: &str) -> bool {
     let Some((scheme, authority)) = origin.split_once("://") else {
         return false;
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_headers_are_joined_and_strange_values_left_out() {
+    fn repeated_headers_are_joined_and_unreadable_values_left_out() {
         let map = headers(&[
             ("a", b"1"),
             ("cookie", b"x=1"),
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_are_judged() {
+    fn origins_are_checked() {
         let of = |origin: &[u8], host: &[u8]| headers(&[("origin", origin), ("host", host)]);
         let same = |origin: &str, host: &str| {
             origin_allowed(&Origins::SameHost, &of(origin.as_bytes(), host.as_bytes()))

@@ -1,4 +1,4 @@
-//! What is encoded before the core's locks are taken, and what comes of it under them.
+//! Tests what is encoded before the core's locks are taken, and what is posted under them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +12,7 @@ fn annotation(number: i32) -> Arc<Annotation> {
     Arc::new(Annotation::UserData(number))
 }
 
-/// Posts to a shard as the core does with its locks; returns what it is told.
+/// Posts to a shard like the core with its locks held; returns the payload in the inbox and what was lost.
 fn posted(message: &Outgoing<'_>, annotation: Option<&Arc<Annotation>>) -> (Vec<u8>, Lost) {
     let (inboxes, ledger) = (Inboxes::new(), Arc::new(Ledger::new()));
     inboxes.open(1, usize::MAX);
@@ -43,7 +43,7 @@ fn posted(message: &Outgoing<'_>, annotation: Option<&Arc<Annotation>>) -> (Vec<
 }
 
 #[test]
-fn large_messages_and_marks_are_encoded_before_a_lock_is_held() {
+fn large_messages_and_user_data_are_encoded_before_a_lock_is_held() {
     let large = vec![b'x'; SMALL_BYTES + 1];
     let ledger = Arc::new(Ledger::new());
     let (inboxes, mut dirty) = (Inboxes::new(), ShardSet::default());
@@ -72,7 +72,7 @@ fn large_messages_and_marks_are_encoded_before_a_lock_is_held() {
 }
 
 #[test]
-fn what_cannot_take_a_mark_arrives_as_it_is() {
+fn a_message_that_cannot_be_annotated_arrives_unchanged() {
     let unmarkable = vec![b'x'; SMALL_BYTES + 1];
     for payload in [&unmarkable[..], b"[1]"] {
         let message = Outgoing::new(Kind::Text, payload);
@@ -82,9 +82,9 @@ fn what_cannot_take_a_mark_arrives_as_it_is() {
     }
 }
 
-/// Its socket may be gone by the time it could be posted; the message goes to others.
+/// The socket of the prepared form may have closed before it was posted; the message then goes only to others.
 #[test]
-fn nobody_gets_the_mark_of_somebody_else() {
+fn a_socket_never_gets_the_user_data_of_another() {
     let message = Outgoing::new(Kind::Text, b"{}");
     let ledger = Arc::new(Ledger::new());
     let (inboxes, mut dirty) = (Inboxes::new(), ShardSet::default());
@@ -103,7 +103,7 @@ impl std::task::Wake for Woken {
     }
 }
 
-/// Who sends much before it wakes anybody would else fill the inbox.
+/// A caller that sends much before it wakes the shard would otherwise fill the inbox.
 #[test]
 fn a_shard_is_woken_once_its_inbox_is_above_its_high_water() {
     let hub = Hub::new(Arc::new(crate::frame::Encodings::new()));
@@ -133,7 +133,7 @@ fn a_shard_is_woken_once_its_inbox_is_above_its_high_water() {
 }
 
 #[test]
-fn the_list_of_those_left_out_is_charged_to_the_publication() {
+fn the_list_of_excluded_sockets_is_charged_to_the_publication() {
     let hub = Hub::new(Arc::new(crate::frame::Encodings::new()));
     let bound = 1 << 20;
     hub.inboxes().open(1, bound);

@@ -1,4 +1,4 @@
-//! Full inboxes: what is refused, and what never is.
+//! Tests full inboxes: what is refused, and what never is.
 
 use super::*;
 use crate::Gateway;
@@ -12,7 +12,7 @@ fn shard(index: u8) -> ShardIndex {
     ShardIndex::new(index).unwrap()
 }
 
-/// A gateway with two shards that do nothing, and a socket on each.
+/// A gateway with two shards that process nothing, and a socket on each.
 fn idle() -> (Arc<Gateway>, [SocketId; 2]) {
     let gateway = Gateway::new();
     gateway.inboxes().open(2, BOUND);
@@ -41,7 +41,7 @@ fn take(gateway: &Gateway, index: u8) -> Vec<Command> {
 }
 
 #[test]
-fn subscribing_where_an_inbox_is_full_is_refused_before_anything_changes() {
+fn subscribing_with_a_full_inbox_is_refused_before_anything_changes() {
     let (gateway, [full, idle]) = idle();
     let mut dirty = ShardSet::default();
     let mut subscribe = |who: &[SocketId], topic| {
@@ -82,7 +82,7 @@ fn one_call_cannot_subscribe_more_than_fits() {
 }
 
 #[test]
-fn ending_something_is_never_refused() {
+fn ending_a_subscription_or_a_socket_is_never_refused() {
     let (gateway, [id, _]) = idle();
     let mut dirty = ShardSet::default();
     let who = [Target::Socket(id)];

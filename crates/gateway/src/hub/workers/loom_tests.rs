@@ -1,4 +1,4 @@
-//! Every interleaving of workers that come, leave and die: a close always finds exactly one of them.
+//! Checks every interleaving of workers that are activated, leave and die: a close always reaches exactly one of them.
 
 use std::sync::Weak;
 
@@ -29,7 +29,7 @@ fn socket() -> SocketId {
     SocketId::new(1).expect("1 is an id")
 }
 
-/// A close that nobody has begun to handle.
+/// A close that no handler has begun.
 fn close() -> PendingClose {
     PendingClose {
         socket: socket(),
@@ -39,7 +39,7 @@ fn close() -> PendingClose {
     }
 }
 
-/// One that is told of a close.
+/// A worker with `handleClose`.
 fn told(id: u32) -> Arc<Worker> {
     let worker = worker(id);
     let delivered = worker.queue().close(NO_SLOT, close(), true);
@@ -47,7 +47,7 @@ fn told(id: u32) -> Arc<Worker> {
     worker
 }
 
-/// As [`Worker::retire`] does it, which needs a gateway for this.
+/// Retires a worker like [`Worker::retire`], which needs a gateway.
 fn die(workers: &Workers, worker: &Arc<Worker>, listed_last: bool) {
     worker.retire();
     let closes = if listed_last {
@@ -62,7 +62,7 @@ fn die(workers: &Workers, worker: &Arc<Worker>, listed_last: bool) {
 }
 
 #[test]
-fn a_worker_that_comes_while_another_dies_gets_its_close() {
+fn a_worker_activated_while_another_dies_gets_its_close() {
     loom::model(|| {
         let workers = LoomArc::new(Workers::new());
         let (old, new) = (told(1), worker(2));
@@ -72,15 +72,19 @@ fn a_worker_that_comes_while_another_dies_gets_its_close() {
             thread::spawn(move || die(&workers, &old, false))
         };
         workers.activate(&new);
-        death.join().expect("it dies");
-        assert_eq!(workers.drop_orphans(), 0, "a close waits beside a worker");
+        death.join().expect("the thread ends");
+        assert_eq!(
+            workers.drop_orphans(),
+            0,
+            "a close waits although there is a worker"
+        );
         assert!(new.queue().claim_close(socket()));
         assert!(!new.queue().claim_close(socket()));
     });
 }
 
 #[test]
-fn a_close_goes_to_one_that_leaves_or_to_the_next() {
+fn a_close_goes_to_a_leaving_worker_or_to_the_next() {
     loom::model(|| {
         let workers = LoomArc::new(Workers::new());
         let (old, leaving, next) = (told(1), worker(2), worker(3));
@@ -91,7 +95,7 @@ fn a_close_goes_to_one_that_leaves_or_to_the_next() {
             thread::spawn(move || die(&workers, &old, false))
         };
         workers.leave(leaving.id());
-        death.join().expect("it dies");
+        death.join().expect("the thread ends");
         workers.activate(&next);
         assert_eq!(workers.drop_orphans(), 0);
         let claimed = [leaving, next].map(|worker| worker.queue().claim_close(socket()));
@@ -99,7 +103,7 @@ fn a_close_goes_to_one_that_leaves_or_to_the_next() {
     });
 }
 
-/// An heir that dies as well, the moment it inherits.
+/// A worker that dies in the moment in which it inherits a close.
 fn both_die(listed_last: bool) {
     loom::model(move || {
         let workers = LoomArc::new(Workers::new());
@@ -111,7 +115,7 @@ fn both_die(listed_last: bool) {
             thread::spawn(move || die(&workers, &one, false))
         };
         die(&workers, &other, listed_last);
-        death.join().expect("it dies");
+        death.join().expect("the thread ends");
         assert_eq!(
             workers.drop_orphans(),
             1,
@@ -121,12 +125,12 @@ fn both_die(listed_last: bool) {
 }
 
 #[test]
-fn a_close_whose_heir_dies_waits_for_the_next() {
+fn a_close_waits_for_the_next_worker_if_the_one_that_inherits_it_dies() {
     both_die(false);
 }
 
 #[test]
-fn an_heir_that_takes_nothing_while_it_is_listed_is_asked_for_ever() {
+fn retiring_before_leaving_the_list_would_loop_forever() {
     let outcome = std::panic::catch_unwind(|| both_die(true));
     assert!(outcome.is_err(), "the model should see the endless loop");
 }

@@ -1,4 +1,4 @@
-//! The header of the PROXY protocol, read off a connection.
+//! Reads the header of the PROXY protocol from a connection.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::net::stream::Stream;
 
-/// Reads the header; what came behind it is still to be read from the stream. The caller sets the deadline.
+/// Reads the header. The bytes behind it remain in the returned stream. The caller sets the deadline.
 pub(crate) async fn read(mut stream: Stream) -> io::Result<(Source, Stream)> {
     let mut bytes = Vec::with_capacity(USUAL);
     loop {
@@ -20,10 +20,10 @@ pub(crate) async fn read(mut stream: Stream) -> io::Result<(Source, Stream)> {
             let rest = bytes.split_off(header.length);
             return Ok((header.source, stream.with_early(rest)));
         }
-        // the reader wants no more than this, so it grows only as far
+        // the reader needs no more than this, so the buffer grows only so far
         bytes.reserve_exact(LONGEST.saturating_sub(bytes.len()).min(USUAL));
     }
 }
 
-/// More than any header without additions.
+/// More bytes than any header without extensions has.
 const USUAL: usize = 256;

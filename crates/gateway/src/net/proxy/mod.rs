@@ -1,5 +1,5 @@
-//! Behind a proxy: whose word on a client's address counts, and the header of the PROXY protocol in front of a
-//! connection.
+//! Connections from proxies: which proxies are trusted to name a client's address, and the header of the PROXY
+//! protocol.
 
 mod header;
 mod trusted;

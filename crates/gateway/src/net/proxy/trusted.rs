@@ -1,24 +1,24 @@
-//! The addresses of proxies that are believed. Pure.
+//! The addresses of trusted proxies. Pure.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use hyper::header::{FORWARDED, HeaderMap, HeaderName, HeaderValue};
 use millrace_protocol::proxy::forwarded;
 
-/// See the module. Nobody by default.
+/// See the module. Trusts no address by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trusted {
     ranges: Vec<Range>,
-    /// Whoever connects over a unix socket.
+    /// Whether every peer on a unix socket is trusted.
     unix: bool,
 }
 
-/// What [`Trusted::parse`] does not understand.
+/// An entry that [`Trusted::parse`] does not understand.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no address, range of addresses, 'loopback', 'private' or 'unix'")]
+#[error("'{0}' is not an address, a range of addresses, 'loopback', 'private' or 'unix'")]
 pub struct TrustError(String);
 
-/// The addresses whose first bits are these; IPv4 in its form for IPv6.
+/// The addresses that begin with these bits; IPv4 addresses are mapped to IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     bits: u128,
@@ -48,7 +48,7 @@ impl Trusted {
         Ok(trusted)
     }
 
-    /// Whether a peer is believed; `None` is one on a unix socket.
+    /// Whether a peer is trusted; `None` is a peer on a unix socket.
     pub(crate) fn has(&self, peer: Option<IpAddr>) -> bool {
         match peer {
             None => self.unix,
@@ -56,7 +56,7 @@ impl Trusted {
         }
     }
 
-    /// Whose request this is: the peer's, or that of the client it forwards for.
+    /// The address of the client: the peer's, or that of the client that a trusted peer forwards for.
     pub(crate) fn client(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         if !self.has(peer) {
             return peer;
@@ -130,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn peers_on_a_unix_socket_are_believed_where_it_is_said() {
+    fn peers_on_a_unix_socket_are_trusted_if_the_list_says_so() {
         assert!(Trusted::parse(["unix"]).unwrap().has(None));
         assert!(!Trusted::parse(["::/0"]).unwrap().has(None));
     }
 
     #[test]
-    fn what_is_no_range_is_refused() {
+    fn invalid_ranges_are_refused() {
         for text in [
             "",
             "localhost",

@@ -13,11 +13,11 @@ use crate::net::stream::Stream;
 /// A handshake that succeeded.
 pub(crate) struct Accepted {
     pub(crate) stream: Stream,
-    /// The client's certificate in DER, checked, where it showed one.
+    /// The client's verified certificate in DER, if it sent one.
     pub(crate) certificate: Option<Arc<[u8]>>,
 }
 
-/// Speaks TLS with a client. Ends with the reason where that fails; the caller sets the deadline.
+/// Runs the handshake with a client. Returns the reason if it fails; the caller sets the deadline.
 pub(crate) async fn accept(mut stream: Stream, terms: &Terms) -> io::Result<Accepted> {
     if stream
         .first_byte()
@@ -47,12 +47,12 @@ pub(crate) async fn accept(mut stream: Stream, terms: &Terms) -> io::Result<Acce
 /// The first byte of a record that begins a handshake.
 const HANDSHAKE: u8 = 22;
 
-/// Tells a client that began in clear, most likely a browser that was given `http:`.
+/// Answers a client that sent plain text, most likely a browser with an `http:` address.
 async fn explain(mut stream: Stream) {
     if stream.write_all(ANSWER).await.is_err() || stream.shutdown().await.is_err() {
         return;
     }
-    // closing on unread bytes would take the answer from it
+    // closing with unread bytes would make the system discard the answer
     let mut rest = [0; 1024];
     for _ in 0..TRIES {
         match stream.read(&mut rest).await {
@@ -62,7 +62,7 @@ async fn explain(mut stream: Stream) {
     }
 }
 
-/// Reads of what a client sends to whom it misunderstood.
+/// Reads of what the client sends before the connection is closed.
 const TRIES: usize = 16;
 
 const ANSWER: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\

@@ -1,4 +1,4 @@
-//! From what was configured to what rustls works with: PEM, keys, authorities, versions.
+//! Turns the TLS configuration into rustls objects: PEM, keys, authorities, versions.
 
 use std::sync::Arc;
 
@@ -14,50 +14,50 @@ use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 use super::names::Names;
 use super::{ClientCertificates, Identity, TlsConfig};
 
-/// Why a listener cannot speak TLS as configured.
+/// Why a TLS configuration is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// Neither a certificate for everybody nor one for a name.
+    /// There is neither a default certificate nor one for a name.
     #[error("tls has no certificate")]
     Nothing,
-    /// A part is no PEM.
+    /// A part is not valid PEM.
     #[error("tls.{at} is not valid PEM: {source}")]
     Pem {
         /// The option.
         at: String,
-        /// What is wrong with it.
+        /// The error of the PEM parser.
         source: pem::Error,
     },
-    /// A part holds something else.
+    /// A part does not contain what it should.
     #[error("tls.{at} has no {what} in it")]
     Missing {
         /// The option.
         at: String,
-        /// What should be there.
+        /// What is missing.
         what: &'static str,
     },
-    /// A certificate and its key do not work, or not together.
+    /// A certificate or its key is invalid, or they do not belong together.
     #[error("tls.{at} cannot be used: {source}")]
     Unusable {
         /// The option.
         at: String,
-        /// What rustls says.
+        /// The error of rustls.
         source: rustls::Error,
     },
-    /// A name is no host name.
-    #[error("tls.names: '{0}' is no host name")]
+    /// A name is not a host name.
+    #[error("tls.names: '{0}' is not a host name")]
     Name(String),
-    /// A server to connect to has no such name.
-    #[error("tls.servername: '{0}' is no host name or IP address")]
+    /// The name of a server to connect to is not a host name.
+    #[error("tls.servername: '{0}' is not a host name or an IP address")]
     ServerName(String),
-    /// Certificates cannot be checked.
+    /// The authorities cannot be used to verify certificates.
     #[error("tls.ca cannot be used: {0}")]
     Authorities(VerifierBuilderError),
 }
 
 impl TlsError {
-    /// The stable code shown to JavaScript.
+    /// The stable code for JavaScript.
     pub fn code(&self) -> &'static str {
         "ERR_MILLRACE_INVALID_TLS"
     }
@@ -86,7 +86,7 @@ pub(super) fn server_config(
         None => builder.with_no_client_auth(),
     };
     let mut made = builder.with_cert_resolver(Arc::new(names));
-    // kept by the clients: a table of sessions here would be memory that unauthenticated clients fill
+    // sessions are stored by the clients: a table here would be memory that unauthenticated clients fill
     made.ticketer = ring::Ticketer::new().map_err(unusable)?;
     made.alpn_protocols = if config.alpn.is_empty() {
         alpn.iter().map(|name| name.to_vec()).collect()

@@ -1,4 +1,4 @@
-//! TLS towards a server that we connect to: what it is checked against, what we show it, and the handshake.
+//! TLS as a client: verification of the server, our own certificate, and the handshake.
 
 use std::io;
 use std::net::IpAddr;
@@ -21,22 +21,22 @@ use super::build::{TlsError, certificates, private_key};
 use super::{Identity, UNSENT};
 use crate::net::stream::Stream;
 
-/// The TLS side of a connection that we make: everything in PEM.
+/// The TLS options of an outgoing connection, all in PEM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientTls {
-    /// The name, or the IP address, that the server's certificate is to have. Names are sent to it.
+    /// The host name or IP address that the server's certificate must have. Host names are sent to the server.
     pub server_name: String,
-    /// Whom its certificate must come from.
+    /// The authorities that its certificate must come from.
     pub authorities: Vec<u8>,
-    /// It may show any certificate, from whomever and for whatever name.
+    /// Accepts any certificate, from any authority and for any name.
     pub accept_any: bool,
-    /// Shown where the server asks for a certificate.
+    /// The client certificate, sent if the server asks for one.
     pub identity: Option<Identity>,
-    /// What may be spoken (ALPN), the best first; none: nothing is agreed upon.
+    /// The protocols to offer (ALPN), the best first; empty: ALPN is not used.
     pub alpn: Vec<Vec<u8>>,
 }
 
-/// What one handshake with a server goes by.
+/// The configuration of handshakes with one server.
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
     config: Arc<ClientConfig>,
@@ -80,7 +80,7 @@ impl Connector {
         })
     }
 
-    /// The same for a server of another name, or address.
+    /// The same configuration for a server with another name or address.
     pub(crate) fn named(&self, name: &str) -> io::Result<Self> {
         let name = ServerName::try_from(name.to_owned());
         let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
@@ -90,7 +90,7 @@ impl Connector {
         })
     }
 
-    /// Speaks TLS with a server. The caller sets the deadline.
+    /// Runs the handshake with a server. The caller sets the deadline.
     pub(crate) async fn connect(&self, stream: Stream) -> io::Result<Stream> {
         let limit = |session: &mut ClientConnection| session.set_buffer_limit(Some(UNSENT));
         let connector = TlsConnector::from(Arc::clone(&self.config));
@@ -99,7 +99,7 @@ impl Connector {
     }
 }
 
-/// Random bytes from where TLS has its own.
+/// Random bytes from the source that TLS uses.
 pub(crate) fn random(bytes: &mut [u8]) -> io::Result<()> {
     let random = ring::default_provider().secure_random;
     random.fill(bytes).map_err(|_| io::ErrorKind::Other.into())
@@ -112,7 +112,7 @@ fn unusable(at: &str, source: rustls::Error) -> TlsError {
     }
 }
 
-/// Takes every certificate; what is signed with it is checked all the same.
+/// Accepts every certificate; signatures made with it are still verified.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

@@ -1,5 +1,5 @@
-//! TLS in front of a listener: what it shows and asks for, the handshake, and its replacement while
-//! the listener runs. Reads no files: certificates and keys come as bytes.
+//! TLS of a listener: its configuration, the handshake, and replacing the configuration while the listener runs. Reads
+//! no files: certificates and keys are passed as bytes.
 
 mod accept;
 mod build;
@@ -18,64 +18,65 @@ pub use build::TlsError;
 pub use connect::ClientTls;
 pub(crate) use connect::{Connector, random};
 
-/// The TLS side of a listener, as it is configured: everything in PEM.
+/// The TLS options of a listener, all in PEM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsConfig {
-    /// Shown to clients that ask for no name, or for none of `names`; without it these are refused.
+    /// The certificate for clients that name no host or none of `names`. Without it such clients are refused.
     pub identity: Option<Identity>,
-    /// Shown to clients that ask for a name: `a.example`, or `*.example` for every name one label longer.
+    /// Certificates for clients that name a host: `a.example`, or `*.example` for every name that is one label longer.
     pub names: Vec<(String, Identity)>,
-    /// Whether clients show a certificate of their own.
+    /// Whether clients have to send a certificate of their own.
     pub clients: ClientCertificates,
-    /// Whom clients' certificates must come from.
+    /// The authorities that clients' certificates must come from.
     pub authorities: Vec<u8>,
-    /// TLS 1.2 is refused.
+    /// Whether TLS 1.2 is refused.
     pub only_1_3: bool,
-    /// Clients may choose HTTP/2.
+    /// Whether clients may select HTTP/2.
     pub http2: bool,
-    /// What clients may speak (ALPN), the best first, in place of what the protocol says; none: as it says.
+    /// The protocols to offer (ALPN), the best first, in place of those of the listener's protocol; empty: the protocol
+    /// decides.
     pub alpn: Vec<Vec<u8>>,
 }
 
 /// A certificate chain and its private key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The certificate, then those that lead to the authority.
+    /// The certificate, followed by those that lead to the authority.
     pub chain: Vec<u8>,
     /// The private key: PKCS#8, PKCS#1 or SEC1.
     pub key: Vec<u8>,
 }
 
-/// Whether clients show a certificate.
+/// Whether clients have to send a certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientCertificates {
-    /// None is asked for.
+    /// No certificate is requested.
     #[default]
     Ignored,
-    /// Asked for; who has none may come in, who has a bad one may not.
+    /// A certificate is requested. A client without one is accepted; a client with an invalid one is refused.
     Optional,
-    /// Whoever has none is refused.
+    /// A client without a certificate is refused.
     Required,
 }
 
-/// No key in a log.
+/// Hides the key from logs.
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity").finish_non_exhaustive()
     }
 }
 
-/// What a listener's handshakes go by at this moment.
+/// The current configuration of a listener's handshakes.
 #[derive(Debug)]
 pub(crate) struct Terms(Mutex<Arc<ServerConfig>>);
 
 impl Terms {
-    /// `alpn`: the names of what is spoken, the best first.
+    /// `alpn` has the names of the protocols, the best first.
     pub(crate) fn new(config: &TlsConfig, alpn: &[&[u8]]) -> Result<Self, TlsError> {
         build::server_config(config, alpn).map(|config| Self(Mutex::new(config)))
     }
 
-    /// Handshakes from now on go by `other`; connections that are up stay as they are.
+    /// Later handshakes use `other`; established connections are not affected.
     pub(crate) fn replace(&self, other: &Self) {
         let newer = other.now();
         *self.0.lock() = newer;
@@ -86,5 +87,5 @@ impl Terms {
     }
 }
 
-/// Encrypted bytes that wait for the kernel; what is behind them stays in the outbox, where it counts.
+/// Encrypted bytes that wait for the kernel; the rest stays in the outbox, where it counts against the limits.
 const UNSENT: usize = 16 * 1024;

@@ -1,4 +1,4 @@
-//! Which certificate a client is shown, by the name it asks for.
+//! Chooses the certificate for a client by the host name that it asks for.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 #[derive(Debug)]
 pub(super) struct Names {
     others: Option<Arc<CertifiedKey>>,
-    /// In lower case.
+    /// Names in lower case.
     exact: AHashMap<String, Arc<CertifiedKey>>,
     /// What follows `*.`, in lower case.
     wild: AHashMap<String, Arc<CertifiedKey>>,
 }
 
 impl Names {
-    /// `others` is for clients that ask for no name, or for one that is not there.
+    /// `others` is for clients that name no host or an unknown one.
     pub(super) fn new(others: Option<Arc<CertifiedKey>>) -> Self {
         Self {
             others,
@@ -27,7 +27,7 @@ impl Names {
         }
     }
 
-    /// False: the name is no host name.
+    /// Adds a name. False: it is not a host name.
     pub(super) fn add(&mut self, name: &str, key: Arc<CertifiedKey>) -> bool {
         let (names, name) = match name.strip_prefix("*.") {
             Some(rest) => (&mut self.wild, rest),

@@ -1,5 +1,6 @@
-//! The life of one connection, step by step, with a peer that reads and sends in pieces of any length: nothing is torn,
-//! repeated or left, and the worker is told once. Only in tests and with the feature `fuzzing`.
+//! The life of one connection, step by step, with a peer that reads and sends in pieces of any length: no message is
+//! incomplete, repeated or left over, and the worker is told of the close once. Only in tests and with the feature
+//! `fuzzing`.
 
 use std::rc::Rc;
 
@@ -8,15 +9,15 @@ use crate::close::CloseReason;
 use crate::event::Handlers;
 use crate::limits::OutboxPolicy;
 
-/// Something that happens to it.
+/// A step in the life of the connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Send(usize),
     Publish(usize),
     Subscribe(i32),
-    /// The peer reads so much more.
+    /// The peer reads this many more bytes.
     Read(usize),
-    /// It sends so much more of its messages.
+    /// The peer sends this many more bytes of its messages.
     Say(usize),
     Goodbye,
     End,
@@ -30,7 +31,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// What these bytes say.
+    /// The step that these bytes encode.
     pub(crate) fn of(bytes: [u8; 4]) -> Self {
         let [verb, many, low, high] = bytes;
         let short = u16::from_le_bytes([low, high]);
@@ -59,8 +60,8 @@ impl Step {
     }
 }
 
-/// Has all of it happen to a connection that speaks this, whose worker handles these and whose outbox has this policy, and then
-/// lets it end.
+/// Runs the steps on a connection with this protocol, these handlers of its worker and this policy of its outbox, and
+/// then lets it end.
 pub(crate) fn run(
     speaks: Speaks,
     handlers: Handlers,
@@ -76,19 +77,19 @@ pub(crate) fn run(
 
 const CHANNEL: &[u8] = b"c";
 
-/// One connection, and what is known of it.
+/// One connection, and the expected state of it.
 struct Life {
     stage: Stage,
     actor: Rc<Actor>,
     speaks: Speaks,
     policy: OutboxPolicy,
-    /// What was posted to it.
+    /// The frames that were posted to it.
     frames: Vec<Vec<u8>>,
-    /// How much its peer has said.
+    /// The number of bytes that its peer has sent.
     spoken: usize,
     told: Vec<u32>,
     goodbyes: [Vec<u8>; 3],
-    /// What it is sent to see if it still lives.
+    /// The ping of its protocol.
     ping: Vec<u8>,
     handles_end: bool,
     is_cut: bool,
@@ -156,7 +157,7 @@ impl Life {
                 self.spoken += bytes;
                 return peer.feed(&piece);
             }
-            // within a message it would be a part of that, which splice would relay
+            // inside a message the close would be part of that message, and splice would relay it
             Step::Goodbye if self.speaks == Speaks::WebSocket => {
                 return peer.feed(&[0x88, 0x80, 0, 0, 0, 0]);
             }
@@ -190,7 +191,7 @@ impl Life {
         }
     }
 
-    /// The peer reads all there is: whole messages in their order, and a goodbye.
+    /// The peer reads everything: whole messages in order, and a close.
     fn read_to_the_end(&mut self) {
         self.actor.read_all();
         self.stage.run();
@@ -209,16 +210,16 @@ impl Life {
             (true, [0x88, length, reason @ ..]) => reason.len() == usize::from(*length),
             _ => self.goodbyes.iter().any(|goodbye| rest == goodbye),
         };
-        // whoever was cut in time got what was begun in part
+        // a connection that was cut by a timeout may have sent a part of a message
         let what = rest.escape_ascii();
         assert!(is_goodbye || self.actor.is_done(), "{what}");
         if self.policy == OutboxPolicy::Close {
             let are_all = arrived.iter().copied().eq(0..arrived.len());
-            assert!(are_all, "a hole: {arrived:?}");
+            assert!(are_all, "a message is missing: {arrived:?}");
         }
     }
 
-    /// What follows the pings in front.
+    /// The bytes behind the pings at the beginning.
     fn behind_pings<'a>(&self, mut bytes: &'a [u8]) -> &'a [u8] {
         while !self.ping.is_empty()
             && let Some(behind) = bytes.strip_prefix(&self.ping[..])
@@ -233,7 +234,7 @@ impl Life {
             self.read_to_the_end();
         }
         if self.actor.connection.half_closed.get() {
-            // nothing is read any more that would tell of its end
+            // nothing is read any more that would report the peer's end
             self.stage.close(&self.actor, 4000);
         }
         self.told.extend(self.stage.assert_nothing_left());

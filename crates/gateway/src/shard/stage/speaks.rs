@@ -1,4 +1,5 @@
-//! What connections on a stage may speak, and what their clients say. Owns the stage's own forms of each protocol.
+//! The protocols of connections on a stage, and what their clients send. Owns the stage's own encoding of each
+//! protocol.
 
 use std::sync::Arc;
 
@@ -19,11 +20,11 @@ pub(crate) enum Speaks {
     WebSocket,
     Events,
     Resp,
-    /// Raw TCP, in lines.
+    /// Raw TCP with lines.
     Tcp,
-    /// Headers are exchanged before a test begins.
+    /// Sockety; headers are exchanged before a test begins.
     Sockety,
-    /// A session whose targets nobody reaches.
+    /// A splice session whose targets are never reached.
     Splice,
 }
 
@@ -37,7 +38,7 @@ pub(crate) const EVERY: [Speaks; 6] = [
 ];
 
 impl Speaks {
-    /// What both sides say before anything else.
+    /// The header that both sides send first.
     pub(super) fn header(self) -> &'static [u8] {
         match self {
             Self::Sockety => b"\xe3",
@@ -45,7 +46,7 @@ impl Speaks {
         }
     }
 
-    /// Whether its sockets are sent to: what a session of splice gets is its targets'.
+    /// Whether messages are sent to its sockets: those of a splice session are its targets'.
     pub(crate) fn takes_messages(self) -> bool {
         self != Self::Splice
     }
@@ -55,12 +56,18 @@ impl Speaks {
         !matches!(self, Self::Resp | Self::Splice)
     }
 
-    /// Whether its frames are those of WebSocket.
+    /// Whether a worker may accept or refuse the connection before it opens; for splice it does if the module has a handler.
+    #[cfg(test)]
+    pub(in crate::shard) fn is_judged(self) -> bool {
+        self != Self::Resp
+    }
+
+    /// Whether it uses WebSocket frames.
     pub(super) fn has_frames(self) -> bool {
         matches!(self, Self::WebSocket | Self::Splice)
     }
 
-    /// What a client says without end, of which no piece is a mistake or is answered.
+    /// Input that a client may repeat without end: no part of it is an error or has an answer.
     pub(in crate::shard) fn said(self) -> &'static [u8] {
         match self {
             Self::WebSocket => b"\x81\x85\0\0\0\0hello\x02\x81\0\0\0\0a\x80\x81\0\0\0\0b",
@@ -73,15 +80,15 @@ impl Speaks {
     }
 }
 
-/// A message, one with data, the beginning of one with a stream on another channel, one with a file, the stream's end, a message
-/// that is given up, and small packets between them.
+/// A message, one with data, the beginning of one with a stream on another channel, one with a file, the end of the
+/// stream, an aborted message, and small packets between them.
 const EVERYTHING_OF_SOCKETY: &[u8] = b"\x20\x13\0................\x01a\
     \xa0\x20\x14\x40................\x01d\x05\xe0\x05hello\
     \x01\x22\x13\0................\x01s\x70\x02hi\
     \0\x20\x1a\x10................\x01f\x01\x03\0\0\x03\x01x\xc0\x03abc\xd0\
     \x30................\x01\x80\x22\x13\0................\x01s\x70\x02hi\x90\xb0\0";
 
-/// A reply that nobody waits for, an unasked pong, and such a reply in two fragments.
+/// A reply without a call, an unasked pong, and such a reply in two fragments.
 const MEANT_FOR_NOBODY: &[u8] = b"\x82\x99\0\0\0\0\xff\xff{\"id\":1,\"type\":\"reply\"}\
     \x8a\x80\0\0\0\0\
     \x02\x83\0\0\0\0\xff\xff{\x80\x96\0\0\0\0\"id\":1,\"type\":\"reply\"}";
@@ -91,7 +98,7 @@ const MEANT_FOR_NOBODY: &[u8] = b"\x82\x99\0\0\0\0\xff\xff{\"id\":1,\"type\":\"r
 pub(in crate::shard) type Arriving =
     tokio::sync::mpsc::UnboundedReceiver<crate::net::stream::Stream>;
 
-/// Each protocol without listeners.
+/// Each protocol, without listeners.
 pub(super) struct Forms {
     events: Encoding,
     resp: RespOnStage,
@@ -128,7 +135,7 @@ impl Forms {
         }
     }
 
-    /// Sessions of splice.
+    /// Makes splice sessions.
     #[cfg(test)]
     pub(super) fn splice(&self) -> &SpliceOnStage {
         &self.splice

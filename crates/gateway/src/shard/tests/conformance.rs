@@ -1,11 +1,11 @@
-//! What every session keeps, whatever it speaks: order, bounds, one close, what becomes of an outbox that is full, slow
-//! readers, and subscriptions that change beside what is published.
+//! What every session guarantees, in any protocol: order, limits, one close, the policy of a full outbox, slow readers,
+//! and subscriptions that change between publications.
 
 use crate::close::CloseReason;
 use crate::limits::{ENTRY_CHARGE, OutboxPolicy};
 use crate::shard::stage::{Actor, CLOSE, EVERY, OPEN, Speaks, Stage};
 
-/// Which of some frames arrived, in their order, and what lies behind them.
+/// The indices of the frames that arrived, in order, and the bytes behind them.
 fn arrived<'a>(mut bytes: &'a [u8], frames: &[Vec<u8>]) -> (Vec<usize>, &'a [u8]) {
     let mut indices = Vec::new();
     for (index, frame) in frames.iter().enumerate() {
@@ -21,12 +21,12 @@ fn all(count: usize) -> Vec<usize> {
     (0..count).collect()
 }
 
-/// Every payload is another one.
+/// A payload that differs for each number.
 fn payload(number: usize, length: usize) -> Vec<u8> {
     format!("{number:0length$}").into_bytes()
 }
 
-/// Sends so many to a socket that reads nothing, each written as far as it goes.
+/// Sends messages to a socket that does not read; each is written as far as possible.
 fn send_unread(stage: &Stage, actor: &Actor, count: usize, length: usize) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     for number in 0..count {
@@ -38,7 +38,7 @@ fn send_unread(stage: &Stage, actor: &Actor, count: usize, length: usize) -> Vec
     frames
 }
 
-/// What is sent to; the others get nothing but what their session says.
+/// The protocols whose sockets can be sent to; clients of the others only get what their session sends.
 fn sent_to() -> impl Iterator<Item = Speaks> {
     EVERY.into_iter().filter(|speaks| speaks.takes_messages())
 }
@@ -51,9 +51,9 @@ fn goodbye_of(stage: &Stage, speaks: Speaks, reason: &CloseReason) -> Vec<u8> {
     goodbye
 }
 
-/// What clients of a stage say is what other tests rely on: wherever it is cut, it ends nothing and has no answer.
+/// Other tests rely on this: wherever the input of stage clients is cut, it causes no error and has no answer.
 #[test]
-fn what_clients_say_is_no_mistake_and_has_no_answer() {
+fn the_input_of_stage_clients_causes_no_error_and_no_answer() {
     for speaks in EVERY {
         for step in 1..=speaks.said().len() {
             let stage = Stage::new(|_| {});
@@ -73,7 +73,7 @@ fn what_clients_say_is_no_mistake_and_has_no_answer() {
     }
 }
 
-/// To a socket, and by the channels it is subscribed to: in the order of posting, whatever lies in one turn.
+/// Messages to the socket and to its channels arrive in the order of posting, regardless of how turns divide them.
 #[test]
 fn messages_arrive_in_the_order_of_posting() {
     for speaks in sent_to() {
@@ -106,9 +106,9 @@ fn messages_arrive_in_the_order_of_posting() {
     }
 }
 
-/// A publication between two changes of a subscription arrives or not, as they were posted.
+/// Whether a publication between two changes of a subscription arrives depends on the order of posting.
 #[test]
-fn a_subscription_holds_from_its_place_in_the_order_to_the_place_of_its_end() {
+fn a_subscription_holds_between_its_begin_and_its_end_in_posting_order() {
     for speaks in sent_to() {
         for together in [1, 2, 3, 5, 64] {
             let stage = Stage::new(|_| {});
@@ -119,7 +119,7 @@ fn a_subscription_holds_from_its_place_in_the_order_to_the_place_of_its_end() {
             let (mut frames, mut wanted) = (Vec::new(), Vec::new());
             let mut subscribed = 0;
             for number in 0..200_usize {
-                // as if by chance: two subscriptions, and ends of one
+                // a pseudo-random sequence with at most two references to the subscription
                 match number * 7 % 11 {
                     0..3 if subscribed < 2 => {
                         stage.subscribe(&actor, b"c", 1);
@@ -150,7 +150,7 @@ fn a_subscription_holds_from_its_place_in_the_order_to_the_place_of_its_end() {
     }
 }
 
-/// Who unsubscribes or closes within a turn gets nothing that was posted later.
+/// A connection that unsubscribes or closes within a turn gets nothing that was posted later.
 #[test]
 fn nothing_arrives_behind_a_close() {
     for speaks in sent_to() {
@@ -172,9 +172,9 @@ fn nothing_arrives_behind_a_close() {
     }
 }
 
-/// A reader that takes a byte at a time gets all of it, whole and once.
+/// A reader that reads a byte at a time gets everything complete and once.
 #[test]
-fn a_reader_that_takes_a_byte_at_a_time_loses_and_repeats_nothing() {
+fn a_reader_of_single_bytes_loses_and_repeats_nothing() {
     for speaks in sent_to() {
         let stage = Stage::new(|_| {});
         let actor = stage.open(speaks);
@@ -197,9 +197,9 @@ fn a_reader_that_takes_a_byte_at_a_time_loses_and_repeats_nothing() {
 
 const OUTBOX: usize = 10_000;
 
-/// At most the entry that is being written, the limit, and one turn's worth, wait for a peer that does not read.
+/// For a peer that does not read, at most the entry that is being written, the limit, and one turn's messages wait.
 #[test]
-fn an_outbox_is_bounded_and_its_messages_arrive_without_a_hole() {
+fn an_outbox_is_bounded_and_no_message_in_it_is_missing() {
     for speaks in sent_to() {
         let stage = Stage::new(|limits| limits.outbox_bytes = OUTBOX);
         let actor = stage.open(speaks);
@@ -221,7 +221,7 @@ fn an_outbox_is_bounded_and_its_messages_arrive_without_a_hole() {
         stage.run();
         let got = actor.got();
         let (indices, rest) = arrived(&got, &frames);
-        assert_eq!(indices, all(indices.len()), "no hole");
+        assert_eq!(indices, all(indices.len()), "no message is missing");
         assert_eq!(rest, goodbye, "{speaks:?}");
         let traffic = stage.hub.stats().traffic;
         let lost = u64::try_from(frames.len() - indices.len()).unwrap();
@@ -231,9 +231,9 @@ fn an_outbox_is_bounded_and_its_messages_arrive_without_a_hole() {
     }
 }
 
-/// What is dropped is counted, the rest arrives in order, and what was begun is always finished.
+/// Dropped messages are counted, the others arrive in order, and a message that was begun is always completed.
 #[test]
-fn policies_that_drop_keep_the_order_and_what_was_begun() {
+fn policies_that_drop_keep_the_order_and_begun_messages() {
     for speaks in sent_to() {
         for policy in [OutboxPolicy::DropNewest, OutboxPolicy::DropOldest] {
             let stage = Stage::new(|limits| {
@@ -252,7 +252,7 @@ fn policies_that_drop_keep_the_order_and_what_was_begun() {
             let lost = u64::try_from(100 - indices.len()).unwrap();
             assert_eq!(stage.hub.stats().traffic.dropped_by_overflow, lost);
             assert!(lost > 50 && indices.len() > 10, "{indices:?}");
-            assert_eq!(indices[0], 0, "it was begun");
+            assert_eq!(indices[0], 0, "the first message was begun");
             if policy == OutboxPolicy::DropNewest {
                 assert_eq!(indices, all(indices.len()));
             } else {
@@ -264,8 +264,8 @@ fn policies_that_drop_keep_the_order_and_what_was_begun() {
     }
 }
 
-/// A mistake in every protocol that knows one: a packet of no type; the first byte of a frame with a reserved bit, a command that
-/// is too long, and what a web page had its browser send.
+/// Invalid input of every protocol that can have one: a packet of an unknown type; the first byte of a frame with a
+/// reserved bit; a command that is too long; and an HTTP request, which a web page may make a browser send.
 fn mistake(speaks: Speaks) -> &'static [u8] {
     match speaks {
         Speaks::Sockety => b"\xf0",
@@ -273,7 +273,7 @@ fn mistake(speaks: Speaks) -> &'static [u8] {
     }
 }
 
-/// However its end begins, and however often: the worker is told once, and nothing is left.
+/// However a connection ends, even in several ways at once: the worker is told once, and nothing is left.
 #[test]
 fn a_connection_is_closed_once() {
     type End = (&'static str, fn(&Stage, &Actor));
@@ -281,16 +281,16 @@ fn a_connection_is_closed_once() {
         ("by the application", |stage, actor| {
             stage.close(actor, 4000);
         }),
-        ("by the peer's end", |_, actor| {
+        ("by the end of the peer's stream", |_, actor| {
             actor.peer.borrow_mut().end();
         }),
-        ("by the peer's vanishing", |_, actor| {
+        ("by the loss of the peer", |_, actor| {
             actor.peer.borrow_mut().vanish();
         }),
-        ("by a mistake", |_, actor| {
+        ("by invalid input", |_, actor| {
             actor.peer.borrow_mut().feed(mistake(actor.speaks));
         }),
-        ("by the worker's end", |stage, _| {
+        ("by the end of the worker", |stage, _| {
             let worker = stage.worker.id();
             let reason = &CloseReason::WORKER_REPLACED;
             stage.shard.close_of_worker(worker, reason);
@@ -323,9 +323,9 @@ fn a_connection_is_closed_once() {
     }
 }
 
-/// The bytes of a slow reader's outbox pause its sending, and it goes on when they are written.
+/// The bytes in a slow reader's outbox pause reading from it, until they are written.
 #[test]
-fn who_does_not_read_is_not_read() {
+fn a_peer_that_does_not_read_is_not_read() {
     for speaks in sent_to().filter(|speaks| *speaks != Speaks::Events) {
         let stage = Stage::new(|limits| limits.outbox_read_pause_bytes = 1_000);
         let actor = stage.open(speaks);
@@ -347,7 +347,7 @@ fn who_does_not_read_is_not_read() {
         assert_eq!(indices, all(3));
         let pong: &[u8] = match speaks {
             Speaks::Resp => b"+PONG\r\n",
-            // it answers nothing by itself
+            // these protocols answer nothing by themselves
             Speaks::Tcp | Speaks::Sockety => b"",
             _ => &[0x8a, 0],
         };

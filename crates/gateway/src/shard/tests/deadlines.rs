@@ -1,4 +1,4 @@
-//! Deadlines of connections: those that lie far ahead are kept, and go with their connection.
+//! Tests deadlines of connections: those far ahead are met, and they are removed with their connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +16,9 @@ fn stage(change: impl FnOnce(&mut ListenerConfig)) -> Stage {
     stage
 }
 
-/// Who comes and leaves for a whole day costs no more than who did within a revolution of the wheel.
+/// Connections that open and close for a whole day leave no more in the wheel than those of one revolution.
 #[test]
-fn nothing_is_left_in_the_wheel_of_connections_that_came_and_left() {
+fn closed_connections_leave_nothing_in_the_wheel() {
     for speaks in EVERY {
         let stage = stage(|listener| {
             listener.limits.ping_interval = Duration::ZERO;
@@ -38,22 +38,22 @@ fn nothing_is_left_in_the_wheel_of_connections_that_came_and_left() {
 }
 
 #[test]
-fn an_idle_timeout_beyond_a_revolution_is_kept_to_its_time() {
+fn an_idle_timeout_beyond_a_revolution_is_met_exactly() {
     const IDLE_MS: u64 = 3 * REVOLUTION_MS + 1_234;
     for speaks in EVERY {
         let stage = stage(|listener| {
             listener.limits.ping_interval = Duration::ZERO;
             listener.limits.idle_timeout = Duration::from_millis(IDLE_MS);
-            // of Sockety, whose peers would have to say something before that
+            // otherwise Sockety peers would have to send something before that
             let set = listener.set_limit("silenceTimeoutMs", 0);
             set.expect("a limit of a protocol");
         });
         let actor = stage.open(speaks);
         actor.read_all();
         stage.pass(IDLE_MS - TICK_MS);
-        assert!(actor.is_open(), "{speaks:?}: too early");
+        assert!(actor.is_open(), "{speaks:?}: closed too early");
         stage.pass(2 * TICK_MS);
-        assert!(!actor.is_open(), "{speaks:?}: too late");
+        assert!(!actor.is_open(), "{speaks:?}: closed too late");
         stage.assert_nothing_left();
     }
 }

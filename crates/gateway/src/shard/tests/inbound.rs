@@ -1,4 +1,4 @@
-//! Messages that are being received have a total.
+//! Tests the total limit of messages that are being received.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::close::CloseReason;
 use crate::shard::stage::{Actor, CLOSE, OPEN, Speaks, Stage};
 
-/// The kind of its records.
+/// The kind of the records of binary messages.
 const BINARY: u32 = 3;
 
 const KIB: usize = 1024;
@@ -19,7 +19,7 @@ fn stage() -> Stage {
     Stage::new(|limits| limits.inbound_total_bytes = TOTAL)
 }
 
-/// A binary message of so many zeros, from a client.
+/// A binary message of this many zeros, from a client.
 fn message(length: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mask = Some([0; 4]);
@@ -51,11 +51,15 @@ fn the_largest_waits_until_another_is_complete() {
     let small = begin(&stage, 27 * KIB, 26 * KIB);
     assert_eq!(stage.hub.inbound().bytes(), 66 * KIB);
     feed(&stage, &large, 10 * KIB);
-    assert_eq!(large.peer.borrow().unread(), 10 * KIB, "it is not read");
+    assert_eq!(
+        large.peer.borrow().unread(),
+        10 * KIB,
+        "the connection is not read"
+    );
     stage.pass(900);
     assert_eq!(stage.hub.inbound().bytes(), 66 * KIB);
     feed(&stage, &small, KIB);
-    assert_eq!(large.peer.borrow().unread(), 0, "there is room");
+    assert_eq!(large.peer.borrow().unread(), 0, "there is room again");
     assert_eq!(stage.hub.inbound().bytes(), 0);
     assert_eq!(stage.told(), [OPEN, OPEN, BINARY, BINARY]);
     assert_eq!(stage.hub.stats().traffic.inbound_closes, 0);
@@ -63,7 +67,7 @@ fn the_largest_waits_until_another_is_complete() {
 }
 
 #[test]
-fn the_largest_is_given_up_if_there_is_no_room_in_a_second() {
+fn the_largest_is_closed_if_there_is_no_room_within_a_second() {
     let stage = stage();
     let large = begin(&stage, 50 * KIB, 40 * KIB);
     let small = begin(&stage, 27 * KIB, 26 * KIB);
@@ -74,13 +78,13 @@ fn the_largest_is_given_up_if_there_is_no_room_in_a_second() {
     assert_eq!(
         stage.hub.inbound().bytes(),
         26 * KIB,
-        "nothing of it is left"
+        "no byte of it is counted"
     );
     feed(&stage, &large, 10 * KIB);
     assert_eq!(
         stage.hub.inbound().bytes(),
         26 * KIB,
-        "nor what still comes"
+        "nor are bytes that still arrive"
     );
     feed(&stage, &small, KIB);
     assert_eq!(stage.told(), [OPEN, OPEN, CLOSE, BINARY]);
@@ -89,7 +93,7 @@ fn the_largest_is_given_up_if_there_is_no_room_in_a_second() {
 }
 
 #[test]
-fn the_largest_is_given_up_at_once_when_others_go_on() {
+fn the_largest_is_closed_at_once_when_others_grow() {
     let stage = stage();
     let large = begin(&stage, 50 * KIB, 40 * KIB);
     let small = begin(&stage, 35 * KIB, 26 * KIB);
@@ -117,7 +121,7 @@ fn a_command_that_is_being_received_counts_as_a_message_does() {
     stage.assert_nothing_left();
 }
 
-/// What may happen to one of some connections.
+/// A step of one of several connections.
 #[derive(Clone, Debug)]
 enum Step {
     Begin(usize),
@@ -149,9 +153,10 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However connections end: what is counted is what they hold, it stays below its bound, and nothing is left.
+    /// However connections end: the counted bytes are those that connections hold, they stay below the limit, and
+    /// nothing is left.
     #[test]
-    fn what_is_counted_is_what_is_held(steps in prop::collection::vec(step(), 0..60)) {
+    fn the_counted_bytes_are_those_held(steps in prop::collection::vec(step(), 0..60)) {
         let stage = stage();
         let mut actors: Vec<Rc<Actor>> = Vec::new();
         for step in steps {

@@ -1,9 +1,10 @@
-//! A whole shard moved by hand: no thread, no runtime, peers in memory and a clock that the test sets. What every session
-//! has to keep is a suite that each passes.
+//! Drives a whole shard: no thread, no runtime, peers in memory, and a clock that the test sets. Every session has to
+//! pass the conformance suite.
 
 mod conformance;
 mod deadlines;
 mod inbound;
+mod opening;
 mod random;
 mod relays;
 mod resp;

@@ -1,4 +1,4 @@
-//! Lives in a random order of everything that can happen to them.
+//! Lives of connections with random steps.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
 
     #[test]
-    fn whatever_happens_nothing_is_torn_repeated_or_left(
+    fn no_message_is_incomplete_repeated_or_left_over(
         speaks in prop::sample::select(&EVERY[..]),
         handlers in prop::sample::select(&[Handlers::NONE, Handlers::END][..]),
         policy in prop::sample::select(&[

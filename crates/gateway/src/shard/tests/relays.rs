@@ -1,6 +1,7 @@
-//! What a session writes to other connections: when it leaves, and in which memory.
+//! Tests writes of a session to other connections: when they are sent, and which buffers they use.
 
 use std::cell::RefCell;
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
@@ -10,12 +11,13 @@ use crate::contract::{
     CloseReason, Context as Around, Encodings, Goodbye, Link, Liveness, Session, Taken, Traits,
     Wake,
 };
+use crate::fault::Fault;
 use crate::net::pipe::{Ends, Pipe};
 use crate::net::stream::Stream;
 use crate::shard::stage::Stage;
 use crate::socket::connection::Shared;
 
-/// Writes the same number of bytes to each of the others.
+/// A session that writes the same number of bytes to each of the other connections.
 #[derive(Debug)]
 struct Relay {
     size: usize,
@@ -54,7 +56,7 @@ impl Session for Relay {
     }
 }
 
-/// One that writes, and its targets with their peers.
+/// The connection that writes, and its targets with their peers.
 struct Linked {
     stage: Stage,
     writer: Shared,
@@ -80,7 +82,7 @@ impl Linked {
             peer.borrow_mut().room = usize::MAX;
             let stream = Stream::Carried(Box::new(Pipe(Rc::clone(&peer))));
             assert!(stage.shard.begin(&connection, stream, &Bytes::new()));
-            // nothing is written before its task has run once
+            // nothing is written before the task has run once
             let mut cx = Context::from_waker(Waker::noop());
             assert!(stage.shard.drive(&connection, &mut cx).is_pending());
             (connection, peer)
@@ -95,11 +97,12 @@ impl Linked {
         }
     }
 
-    /// The writer's peer has written; returns how many bytes each target got before the turn ends.
+    /// Lets the writer's peer send; returns how many bytes each target got before the turn ends.
     fn relay(&self, bytes: &[u8]) -> Vec<usize> {
         self.from.borrow_mut().feed(bytes);
         let mut cx = Context::from_waker(Waker::noop());
-        assert!(self.stage.shard.attend(&self.writer, &mut cx).is_pending());
+        assert!(self.stage.shard.drive(&self.writer, &mut cx).is_pending());
+        self.stage.shard.pass_on(&mut cx);
         self.got()
     }
 
@@ -110,7 +113,7 @@ impl Linked {
 }
 
 #[test]
-fn little_leaves_when_the_turn_ends() {
+fn few_bytes_are_sent_when_the_turn_ends() {
     let linked = Linked::new(100, 5);
     for _ in 0..3 {
         assert_eq!(linked.relay(&[7; 500]), [0; 5]);
@@ -120,7 +123,7 @@ fn little_leaves_when_the_turn_ends() {
 }
 
 #[test]
-fn much_leaves_before_others_are_read() {
+fn many_bytes_are_sent_before_others_are_read() {
     let linked = Linked::new(4000, 16);
     let mut bytes = 0;
     for round in 1.. {
@@ -130,9 +133,9 @@ fn much_leaves_before_others_are_read() {
             assert_eq!(got, [4000 * round; 16]);
             break;
         }
-        assert!(bytes < 512 * 1024, "{bytes} bytes are under way");
+        assert!(bytes < 512 * 1024, "{bytes} bytes wait");
     }
-    assert_eq!(linked.relay(&[7; 1600]), [0; 16], "the count begins anew");
+    assert_eq!(linked.relay(&[7; 1600]), [0; 16], "the count starts again");
     linked.stage.run();
     assert_eq!(linked.got()[0], 1600);
 }
@@ -152,4 +155,20 @@ fn large_buffers_are_used_again() {
         .collect();
     assert!((1..=16).contains(&kept.len()), "{}", kept.len());
     assert!(kept.iter().all(Vec::is_empty));
+}
+
+/// It is nobody's connection that is at fault, and others would wait for ever for what they are to get.
+#[test]
+fn a_bug_while_much_leaves_ends_the_shard() {
+    let linked = Linked::new(60_000, 16);
+    let shard = &linked.stage.shard;
+    linked.stage.hub.faults().ask(Fault::Relays);
+    let relayed = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        for _ in 0..8 {
+            assert!(!shard.has_failed());
+            linked.relay(&vec![7; 64_000]);
+        }
+    }));
+    assert!(relayed.is_err());
+    assert!(shard.has_failed());
 }

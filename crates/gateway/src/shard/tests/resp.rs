@@ -1,12 +1,12 @@
-//! What only clients of RESP do.
+//! Tests that concern only clients of RESP.
 
 use millrace_core::Topic;
 
 use crate::shard::stage::{Speaks, Stage};
 
-/// One command that subscribes to more than the inbox takes is refused before any of it took effect.
+/// A command with more subscriptions than the inbox has room for is refused before any of them takes effect.
 #[test]
-fn a_subscription_that_the_inbox_does_not_take_is_an_error_and_changes_nothing() {
+fn a_subscription_without_room_in_the_inbox_is_an_error_and_changes_nothing() {
     for (command, reply, space) in [
         ("SUBSCRIBE", "*3\r\n$9\r\nsubscribe", 0),
         ("PSUBSCRIBE", "*3\r\n$10\r\npsubscribe", 1),
@@ -17,7 +17,7 @@ fn a_subscription_that_the_inbox_does_not_take_is_an_error_and_changes_nothing()
         client.read_all();
         let says = |command: &str| {
             client.peer.borrow_mut().feed(command.as_bytes());
-            // its task alone: a turn would empty the inbox
+            // runs only the connection's task: a turn would empty the inbox
             stage.drive(&client);
         };
         let subscribers = |name: &[u8]| {

@@ -1,5 +1,5 @@
-//! Sessions of splice with their targets, all of them in memory: what only they have beside what every session keeps. Owns the
-//! scene that their random lives are played on, too: over 400 lines with that.
+//! Tests splice sessions with their targets, all in memory: what they guarantee beyond other sessions. Also owns the
+//! scene of the random tests, hence over 400 lines.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -25,32 +25,32 @@ pub(super) struct Scene {
     pub(super) heard: Wire,
 }
 
-/// What one side got.
+/// What one side has received.
 pub(super) struct Wire {
     config: DecoderConfig,
     decoder: Decoder,
     bytes: Vec<u8>,
     pub(super) messages: Vec<(Kind, Vec<u8>)>,
-    /// The code of a close frame, 1005 if it had none.
+    /// The code of the received close frame, 1005 if it had none.
     pub(super) closed: Option<u16>,
 }
 
-/// The other end of a target. Its path says who asked for it and how it answers: `/7/accept`.
+/// The other end of a target. Its path contains the id of the call and its way of answering: `/7/accept`.
 pub(super) struct Target {
-    /// `None`: it vanished.
+    /// `None` after it has vanished.
     stream: Option<Stream>,
     /// The id of the call that asked for it.
     pub(super) call: i64,
-    /// It speaks WebSocket.
+    /// Whether its handshake is complete.
     pub(super) is_open: bool,
     pub(super) reads: bool,
     to_gateway: Vec<u8>,
     pub(super) got: Wire,
-    /// Nothing more comes of the gateway.
+    /// Whether the gateway has ended the stream.
     pub(super) has_ended: bool,
 }
 
-/// Plays a scene.
+/// Runs a scene.
 pub(super) fn play(scene: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -58,7 +58,7 @@ pub(super) fn play(scene: impl Future<Output = ()>) {
     tokio::task::LocalSet::new().block_on(&runtime.unwrap(), scene);
 }
 
-/// What a future gives at once.
+/// The result of a future if it is ready at once.
 fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),
@@ -68,7 +68,7 @@ fn now<T>(future: impl Future<Output = T>) -> Option<T> {
 
 const KEY: [u8; 4] = [1, 2, 3, 4];
 
-/// A message in so many frames, as clients (`masked`) and targets send it.
+/// A message in this many frames, as sent by clients (`masked`) or targets.
 pub(super) fn message(kind: Kind, payload: &[u8], frames: usize, masked: bool) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::new(), payload);
     let key = masked.then_some(KEY);
@@ -84,12 +84,12 @@ pub(super) fn message(kind: Kind, payload: &[u8], frames: usize, masked: bool) -
     out
 }
 
-/// What a client says on the control channel.
+/// A message of the client on the control channel.
 pub(super) fn control(document: &str) -> Vec<u8> {
     to(0xffff, document.as_bytes())
 }
 
-/// What a client says to a target.
+/// A message of the client to a target.
 pub(super) fn to(index: u16, payload: &[u8]) -> Vec<u8> {
     let whole = [&index.to_be_bytes()[..], payload].concat();
     message(Kind::Binary, &whole, 1, true)
@@ -116,7 +116,7 @@ impl Wire {
         }
     }
 
-    /// Whatever the gateway sends is right, as far as it came.
+    /// Asserts that everything the gateway has sent so far is valid.
     fn take(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         let length = self.bytes.len();
@@ -134,7 +134,7 @@ impl Wire {
         self.bytes.drain(..taken);
     }
 
-    /// The control messages among these.
+    /// The control messages that were received.
     pub(super) fn told(&self) -> Vec<&str> {
         let told = self.messages.iter();
         let told = told.filter_map(|(_, bytes)| bytes.strip_prefix(&[0xff, 0xff]));
@@ -165,14 +165,14 @@ impl Target {
         self.is_open = false;
     }
 
-    /// Writes and reads what it can. Whether that was something.
+    /// Writes and reads what it can. Returns whether that was something.
     fn step(&mut self) -> bool {
         let mut moved = false;
         while let Some(stream) = self.stream.as_mut().filter(|_| !self.to_gateway.is_empty()) {
             match now(stream.write(&self.to_gateway)) {
                 None => break,
                 Some(Ok(count)) => drop(self.to_gateway.drain(..count)),
-                // nobody listens
+                // the gateway does not read any more
                 Some(Err(_)) => self.to_gateway.clear(),
             }
             moved = true;
@@ -207,7 +207,7 @@ impl Target {
     }
 
     fn shake_hands(&mut self, request: &[u8]) {
-        // it is shorter than what fits between both ends
+        // the request is shorter than the buffer between both ends
         let request = str::from_utf8(request).unwrap();
         let behind = |name: &str| {
             let (_, value) = request.split_once(name).unwrap();
@@ -248,17 +248,17 @@ impl Scene {
         }
     }
 
-    /// The client says something.
+    /// The client sends bytes.
     pub(super) fn say(&self, bytes: &[u8]) {
         self.client.peer.borrow_mut().feed(bytes);
     }
 
-    /// Everybody does what he can, until there is nothing left.
+    /// Runs all sides until there is nothing left to do.
     pub(super) async fn settle(&mut self) {
         let mut quiet = 0;
         for _ in 0..MOST_ROUNDS {
             let mut moved = self.stage.run();
-            // connections that were made have tasks of their own
+            // dialled connections have tasks of their own
             for _ in 0..3 {
                 tokio::task::yield_now().await;
             }
@@ -277,10 +277,10 @@ impl Scene {
                 return;
             }
         }
-        panic!("it is never done");
+        panic!("the scene never comes to rest");
     }
 
-    /// Connects to one more target, which accepts: its index is that of its call less 1.
+    /// Connects to one more target, which accepts. Its index is the id of its call less 1.
     async fn connected(&mut self) -> usize {
         let number = self.targets.len();
         let call = i64::try_from(number).unwrap() + 1;
@@ -292,7 +292,7 @@ impl Scene {
         number
     }
 
-    /// The client vanishes, and nothing of it and of its targets is left.
+    /// Makes the client vanish, and asserts that nothing of it and its targets is left.
     pub(super) async fn end(mut self) {
         self.client.peer.borrow_mut().vanish();
         for target in &mut self.targets {
@@ -307,7 +307,7 @@ impl Scene {
                 target.call
             );
         }
-        // who does not answer a goodbye is waited for
+        // targets that do not answer a close are waited for
         self.stage.pass(6_000);
         self.settle().await;
         assert_eq!(self.stage.hub.stats().traffic.panics, 0);
@@ -318,9 +318,9 @@ impl Scene {
 const MOST_ROUNDS: usize = 20_000;
 const QUIET_ROUNDS: usize = 4;
 
-/// What a client is not allowed to say ends its session with a code, and its targets with 1001.
+/// Invalid input of the client closes its session with a code, and its targets with 1001.
 #[test]
-fn a_mistake_of_the_client_ends_its_session_and_its_targets() {
+fn invalid_input_of_the_client_closes_its_session_and_its_targets() {
     let long = "x".repeat(301);
     for (said, code) in [
         (control(&long), 1009),
@@ -347,9 +347,9 @@ fn a_mistake_of_the_client_ends_its_session_and_its_targets() {
     }
 }
 
-/// What is just within the limits is relayed.
+/// Messages exactly within the limits are relayed.
 #[test]
-fn what_is_within_the_limits_goes_on() {
+fn messages_within_the_limits_are_relayed() {
     play(async {
         let limits = [("controlBytes", 300), ("messageBytes", 5_000)];
         let mut scene = Scene::new(&limits, |_| {});
@@ -371,7 +371,7 @@ fn what_is_within_the_limits_goes_on() {
 }
 
 #[test]
-fn a_client_has_only_so_many_targets() {
+fn the_targets_of_a_client_are_limited() {
     play(async {
         let mut scene = Scene::new(&[("targetsPerSession", 2)], |_| {});
         scene.connected().await;
@@ -385,9 +385,9 @@ fn a_client_has_only_so_many_targets() {
     });
 }
 
-/// A close frame of the client is answered, and its targets get its code.
+/// A close frame of the client is answered, and closes its targets with the same code.
 #[test]
-fn a_client_that_closes_takes_its_targets_along() {
+fn a_client_that_closes_closes_its_targets() {
     play(async {
         let mut scene = Scene::new(&[], |_| {});
         scene.connected().await;
@@ -407,7 +407,7 @@ fn a_client_that_closes_takes_its_targets_along() {
     });
 }
 
-/// However much a client says that is answered, as long as it reads nothing it is not read.
+/// A client that sends many calls with answers, but reads nothing, is not read.
 #[test]
 fn a_client_that_does_not_read_is_not_read() {
     play(async {
@@ -424,17 +424,17 @@ fn a_client_that_does_not_read_is_not_read() {
         scene.settle().await;
         let unread = scene.client.peer.borrow().unread();
         assert!(
-            unread > short.len() * all / 2,
+            unread > short.len() * all * 9 / 10,
             "{unread} bytes are not read"
         );
         assert!(scene.targets[number].to_gateway.len() > 900_000);
         let held = scene.stage.hub.ledger().held();
-        // what answers as much as is read in a row
-        assert!(held < 10 << 20, "{held} bytes wait for it");
+        // a chunk that the kernel did not take, and what was written after it before the next check
+        assert!(held < 200 << 10, "{held} bytes wait for it");
         scene.client.read_all();
         scene.settle().await;
         let warned = scene.heard.told().len() - 1;
-        assert_eq!(warned, all, "each is answered");
+        assert_eq!(warned, all, "each call is answered");
         assert_eq!(scene.heard.messages.len(), 1 + all + 100);
         scene.end().await;
     });

@@ -1,6 +1,6 @@
-//! Sessions of splice in a random order of everything that clients and targets can do to them: nothing panics, what waits is
-//! bounded, calls are answered by the protocol, and messages reach the target that they are for, whole and in order.
-//! Over 400 lines because what can happen and what has to come of it are read together.
+//! Splice sessions under random input of clients and targets: no panic, limited buffers, calls that are answered by the
+//! protocol, and messages that reach the right target complete and in order. Over 400 lines because the steps and the
+//! expected results are read together.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use proptest::prelude::*;
 
 use super::splice::{Scene, connect, control, message, play};
 
-/// Something that a client or a target does.
+/// A step of a client or a target.
 #[derive(Clone, Debug)]
 enum Act {
-    /// The client calls: it connects, to a target that answers so.
+    /// The client connects to a target that answers in this way.
     Connect(&'static str),
-    /// It calls for what fails with this code.
+    /// The client makes a call that fails with this code.
     Fail(u16),
     Terminate(u16),
-    /// It says what is no call, or too short for one: warned of with this code.
+    /// The client sends something that is not a call, or is too short for one; the warning has this code.
     Nonsense(u16),
-    /// It sends to this index.
+    /// The client sends to this index.
     Say(u16, usize, usize),
-    /// So many of its bytes come, however they are cut; 0: all.
+    /// This many bytes of the client arrive, regardless of where they are cut; 0: all.
     Feed(usize),
     ClientReads(bool),
-    /// Bytes that need not mean anything.
+    /// Arbitrary bytes.
     ClientRaw(Vec<u8>),
     ClientCloses,
     TargetSays(usize, usize, usize),
@@ -68,26 +68,26 @@ const QUEUES: usize = 3;
 const QUEUE: usize = 20_000;
 const READ_PAUSE: usize = 5_000;
 
-/// What is known of a life, beside what both sides got.
+/// The expected state, and what both sides have received.
 struct Life {
     scene: Scene,
-    /// What the client has said and has not come yet.
+    /// The client's bytes that have not arrived yet.
     unfed: Vec<u8>,
-    /// The codes that answer each call; `None`: it succeeds or fails with one of them. By their ids, from 1.
+    /// The expected answers to calls by their ids, from 1; `None`: the call succeeds, or fails with one of the codes.
     calls: Vec<(&'static str, Option<u16>)>,
-    /// Warnings that are due, by their codes.
+    /// Expected warnings by code.
     warnings: BTreeMap<u16, usize>,
-    /// What was sent to which index: the number of each message is its place.
+    /// The index that each message was sent to; the number of a message is its place in this list.
     said: Vec<u16>,
-    /// Messages of each target, by its call.
+    /// The number of messages of each target, by its call.
     of_targets: BTreeMap<i64, usize>,
-    /// Targets that have ended.
+    /// Calls of targets that have ended.
     ended_targets: Vec<i64>,
-    /// Targets that may have said anything.
+    /// Calls of targets that may have sent arbitrary bytes.
     raw_targets: Vec<i64>,
-    /// A target was ended in whatever way.
+    /// Whether a target was closed in any way.
     has_ended: bool,
-    /// The client may have said anything, or has closed.
+    /// Whether the client may have sent arbitrary bytes, or has closed.
     is_wild: bool,
 }
 
@@ -190,7 +190,7 @@ impl Life {
         else {
             return;
         };
-        // the last ones, since others may be gone
+        // the last ones, because others may be gone
         let open = self.scene.targets.iter_mut().rev();
         let Some(target) = open.filter(|target| target.is_open).nth(*which) else {
             return;
@@ -232,7 +232,7 @@ impl Life {
         self.scene.settle().await;
         let held = self.scene.stage.hub.ledger().held();
         let begun = self.scene.stage.hub.inbound().bytes();
-        // what may mean anything may be one long message
+        // arbitrary bytes may be one long message
         if !self.is_wild && self.raw_targets.is_empty() {
             assert!(held <= MOST_HELD, "{held} bytes wait");
             assert!(
@@ -249,7 +249,7 @@ impl Life {
             target.reads = true;
         }
         self.settle().await;
-        // whom the client waits for has its moment
+        // a target that the client waits for gets its time
         for _ in 0..20 {
             self.scene.stage.pass(60);
             self.settle().await;
@@ -265,7 +265,7 @@ impl Life {
     }
 }
 
-/// What may wait for a client and for its targets: what is above each bound is the message that met it.
+/// The most bytes that wait for a client and its targets: each limit may be exceeded by the message that met it.
 const MOST_HELD: usize = READ_PAUSE + 64 * 1024 + QUEUES * (QUEUE + 2 * MOST_MESSAGE + 200);
 
 /// A call that fails with this code.
@@ -281,24 +281,24 @@ fn failing(id: i64, code: u16) -> Vec<u8> {
     }
 }
 
-/// The number behind a name.
+/// The number after a name.
 fn number(document: &str, name: &str) -> Option<i64> {
     let (_, value) = document.split_once(name)?;
     let end = value.find([',', '}'])?;
     value[..end].parse().ok()
 }
 
-/// What the client heard, in its order.
+/// What the client has received, in order.
 #[derive(Default)]
 struct Heard {
-    /// By the ids of calls: 0, or the code of the error.
+    /// Replies by the ids of calls: 0, or the code of the error.
     replies: BTreeMap<i64, i64>,
     warnings: BTreeMap<u16, usize>,
-    /// The index that each target had, by its call.
+    /// The index of each target, by its call.
     indices: BTreeMap<i64, u16>,
-    /// Messages that came of each.
+    /// The number of messages received from each target.
     came: BTreeMap<i64, usize>,
-    /// Who has an index at the end.
+    /// The targets that have an index at the end.
     open: BTreeMap<u16, i64>,
 }
 
@@ -315,7 +315,7 @@ impl Heard {
         heard
     }
 
-    /// A message of the control channel.
+    /// Takes a message of the control channel.
     fn told(&mut self, document: &str) {
         let code = number(document, r#""code":"#);
         if document.contains(r#""type":"reply""#) {
@@ -324,13 +324,17 @@ impl Heard {
             assert_eq!(before, None, "one reply: {document}");
             if let Some(index) = number(document, r#""index":"#) {
                 let index = u16::try_from(index).unwrap();
-                assert_eq!(self.open.insert(index, id), None, "it is free: {document}");
+                assert_eq!(
+                    self.open.insert(index, id),
+                    None,
+                    "the index was free: {document}"
+                );
                 self.indices.insert(id, index);
             }
         } else if document.contains("onSocketDisconnect") {
             let index = number(document, r#""index":"#).unwrap();
             let gone = self.open.remove(&u16::try_from(index).unwrap());
-            assert!(gone.is_some(), "it was there: {document}");
+            assert!(gone.is_some(), "the target existed: {document}");
         } else {
             let code = u16::try_from(code.unwrap()).unwrap();
             assert!(document.contains(r#""method":"warn""#), "{document}");
@@ -341,7 +345,7 @@ impl Heard {
         assert!(is_end || code.is_none_or(is_known), "{document}");
     }
 
-    /// A message of a target is that of the target with its index, and its next.
+    /// Takes a message of a target: it has to be the next one of the target with its index.
     fn relayed(&mut self, index: u16, payload: &[u8], life: &Life) {
         let call = self.open[&index];
         if life.raw_targets.contains(&call) {
@@ -349,43 +353,47 @@ impl Heard {
         }
         let text = str::from_utf8(payload).unwrap();
         let mut words = text.split(':');
-        assert_eq!(words.next(), Some(&*call.to_string()), "of another target");
+        assert_eq!(
+            words.next(),
+            Some(&*call.to_string()),
+            "the message is of another target"
+        );
         let number: usize = words.next().unwrap().parse().unwrap();
         let came = self.came.entry(call).or_default();
-        assert_eq!(number, *came, "in order, and each");
+        assert_eq!(number, *came, "in order, and none is missing");
         *came += 1;
     }
 
-    /// Each target got what was for its index, in order.
+    /// Asserts that each target received the messages for its index, in order.
     fn judge_targets(&self, life: &Life) {
         for target in &life.scene.targets {
             let mut last = None;
             for (_, payload) in &target.got.messages {
                 let Some(index) = self.indices.get(&target.call) else {
-                    assert!(life.is_wild, "the client does not know it");
+                    assert!(life.is_wild, "the client does not know the target");
                     continue;
                 };
                 let Some((for_index, number)) = place(payload) else {
-                    assert!(life.is_wild, "nobody said it");
+                    assert!(life.is_wild, "the message was never sent");
                     continue;
                 };
-                assert_eq!(for_index, *index, "for another target");
+                assert_eq!(for_index, *index, "the message is for another target");
                 assert!(last < Some(number), "in order, and once");
                 last = Some(number);
             }
         }
     }
 
-    /// Each call has one reply, by the protocol.
+    /// Asserts that each call has one reply that follows the protocol.
     fn judge_replies(&self, life: &Life) {
         for (id, (what, code)) in (1_i64..).zip(&life.calls) {
             let reply = self.replies.get(&id).copied();
             match (*what, code) {
-                // it is still tried, or there were too many
+                // the dial is still in progress, or there were too many targets
                 ("hang", _) => assert!(matches!(reply, None | Some(4007)), "{reply:?}"),
                 ("accept", _) => assert!(matches!(reply, Some(0 | 4007)), "{reply:?}"),
                 ("terminate", _) => assert!(matches!(reply, Some(0 | 4004)), "{reply:?}"),
-                // there were too many before it was looked at
+                // there were too many targets before the call was examined
                 ("fail", Some(4005 | 4006)) if reply == Some(4007) => {}
                 (_, code) => assert_eq!(reply, code.map(i64::from), "{what} {id}"),
             }
@@ -395,20 +403,20 @@ impl Heard {
         assert_eq!(self.warnings.get(&4001).copied(), due(4001));
     }
 
-    /// What is sent to a target arrives, or the client is told.
+    /// Asserts that a message to a target arrives, or that the client is warned.
     fn judge_messages(&self, life: &Life) {
         let targets = &life.scene.targets;
         let arrived: usize = targets.iter().map(|one| one.got.messages.len()).sum();
         let warned = self.warnings.get(&4004).copied().unwrap_or_default();
         let all = life.said.len();
         assert!(arrived + warned <= all);
-        // one whose queue is full is ended, too
+        // a target whose queue is full is closed, too
         if !life.has_ended && self.open.len() == self.indices.len() {
             assert_eq!(arrived + warned, all);
         }
         for (index, call) in &self.open {
             let target = targets.iter().find(|target| target.call == *call).unwrap();
-            // one that was closed may not have answered so that it is believed
+            // the answer of a target to a close may be invalid
             let is_ended = life.raw_targets.contains(call) || life.ended_targets.contains(call);
             if is_ended || target.got.closed.is_some() {
                 continue;
@@ -417,15 +425,15 @@ impl Heard {
             let numbers: Vec<_> = numbers.map(|(_, bytes)| place(bytes).unwrap().1).collect();
             let first = numbers.first().copied().unwrap_or(all);
             let sent = (first..all).filter(|number| life.said[*number] == *index);
-            assert!(sent.eq(numbers), "all that followed the first");
+            assert!(sent.eq(numbers), "all messages after the first");
             let came = self.came.get(call).copied().unwrap_or_default();
             let sent = life.of_targets.get(call).copied().unwrap_or_default();
-            assert_eq!(came, sent, "all that it said");
+            assert_eq!(came, sent, "all messages that it sent");
         }
     }
 }
 
-/// For which index a message is, and which it is.
+/// The index that a message is for, and the number of the message.
 fn place(payload: &[u8]) -> Option<(u16, usize)> {
     let mut words = str::from_utf8(payload).ok()?.split(':');
     let index = words.next()?.parse().ok()?;
@@ -436,7 +444,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn whatever_clients_and_targets_do_messages_reach_whom_they_are_for(
+    fn messages_reach_the_right_target_after_any_steps(
         acts in prop::collection::vec(act(), 0..120),
     ) {
         play(async {

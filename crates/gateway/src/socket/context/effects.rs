@@ -1,4 +1,4 @@
-//! What a session may do beside messages and replies.
+//! What a session may do apart from messages and replies.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::socket::transfers::Owner;
 use crate::socket::waker::SessionWaker;
 use crate::worker::queue::Appender;
 
-/// What it may know and say of itself.
+/// What the session may read and report about itself.
 impl Context<'_> {
-    /// Whether the connection is not read now: silence is not the peer's.
+    /// Whether the connection is not read now, so that the peer's silence does not count.
     pub(crate) fn is_paused(&self) -> bool {
         let parts = &self.parts;
         parts.wait == Wait::InLine
@@ -26,7 +26,8 @@ impl Context<'_> {
             || parts.extra.as_deref().is_some_and(Extra::stalls)
     }
 
-    /// Has the session [woken](crate::socket::Wake::Posted) from any thread, once for as many calls as come before it runs.
+    /// A waker that has the session [woken](crate::socket::Wake::Posted) from any thread. Several calls before the
+    /// session runs cause one wake-up.
     pub(crate) fn waker(&mut self) -> Waker {
         let (env, connection) = (self.env, self.connection);
         let waker = self.extra().waker.get_or_insert_with(|| {
@@ -37,10 +38,10 @@ impl Context<'_> {
     }
 }
 
-/// To its peer, because the worker says so. Unlike a reply, whose bytes are bounded by what is read, it counts against the
+/// Output to the peer on behalf of the worker. Unlike replies, which are limited by the input, it counts against the
 /// limits of the outbox.
 impl Context<'_> {
-    /// A whole message. A policy that drops may drop it, so nothing else that is sent may depend on it.
+    /// Sends a whole message. A dropping policy may drop it, so nothing else that is sent may depend on it.
     pub(crate) fn send(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         if self.may_send() {
             let ledger = self.env.hub().ledger();
@@ -48,8 +49,8 @@ impl Context<'_> {
         }
     }
 
-    /// A part of something longer. It is not dropped: where the limits are exceeded and no message is left to be dropped,
-    /// the connection is closed.
+    /// Sends a part of something longer, which is never dropped: if the limits are exceeded and no message is left to
+    /// drop, the connection is closed.
     pub(crate) fn send_part(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         if self.may_send() {
             let ledger = self.env.hub().ledger();
@@ -57,7 +58,7 @@ impl Context<'_> {
         }
     }
 
-    /// [`send_part`](Self::send_part), of bytes that are not copied.
+    /// Like [`send_part`](Self::send_part), with bytes that are not copied.
     pub(crate) fn send_shared(&mut self, shared: &SharedBytes) {
         if self.may_send() {
             let ledger = self.env.hub().ledger();
@@ -65,12 +66,13 @@ impl Context<'_> {
         }
     }
 
-    /// Whether something was sent since the session was called.
+    /// Whether something was sent during this call of the session.
     pub(crate) fn has_sent(&self) -> bool {
         self.outcome.sent
     }
 
-    /// Has the session [woken](crate::socket::Wake::Written) when everything that was sent until now is written. False: it is.
+    /// Has the session [woken](crate::socket::Wake::Written) when everything that was sent until now is written. False:
+    /// it is written already.
     pub(crate) fn when_written(&mut self) -> bool {
         let unwritten = self.parts.outbox.unwritten();
         if unwritten > 0 {
@@ -79,7 +81,8 @@ impl Context<'_> {
         unwritten > 0
     }
 
-    /// Whether the outbox has room for more. If not, the session is [woken](crate::socket::Wake::Room) when it has.
+    /// Whether the outbox has room for more. If not, the session is [woken](crate::socket::Wake::Room) when there is
+    /// room.
     pub(crate) fn has_room(&mut self) -> bool {
         if self.parts.outbox.charge() <= self.env.drained_bytes() {
             return true;
@@ -88,9 +91,9 @@ impl Context<'_> {
         false
     }
 
-    /// Whether so many bytes may be sent now without going over the outbox's limit, with `spared` left of it for others. Where
-    /// nothing waits any number may: then it is what is being written. If not, the session is [woken](crate::socket::Wake::Room)
-    /// when there is room, and asks again.
+    /// Whether this many bytes may be sent now without exceeding the outbox's limit, with `spared` bytes left for other
+    /// output. If nothing waits, any number may be sent, because it is then being written. Otherwise the session is
+    /// [woken](crate::socket::Wake::Room) when there is room, and has to ask again.
     #[inline]
     pub(crate) fn fits(&mut self, bytes: usize, spared: usize) -> bool {
         let outbox = &self.parts.outbox;
@@ -116,7 +119,7 @@ impl Context<'_> {
         self.env.limits().outbox_bytes
     }
 
-    /// Bytes that may be sent at once where the outbox [has room](Self::has_room), so that it is not over its limit.
+    /// Bytes that may be sent at once when the outbox [has room](Self::has_room), without exceeding its limit.
     pub(crate) fn most_at_once(&self) -> usize {
         self.env
             .limits()
@@ -124,7 +127,7 @@ impl Context<'_> {
             .saturating_sub(self.env.drained_bytes())
     }
 
-    /// Whether anybody reads it; then there is a buffer for it.
+    /// Whether the peer still gets output; if so, provides a buffer for it.
     fn may_send(&mut self) -> bool {
         if self.audience == Audience::Nobody {
             return false;
@@ -136,9 +139,10 @@ impl Context<'_> {
     }
 }
 
-/// What its protocol alone tells the worker.
+/// Events of the protocol for the worker.
 impl Context<'_> {
-    /// Whether the worker has the handler that this event calls; events that call none go to the protocol's own code there.
+    /// Whether the worker has the handler that this event calls; an event without a handler goes to JavaScript code of
+    /// the protocol.
     pub(crate) fn handles(&self, event: Event) -> bool {
         let handlers = self.connection.worker.handlers();
         event
@@ -146,9 +150,9 @@ impl Context<'_> {
             .is_none_or(|handler| handlers.contains(handler))
     }
 
-    /// Tells it, also while it handles the peer's last: the fields in words, and a payload, which are the event's. It counts
-    /// as a message does, unless it has neither, and like one that nobody handles it ends the connection where the worker does
-    /// not [handle](Self::handles) it.
+    /// Passes an event to the worker, even while the worker handles the peer's last messages: fields in words, and a
+    /// payload. It counts like a message, unless both are empty. Like a message without a handler, it closes the
+    /// connection if the worker does not [handle](Self::handles) it.
     pub(crate) fn event(&mut self, event: Event, fields: &[u8], payload: Cow<'_, [u8]>) -> Flow {
         if !matches!(self.audience, Audience::Both | Audience::Last) {
             return Flow::Go;
@@ -157,14 +161,14 @@ impl Context<'_> {
             return self.no_handler();
         }
         let length = payload.len();
-        // that something ended is no message
+        // an event that something ended is not counted as a message
         let is_message = fields.len() + length > 0;
         let has_room = self.append_event(event, fields, payload);
         let unhurried = !is_message || self.count(length);
         Flow::go_if(has_room && unhurried)
     }
 
-    /// Tells it what became of something that it wants done, which is no message of the peer's.
+    /// Tells the worker the result of an instruction, which is not a message of the peer.
     pub(crate) fn report(&mut self, event: Event, fields: &[u8], payload: &[u8]) {
         if matches!(self.audience, Audience::Both | Audience::Last) && self.handles(event) {
             self.append_event(event, fields, payload.into());
@@ -179,10 +183,10 @@ impl Context<'_> {
     }
 }
 
-/// Large bodies, to the worker and from it, with credit both ways.
+/// Transfers to the worker and from it, with credit in both directions.
 impl Context<'_> {
-    /// Opens one: what the worker does with it [wakes](crate::socket::Wake::Transfer) the session until that
-    /// [closes](Self::close_transfer) it. The worker has to be told its id.
+    /// Opens a transfer. The worker's steps [wake](crate::socket::Wake::Transfer) the session until it
+    /// [closes](Self::close_transfer) the transfer. The session has to tell the worker its id.
     pub(crate) fn open_transfer(&mut self) -> TransferId {
         let owner = Owner::Connection {
             slot: self.connection.slot,
@@ -193,7 +197,8 @@ impl Context<'_> {
         id
     }
 
-    /// A piece for the worker. `Stop` also says that it has no room for more of this transfer: input pauses until it has.
+    /// Sends a piece to the worker. `Stop` also means that the worker has no room for more of this transfer: input
+    /// pauses until it has.
     pub(crate) fn piece(&mut self, id: TransferId, bytes: Cow<'_, [u8]>, last: bool) -> Flow {
         let extra = self.parts.extra.as_deref_mut();
         let spent = extra.and_then(|extra| extra.bodies.spend(id, bytes.len(), last));
@@ -212,34 +217,34 @@ impl Context<'_> {
         extra.is_some_and(|extra| extra.bodies.has(id))
     }
 
-    /// Bytes of a transfer that the worker has room for now. Its asking for more [wakes](crate::socket::Wake::Transfer) the
-    /// session.
+    /// Bytes of a transfer that the worker has room for now. The session is [woken](crate::socket::Wake::Transfer) when
+    /// the worker asks for more.
     pub(crate) fn credit(&self, id: TransferId) -> usize {
         let extra = self.parts.extra.as_deref();
         extra.map_or(0, |extra| extra.bodies.credit(id))
     }
 
-    /// Has input wait, or no longer: for sessions that keep what the worker has no room for. What it was given and does not
-    /// take is given again.
+    /// Holds input back or releases it, for sessions that keep what the worker has no room for. Input that the session
+    /// did not take is passed to it again.
     pub(crate) fn hold_input(&mut self, holds: bool) {
         if holds || self.parts.extra.is_some() {
             self.extra().holds_input = holds;
         }
     }
 
-    /// Has input taken though much waits in the outbox, from here on: where nothing of what is sent answers what comes, and a peer
-    /// that writes before it reads would wait for itself.
+    /// From now on input is taken although much waits in the outbox. For protocols whose output does not answer the
+    /// input, because a peer that writes before it reads would otherwise block itself.
     pub(crate) fn read_on(&mut self) {
         self.extra().reads_on = true;
     }
 
-    /// Has input wait until the worker has handled all that it was told of this connection. False: it has.
+    /// Holds input back until the worker has handled everything it was told of this connection. False: it has already.
     pub(crate) fn wait_for_worker(&mut self) -> bool {
         let handled = self.connection.worker.queue().handled();
         self.parts.credit.wait(handled)
     }
 
-    /// The session takes more of what the worker sends: it is told so, once the outbox has room.
+    /// Records that the session can take more of a transfer. The worker is told once the outbox has room.
     pub(crate) fn room(&mut self, id: TransferId) {
         let extra = self.parts.extra.as_deref_mut();
         if !extra.is_some_and(|extra| extra.bodies.await_room(id)) {
@@ -258,7 +263,7 @@ impl Context<'_> {
         }
     }
 
-    /// The transfer is over. A worker that was sent only a part of a body is told that the rest never comes.
+    /// Ends a transfer. A worker that was sent only a part of its body is told that the rest will not arrive.
     pub(crate) fn close_transfer(&mut self, id: TransferId) {
         let extra = self.parts.extra.as_deref_mut();
         let Some(is_incomplete) = extra.and_then(|extra| extra.bodies.close(id)) else {
@@ -274,13 +279,14 @@ impl Context<'_> {
         self.append(ID_BYTES + 4, |queue| queue.turn(id.get(), turn));
     }
 
-    /// Appends a record with so many bytes of payload, which says in which batch it lies. Whether another may follow.
+    /// Appends a record with this many bytes of payload; `append` returns its batch. Returns whether another record may
+    /// follow.
     fn append(&mut self, bytes: usize, append: impl FnOnce(&mut Appender<'_>) -> u64) -> bool {
         let worker = &self.connection.worker;
         if self.appender.is_none() {
             self.appender = worker.queue().appender();
         }
-        // a retired worker's connections are about to be closed
+        // the connections of a retired worker are about to be closed
         let Some(appender) = &mut self.appender else {
             return false;
         };
@@ -293,5 +299,5 @@ impl Context<'_> {
     }
 }
 
-/// What names a transfer in a record.
+/// Bytes of the transfer id in a record.
 const ID_BYTES: usize = 8;

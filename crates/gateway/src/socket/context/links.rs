@@ -5,7 +5,7 @@ use crate::socket::connection::Swelling;
 use crate::socket::links::{Dial, Dialled, Link};
 
 impl Context<'_> {
-    /// This connection, for others.
+    /// The link to this connection, for other connections.
     pub(crate) fn link(&self) -> Link {
         Link {
             slot: self.connection.slot,
@@ -13,19 +13,19 @@ impl Context<'_> {
         }
     }
 
-    /// Bytes that wait in another connection's outbox, as they are [charged](crate::socket::outbox::Outbox::charge), and those that
-    /// are to be written when the turn ends; `None`: nothing can be written to it any more.
+    /// Bytes that wait in another connection's outbox, as [charged](crate::socket::outbox::Outbox::charge) there,
+    /// including those to be written when the turn ends; `None`: it cannot be written to any more.
     pub(crate) fn queued_of(&self, link: Link) -> Option<usize> {
         let other = self.env.find(link.slot, link.socket)?;
-        // a session writes to no connection whose session is being called, its own among them
+        // the call is refused for connections whose session is being called, including this one
         let io = other.io.try_borrow().ok()?;
         io.phase
             .is_open()
             .then(|| io.outbox.charge() + io.outbox.chunk_bytes())
     }
 
-    /// Writes to another connection, whatever waits there: who writes looks [first](Self::queued_of). As replies, it counts
-    /// against no limit of the outbox. False: it is not open.
+    /// Writes to another connection without a limit, so callers check [`queued_of`](Self::queued_of) first. Like
+    /// replies it is not counted against the limits of the outbox. False: the connection is not open.
     pub(crate) fn write_to(&mut self, link: Link, encode: impl FnOnce(&mut Vec<u8>)) -> bool {
         let Some(other) = self.env.find(link.slot, link.socket) else {
             return false;
@@ -40,7 +40,7 @@ impl Context<'_> {
         io.outbox.lend(|| env.relay_buffer());
         let before = io.outbox.chunk_bytes();
         io.outbox.append_control(env.hub().ledger(), encode);
-        // neither of the two is idle
+        // the message counts as activity of both connections
         io.times.message = env.now();
         self.outcome.passed = true;
         env.write_ahead(&other, &mut io);
@@ -50,8 +50,8 @@ impl Context<'_> {
         true
     }
 
-    /// Whether another connection has room for more, by the bytes above which it is not read itself; `None`: it is not open. Where
-    /// it has none, its session is [woken](crate::socket::Wake::Room) when it has.
+    /// Whether another connection has room for more; the threshold is that of its read pause. `None`: it is not open.
+    /// If it has no room, its session is [woken](crate::socket::Wake::Room) when it has.
     pub(crate) fn room_of(&mut self, link: Link) -> Option<bool> {
         let other = self.env.find(link.slot, link.socket)?;
         let mut io = other.io.try_borrow_mut().ok()?;
@@ -68,13 +68,13 @@ impl Context<'_> {
         Some(false)
     }
 
-    /// Closes another connection, behind what was posted before.
+    /// Closes another connection, after what was posted to it before.
     pub(crate) fn close_link(&mut self, link: Link, code: u16, reason: &str) {
         self.env
             .post_close(link, code, reason, &mut self.outcome.dirty);
     }
 
-    /// Has a connection made, on the terms of this one's listener.
+    /// Dials a connection with the configuration of this connection's listener.
     pub(crate) fn dial(&mut self, dial: Dial) -> Dialled {
         let dialled = self.env.dials.push(dial, &self.connection.listener);
         self.env.schedule();

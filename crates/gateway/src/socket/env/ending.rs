@@ -1,6 +1,6 @@
-//! Ends that wait: what came complete before a peer's goodbye, its mistake or the end of its stream is handled first, and
-//! what handlers send of it leaves before ours. Owns who waits for which worker's batch; never waits for longer than a
-//! closing may take, which the timers see to.
+//! Ends of connections that wait: complete input before a peer's close, its error or the end of its stream is handled
+//! first, and the output of those handlers is sent before our close. Owns which connections wait for which batch of a
+//! worker. The timers limit the waiting to the time of a close.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::socket::connection::{Ending, Io, PeerClose, Phase, Shared};
 #[derive(Debug, Default)]
 pub(crate) struct Endings {
     lines: Vec<Line>,
-    /// Whose events are handled, as of this turn.
+    /// Connections whose events are handled as of this turn.
     handled: Vec<(u32, SocketId)>,
 }
 
-/// Who waits for one worker, in the order of batches.
+/// The connections that wait for one worker, ordered by batch.
 #[derive(Debug)]
 struct Line {
     worker: Arc<Worker>,
     waiting: VecDeque<Waiting>,
 }
 
-/// A connection whose newest event lies in this batch, or an earlier one.
+/// A connection whose newest event is in this batch or an earlier one.
 #[derive(Debug)]
 struct Waiting {
     batch: u64,
@@ -41,7 +41,8 @@ impl Endings {
     fn push(&mut self, worker: &Arc<Worker>, mut waiting: Waiting) {
         let known = |line: &&mut Line| Arc::ptr_eq(&line.worker, worker);
         if let Some(line) = self.lines.iter_mut().find(known) {
-            // in order, so that a look at the first says enough; an earlier batch is waited for a little longer
+            // kept in order, so that checking the first is enough; a connection with an earlier batch waits a little
+            // longer
             let last = line.waiting.back().map_or(0, |last| last.batch);
             waiting.batch = waiting.batch.max(last);
             line.waiting.push_back(waiting);
@@ -53,7 +54,8 @@ impl Endings {
         }
     }
 
-    /// Finds those whose events are handled or held. Workers that others still wait for will wake the shard of this bit.
+    /// Finds the connections whose events are handled or held. Workers that others still wait for will wake the shard
+    /// of this bit.
     #[cold]
     fn look(&mut self, bit: u64) {
         let handled = &mut self.handled;
@@ -71,7 +73,7 @@ impl Endings {
                     return false;
                 }
                 queue.pause(bit);
-                // a batch may have been finished between the look and the announcement
+                // a batch may have been finished between the check and the announcement
                 if queue.handled() == done {
                     return true;
                 }
@@ -79,20 +81,20 @@ impl Endings {
         });
     }
 
-    /// This worker handles nothing any more.
+    /// Removes a worker, which will handle nothing more.
     fn forget(&mut self, worker: u32) {
         self.lines.retain(|line| line.worker.id() != worker);
     }
 }
 
 impl Env {
-    /// The peer said goodbye, or did wrong.
+    /// The peer has sent a close or invalid input.
     pub(crate) fn peer_ended(&self, connection: &Shared, io: &mut Io, reason: CloseReason) {
         let peer_close = PeerClose::of(&reason);
         self.end_after_events(connection, io, reason, peer_close);
     }
 
-    /// The peer said its last: it is parted from once its worker has handled what came before.
+    /// The peer has sent its last input: the connection closes once its worker has handled what came before.
     fn end_after_events(
         &self,
         connection: &Shared,
@@ -117,24 +119,24 @@ impl Env {
             socket,
         };
         self.endings.borrow_mut().push(&connection.worker, waiting);
-        // also where all is handled: what handlers sent may still lie in the inbox
+        // even if everything is handled, because the output of handlers may still be in the inbox
         self.schedule();
     }
 
-    /// The peer has sent its last byte, and the stash is empty. It may still read.
+    /// The peer has sent its last byte, and the stash is empty. The peer may still read.
     pub(crate) fn input_ended(&self, connection: &Shared, io: &mut Io) {
         let is_behind = io.is_behind() || !io.outbox.is_empty();
         let traits = &connection.traits;
-        // who asks for events and hangs up reads no more
+        // a client of an event stream that ends its side has left and reads nothing more
         let may_read = traits.liveness != Liveness::Tells;
         match &mut io.phase {
             Phase::Open if traits.half_close => self.half_close(connection, io),
             Phase::Open if io.credit.newest().is_some() => {
                 self.end_after_events(connection, io, CloseReason::ABNORMAL, PeerClose::StreamEnd);
             }
-            // its goodbye came before
+            // the close came before
             Phase::Ending(_) => {}
-            // what was said to it leaves
+            // output for the peer is sent first
             Phase::Open if is_behind && may_read => {
                 let deadline = self.closing_deadline();
                 self.part(
@@ -152,12 +154,12 @@ impl Env {
         }
     }
 
-    /// Lets the session say what becomes of it: writing may go on, but the peer's silence means nothing any more.
+    /// Lets the session decide what follows: writing may continue, but silence of the peer no longer counts.
     fn half_close(&self, connection: &Shared, io: &mut Io) {
         connection.half_closed.set(true);
         (io.times.unfinished, io.times.ping) = (0, 0);
         let (result, _) = self.call_session(connection, io, |session, cx| session.input_ended(cx));
-        // what was received of something is whole by that, or nobody's
+        // the session has taken what is complete, and drops the rest
         let unfinished = io.session.unfinished();
         self.count_unfinished(connection, io, unfinished);
         if let Err(reason) = result
@@ -168,11 +170,11 @@ impl Env {
         self.arm_first(connection, io);
     }
 
-    /// Takes what has come since the last turn: first whose events are handled, then the mail, in which all is that their
-    /// handlers sent.
+    /// Takes what has arrived since the last turn: first the connections whose events are handled, then the mail, which
+    /// contains everything that their handlers have sent.
     pub(crate) fn collect(&self, mail: &mut Mail) {
         let inboxes = self.hub.inboxes();
-        // first of all: a worker that finishes a batch behind the look has to wake this shard again
+        // first of all, so that a worker that finishes a batch after the check wakes this shard again
         inboxes.turn_begins(self.index);
         self.look_at_endings();
         inboxes.take(self.index, mail);
@@ -185,14 +187,14 @@ impl Env {
         }
     }
 
-    /// Parts from those, but for some whose handlers returned promises: they follow when these are settled.
+    /// Closes these connections, except those whose handlers returned promises: they follow when the promises settle.
     pub(crate) fn finish_endings(&self) {
         if !self.endings.borrow().handled.is_empty() {
             self.part_from_handled();
         }
     }
 
-    /// Apart, because most turns have none.
+    /// A function of its own, because most turns have none.
     #[cold]
     fn part_from_handled(&self) {
         let handled = std::mem::take(&mut self.endings.borrow_mut().handled);
@@ -207,7 +209,7 @@ impl Env {
         }
     }
 
-    /// Parts from a connection if that is all it waits for.
+    /// Closes a connection if it waits for nothing else.
     pub(crate) fn finish_ending(&self, connection: &Shared, io: &mut Io) {
         if !matches!(&io.phase, Phase::Ending(ending) if ending.handled) || io.credit.is_holding() {
             return;
@@ -238,7 +240,7 @@ impl Env {
         self.part(connection, io, reason, ending.peer_close, deadline);
     }
 
-    /// Nobody waits for this worker any more.
+    /// Removes a worker that no connection waits for any more.
     pub(crate) fn forget_endings(&self, worker: u32) {
         self.endings.borrow_mut().forget(worker);
     }
@@ -307,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_ends_later_is_let_go_later() {
+    fn connections_that_end_later_are_released_later() {
         let worker = worker(1);
         let mut endings = Endings::default();
         let early = event(&worker);

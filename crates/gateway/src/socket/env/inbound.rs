@@ -1,5 +1,5 @@
-//! Messages that are not complete, of all connections together: where they hold too much, the largest waits for room and
-//! is given up if none comes. Owns what of them counts; never looks at connections that have none.
+//! Incomplete messages of all connections together: if they take too many bytes, the largest waits for room, and its
+//! connection is closed if none comes. Owns the counted bytes; never touches connections without an incomplete message.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,20 +10,21 @@ use super::Env;
 use crate::socket::connection::{Io, Partial, Shared};
 use crate::socket::fullest::Fullest;
 
-/// Those of one I/O shard.
+/// The incomplete messages of one I/O shard.
 #[derive(Debug, Default)]
 pub(crate) struct Partials {
     by_size: RefCell<Fullest>,
-    /// What is counted of each, by the slots of their connections.
+    /// The counted bytes of each message, by the slots of their connections.
     sizes: RefCell<AHashMap<u32, usize>>,
-    /// About how large the largest is, as the other shards know it.
+    /// The approximate size of the largest message, as the other shards know it.
     largest: Cell<usize>,
     /// The slot of the connection that is held back, and since when.
     held_back: Cell<Option<(u32, u64)>>,
 }
 
 impl Env {
-    /// So many bytes have come of a message that is not complete, or none of any. Apart, because most reads end with one.
+    /// Records the bytes of a connection's incomplete message, or 0 if there is none. A function of its own, because
+    /// most reads end with a complete message.
     #[inline(never)]
     pub(crate) fn count_unfinished(&self, connection: &Shared, io: &mut Io, bytes: usize) {
         let bytes = if bytes < UNCOUNTED_BYTES { 0 } else { bytes };
@@ -59,7 +60,7 @@ impl Env {
         }
     }
 
-    /// What is counted of a connection's message.
+    /// The counted bytes of a connection's message.
     pub(crate) fn unfinished_of(&self, connection: &Shared) -> usize {
         if connection.partial.get() == Partial::None {
             return 0;
@@ -68,7 +69,7 @@ impl Env {
         sizes.get(&connection.slot).copied().unwrap_or_default()
     }
 
-    /// All of them hold too much since this one grew.
+    /// The total exceeds the limit since this message grew.
     #[cold]
     fn relieve_inbound(&self, connection: &Shared, io: &mut Io) {
         let limit = self.limits.inbound_total_bytes;
@@ -81,7 +82,7 @@ impl Env {
         }
     }
 
-    /// They hold too much since another shard's grew, or no longer.
+    /// The total exceeds the limit since a message of another shard grew, or no longer exceeds it.
     pub(crate) fn look_at_inbound(&self) {
         self.hub.inbound().looks(self.index);
         let is_over = self.hub.inbound().bytes() > self.limits.inbound_total_bytes;
@@ -93,7 +94,7 @@ impl Env {
         }
     }
 
-    /// Holds the largest of all shards back, or has its shard do so.
+    /// Holds back the largest message of all shards, or tells its shard to do so.
     #[cold]
     fn hold_back_largest(&self, current: Option<(&Shared, &mut Io)>) {
         let inbound = self.hub.inbound();
@@ -108,7 +109,8 @@ impl Env {
         }
     }
 
-    /// Does something about this shard's largest. False: it has none. What of connections is borrowed is in `current`.
+    /// Calls `act` with the connection of this shard's largest message. False: there is none. `current` has the
+    /// connection that is already borrowed.
     fn with_largest(
         &self,
         current: Option<(&Shared, &mut Io)>,
@@ -132,10 +134,10 @@ impl Env {
         true
     }
 
-    /// Reads nothing more of a connection until there is room.
+    /// Reads nothing more from a connection until there is room.
     fn hold_back(&self, connection: &Shared, io: &mut Io) {
         if !io.phase.is_open() {
-            // nobody waits for its message any more
+            // its message is no longer needed
             return self.give_up(connection, io);
         }
         let now = self.now.get();
@@ -147,7 +149,7 @@ impl Env {
         }
     }
 
-    /// There is room.
+    /// There is room: reading continues.
     #[cold]
     fn go_on(&self, slot: u32) {
         let connection = {
@@ -163,7 +165,7 @@ impl Env {
         }
     }
 
-    /// It is held back no longer, or is closing.
+    /// The connection is no longer held back, or is closing.
     pub(crate) fn stop_holding_back(&self, connection: &Shared) {
         if connection.partial.get() == Partial::HeldBack {
             connection.partial.set(Partial::Counted);
@@ -172,14 +174,14 @@ impl Env {
         }
     }
 
-    /// When a connection has waited long enough for room.
+    /// The time until which a connection waits for room.
     pub(crate) fn held_back_until(&self, connection: &Shared) -> Option<u64> {
         let held_back = self.partials.held_back.get();
         let (_, since) = held_back.filter(|_| connection.partial.get() == Partial::HeldBack)?;
         Some(since + HOLD_MS)
     }
 
-    /// One that is held back has waited: without room by now, the largest makes some.
+    /// The time of a connection that is held back is over: if there is still no room, the largest connection is closed.
     pub(crate) fn look_at_held_back(&self, connection: &Shared, io: &mut Io) {
         let now = self.now.get();
         if self
@@ -194,7 +196,7 @@ impl Env {
             self.with_largest(Some((connection, &mut *io)), Self::give_up);
         }
         if connection.partial.get() == Partial::HeldBack {
-            // another's end makes room, or will
+            // closing another connection frees room now or soon
             let waits = Some((connection.slot, now));
             self.partials.held_back.set(waits);
         }
@@ -206,11 +208,11 @@ impl Env {
     }
 }
 
-/// Less of a message is not counted: its connection takes as much.
+/// Smaller messages are not counted: a connection takes that much memory anyway.
 const UNCOUNTED_BYTES: usize = 1024;
 
-/// How long the largest waits for room.
+/// How long the largest message waits for room.
 const HOLD_MS: u64 = 1000;
 
-/// What others may take meanwhile, as a part of the limit.
+/// The bytes that other messages may take meanwhile: the limit divided by this.
 const LEEWAY_PART: usize = 8;

@@ -1,5 +1,5 @@
-//! What a connection needs of its thread. Made by a shard, or by a test: it has no task, no runtime and no socket of its own.
-//! What waits for something is in the files beside this: ends, messages that are not complete, reading, what is relayed.
+//! What a connection needs from its thread. A shard makes it, or a test: it has no task, no runtime and no socket of
+//! its own. The submodules have what waits: ends, incomplete messages, reading, and relayed output.
 
 mod ending;
 mod inbound;
@@ -31,22 +31,22 @@ use inbound::Partials;
 use read_queue::ReadQueue;
 use relays::Relays;
 
-/// See the module. Lives on its thread.
+/// See the module. Stays on its thread.
 pub(crate) struct Env {
     pub(crate) index: ShardIndex,
     pub(crate) hub: Arc<Hub>,
     pub(crate) limits: GatewayLimits,
     pub(crate) stats: Arc<ShardStats>,
     epoch: Instant,
-    /// A test sets the time.
+    /// Whether a test sets the time.
     #[cfg(any(test, feature = "fuzzing"))]
     time_is_set: Cell<bool>,
-    /// Milliseconds since the epoch, as of this turn.
+    /// Milliseconds since the epoch, at the start of this turn.
     pub(crate) now: Cell<u64>,
     pub(crate) connections: RefCell<Slab<Shared>>,
     /// Connections with a backlog, by its size.
     pub(crate) backlogs: RefCell<Fullest>,
-    /// Connections with an unfinished message.
+    /// Connections with an incomplete message.
     pub(crate) partials: Partials,
     /// Connections to be written at the end of the turn.
     pub(crate) dirty: RefCell<Vec<Shared>>,
@@ -56,15 +56,15 @@ pub(crate) struct Env {
     pub(crate) endings: RefCell<Endings>,
     /// Stops of listeners that wait for connections to end.
     pub(crate) stops: Stops,
-    /// Large bodies that pass in steps.
+    /// The transfers of this thread.
     pub(crate) transfers: Transfers,
-    /// Connections to be made.
+    /// Connections to be dialled.
     pub(crate) dials: Dials,
     /// Workers to ring at the end of the turn.
     pub(crate) to_ring: RefCell<Vec<Arc<Worker>>>,
-    /// What every connection reads into.
+    /// The buffer that every connection reads into.
     pub(crate) read_buffer: RefCell<Box<[u8]>>,
-    /// What sessions have written to other connections.
+    /// Output that sessions have written to other connections.
     relays: Relays,
     /// Emptied chunk buffers.
     pub(crate) spare: RefCell<Vec<Vec<u8>>>,
@@ -132,12 +132,12 @@ impl Env {
         &self.limits
     }
 
-    /// Memory for what a connection is about to write.
+    /// A buffer for the output of a connection.
     pub(crate) fn spare_buffer(&self) -> Vec<u8> {
         self.spare.borrow_mut().pop().unwrap_or_default()
     }
 
-    /// A peer may not come in.
+    /// Counts a refused peer.
     pub(crate) fn count_refused(&self) {
         self.stats.refused.add(1);
     }
@@ -151,17 +151,17 @@ impl Env {
         millis(self.epoch.elapsed())
     }
 
-    /// Milliseconds since the gateway was made, as of this turn.
+    /// Milliseconds since the gateway was made, at the start of this turn.
     pub(crate) fn now(&self) -> u64 {
         self.now.get()
     }
 
-    /// Time without progress of a blocked write.
+    /// The time for which a blocked write may make no progress.
     pub(crate) fn write_timeout(&self) -> Duration {
         self.limits.write_timeout
     }
 
-    /// Lends what every connection reads into.
+    /// Calls `read` with the shared read buffer.
     pub(crate) fn with_read_buffer<R>(&self, read: impl FnOnce(&mut [u8]) -> R) -> R {
         read(&mut self.read_buffer.borrow_mut())
     }
@@ -171,40 +171,40 @@ impl Env {
         self.now.set(self.elapsed());
     }
 
-    /// Stops the clock at this time.
+    /// Sets the clock to this time and stops it.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn set_clock(&self, now: u64) {
         self.time_is_set.set(true);
         self.now.set(now);
     }
 
-    /// Makes the turn run once the event loop has done what is ready.
+    /// Makes the turn run once the event loop has handled what is ready.
     pub(crate) fn schedule(&self) {
         if let Some(waker) = &*self.turn_waker.borrow() {
             waker.wake_by_ref();
         }
     }
 
-    /// Bytes were read from a connection.
+    /// Counts bytes that were read from a connection.
     pub(crate) fn count_read(&self, bytes: usize) {
         self.stats
             .bytes_in
             .add(u64::try_from(bytes).unwrap_or_default());
     }
 
-    /// Bytes were written to a connection.
+    /// Counts bytes that were written to a connection.
     pub(crate) fn count_written(&self, bytes: usize) {
         self.stats
             .bytes_out
             .add(u64::try_from(bytes).unwrap_or_default());
     }
 
-    /// An HTTP request was answered.
+    /// Counts an answered HTTP request.
     pub(crate) fn count_request(&self) {
         self.stats.requests.add(1);
     }
 
-    /// The connection in this slot, if it is still the one meant.
+    /// The connection in this slot, if it still has this id.
     pub(crate) fn find(&self, slot: u32, socket: SocketId) -> Option<Shared> {
         let connections = self.connections.borrow();
         let connection = connections.get(usize::try_from(slot).ok()?)?;
@@ -227,7 +227,7 @@ impl Env {
         }
     }
 
-    /// Runs a change of the core from this thread and wakes the shards that it made dirty.
+    /// Changes the core from this thread, and wakes the shards that this made dirty.
     pub(crate) fn with_core<R>(
         &self,
         change: impl FnOnce(&millrace_core::Core, &mut Poster<'_, '_>) -> R,
@@ -249,5 +249,5 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).map_or(LONGEST_MS, |ms| ms.min(LONGEST_MS))
 }
 
-/// Longer times mean this one, so that sums of times never overflow: more than 30,000 years.
+/// The longest duration; longer ones are cut to it, so that sums of times never overflow: more than 30,000 years.
 const LONGEST_MS: u64 = 1 << 50;

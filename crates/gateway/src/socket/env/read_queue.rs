@@ -1,5 +1,5 @@
-//! Connections that are not read because their worker is behind. Owns their order: whoever waits longest reads
-//! first, and only as many are let go at once as lately found something to do.
+//! Connections that are not read because their worker is behind. Owns their order: the connection that has waited
+//! longest reads first, and only as many are released at once as recently found something to do.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -11,13 +11,14 @@ use crate::socket::connection::{Io, Shared, Wait};
 #[derive(Debug)]
 pub(crate) struct ReadQueue<T = Shared> {
     line: VecDeque<T>,
-    /// Those that were let go and found the worker's queue full again before they read anything, in order.
+    /// Connections that were released and found the worker's queue full again before they read anything, in order.
     unlucky: Vec<T>,
-    /// How many are let go at once: as many as found room lately, or else each of many would run for nothing.
+    /// How many are released at once: as many as recently found room, because releasing all of many would make most run
+    /// for nothing.
     width: usize,
-    /// How many were, in the round that runs.
+    /// How many were released in the current round.
     let_go: usize,
-    /// Those that publish, and wait until no I/O shard and no backplane has too much to do.
+    /// Connections that publish, and wait until no I/O shard and no backplane is congested.
     publishers: Vec<T>,
 }
 
@@ -34,7 +35,7 @@ impl<T> Default for ReadQueue<T> {
 }
 
 impl<T> ReadQueue<T> {
-    /// Lines up a connection that may not read; in front if it was let go and got nothing.
+    /// Queues a connection that may not read; in front if it was released and got nothing.
     fn push(&mut self, connection: T, unlucky: bool) {
         if unlucky {
             self.unlucky.push(connection);
@@ -43,8 +44,8 @@ impl<T> ReadQueue<T> {
         }
     }
 
-    /// Begins a round, which is to be [ended](Self::end): puts the unlucky of the last one back where they stood and learns
-    /// from their number. Takes the line out.
+    /// Begins a round, which the caller has to [end](Self::end). Puts the unlucky connections of the last round back to
+    /// their places, and adjusts the width to their number. Takes the queue out.
     fn begin(&mut self) -> Round<T> {
         let let_go = std::mem::take(&mut self.let_go);
         if !self.unlucky.is_empty() {
@@ -63,7 +64,7 @@ impl<T> ReadQueue<T> {
         }
     }
 
-    /// Puts back who waits on.
+    /// Puts back the connections that go on waiting.
     fn end(&mut self, round: Round<T>) {
         let Round {
             mut line,
@@ -77,18 +78,18 @@ impl<T> ReadQueue<T> {
     }
 }
 
-/// A round in which some of those who wait are let go.
+/// A round in which some of the waiting connections are released.
 struct Round<T> {
-    /// Who has not been looked at.
+    /// Connections that were not examined yet.
     line: VecDeque<T>,
-    /// Who waits on, though looked at.
+    /// Connections that were examined and go on waiting.
     still: VecDeque<T>,
     width: usize,
     let_go: usize,
 }
 
 impl<T> Round<T> {
-    /// The next one that is let go: who has waited longest of those for whom there is room.
+    /// The next connection to release: the one that has waited longest of those with room.
     fn next(&mut self, has_room: impl Fn(&T) -> bool) -> Option<T> {
         while self.let_go < self.width {
             let connection = self.line.pop_front()?;
@@ -103,7 +104,7 @@ impl<T> Round<T> {
 }
 
 impl Env {
-    /// Has a connection wait until its worker has caught up.
+    /// Makes a connection wait until its worker has caught up.
     pub(crate) fn wait_for_worker(&self, connection: &Shared, io: &mut Io) {
         let unlucky = std::mem::replace(&mut io.wait, Wait::InLine) == Wait::LetGo;
         self.read_queue
@@ -111,12 +112,13 @@ impl Env {
             .push(Rc::clone(connection), unlucky);
     }
 
-    /// Has a connection wait until the I/O shards and the backplane have caught up: what it publishes goes to all of them.
+    /// Makes a connection wait until the I/O shards and the backplane have caught up, because its publications go to
+    /// all of them.
     pub(crate) fn wait_for_shards(&self, connection: &Shared, io: &mut Io) {
         io.wait = Wait::InLine;
         let mut queue = self.read_queue.borrow_mut();
         queue.publishers.push(Rc::clone(connection));
-        // the turn announces it, and finds out if they have caught up already
+        // the turn announces that, and finds out whether they have caught up already
         self.schedule();
     }
 
@@ -127,7 +129,7 @@ impl Env {
         }
         if self.hub.is_congested() {
             self.hub.inboxes().await_room(self.index);
-            // the last of them may have caught up between the look and the announcement
+            // the last of them may have caught up between the check and the announcement
             if self.hub.is_congested() {
                 return;
             }
@@ -161,7 +163,7 @@ impl Env {
             connection.wake();
         }
         if !round.line.is_empty() {
-            // there may be room for them as well
+            // there may be room for more connections
             self.schedule();
         }
         self.read_queue.borrow_mut().end(round);

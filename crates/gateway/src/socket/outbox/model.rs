@@ -1,6 +1,6 @@
-//! A naive model of an outbox, beside it. Appends, partial writes and judgements: whatever the policy, what leaves is what
-//! came, in order and whole, without what was dropped; and every count agrees with a naive one. Only in tests and with the
-//! feature `fuzzing`.
+//! Compares an outbox with a naive model under appends, partial writes and policies: what leaves is what was appended,
+//! in order and complete, without what was dropped; and every count is right. Only in tests and with the feature
+//! `fuzzing`.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -14,18 +14,18 @@ use crate::limits::{ENTRY_CHARGE, GatewayLimits, OutboxPolicy};
 pub(crate) enum Op {
     Message(usize),
     Control(usize),
-    /// A part of something longer.
+    /// Appends a part of something longer.
     Part(usize),
-    /// A frame shared with others, of so many messages.
+    /// Appends a shared frame with this many messages.
     Shared(usize, u32),
-    /// The kernel takes so many bytes.
+    /// The kernel accepts this many bytes.
     Write(usize),
-    /// A write left something behind.
+    /// Applies the policy after a write that left something.
     Judge,
 }
 
 impl Op {
-    /// What these bytes say.
+    /// The operation that these bytes encode.
     pub(crate) fn of(bytes: [u8; 4]) -> Self {
         let [verb, many, low, high] = bytes;
         let number = usize::from(u16::from_le_bytes([low, high]));
@@ -46,32 +46,32 @@ impl Op {
     }
 }
 
-/// Something appended, whole.
+/// A complete append.
 #[derive(Clone, Debug)]
 struct Item {
     bytes: Vec<u8>,
-    /// 0: a control frame, or a part.
+    /// 0 for a control frame or a part.
     messages: u32,
-    /// It counts against the limits.
+    /// Whether it counts against the limits.
     counts: bool,
 }
 
-/// The outbox, and what has to be in it.
+/// The outbox, and the model of its contents.
 struct Compared {
     outbox: Outbox,
     ledger: Arc<Ledger>,
     limits: GatewayLimits,
     items: VecDeque<Item>,
-    /// Bytes of the first that are written.
+    /// Bytes of the first item that are written.
     begun: usize,
-    /// Messages appended, written to their last byte, and dropped.
+    /// Messages that were appended, completely written, and dropped.
     appended: u64,
     written: u64,
     dropped: u64,
     next: u32,
 }
 
-/// Has all of it happen to an outbox with these limits, and then writes the rest.
+/// Runs all operations on an outbox with these limits, and then writes the rest.
 pub(crate) fn run(ops: impl IntoIterator<Item = Op>, limits: GatewayLimits) {
     let mut compared = Compared {
         outbox: Outbox::default(),
@@ -136,7 +136,8 @@ impl Compared {
         self.items.push_back(item);
     }
 
-    /// As the shard writes, piece by piece, until the kernel has taken `count` bytes; then everything waits in the queue.
+    /// Writes like the shard, piece by piece, until the kernel has accepted `count` bytes; then the rest waits in the
+    /// queue.
     fn write(&mut self, mut count: usize) {
         let (outbox, ledger) = (&mut self.outbox, &self.ledger);
         let mut taken = 0;
@@ -178,11 +179,12 @@ impl Compared {
         }
     }
 
-    /// What follows the entry that is begun goes, control frames with it: the stream ends there.
+    /// Truncates the outbox: what follows the begun entry is dropped, including control frames, because the stream ends
+    /// there.
     fn close(&mut self) {
         let kept = self.begun_items();
         let dropped = self.outbox.truncate();
-        // an entry begun is counted as a whole, so what is dropped behind it is exact
+        // a begun entry is counted as a whole, so the number of messages dropped behind it is exact
         let behind = self.items.drain(kept..);
         assert_eq!(dropped, behind.map(|item| u64::from(item.messages)).sum());
         self.dropped += dropped;
@@ -203,9 +205,9 @@ impl Compared {
         assert_eq!(dropped, counted);
         assert!(
             behind.iter().all(|item| item.messages > 0 || !gone(item)),
-            "a control frame or a part"
+            "a control frame or a part was dropped"
         );
-        // entries go whole; a shared frame is one, and so is each message behind the first entry
+        // entries are dropped as a whole; a shared frame is one entry, and so is each message behind the first entry
         let messages = behind.iter().filter(|item| item.messages > 0);
         let order: Vec<bool> = messages.map(gone).collect();
         let right = if self.limits.outbox_policy == OutboxPolicy::DropOldest {
@@ -213,14 +215,14 @@ impl Compared {
         } else {
             order.windows(2).all(|pair| !pair[0] || pair[1])
         };
-        assert!(right, "not the right end: {order:?}");
+        assert!(right, "messages were dropped from the wrong end: {order:?}");
         self.dropped += dropped;
         self.items
             .extend(behind.into_iter().filter(|item| !gone(item)));
         assert!(!self.is_over() || self.items.iter().skip(kept).all(|item| item.messages == 0));
     }
 
-    /// Everything that can be seen agrees with the items.
+    /// Compares everything that can be observed with the items.
     fn check(&self) {
         let mut expected = Vec::new();
         let mut skip = self.begun;
@@ -238,7 +240,7 @@ impl Compared {
         let entries = self.outbox.entries();
         assert_eq!(self.outbox.charge(), queued + entries * ENTRY_CHARGE);
         let unwritten: u64 = self.items.iter().map(|item| u64::from(item.messages)).sum();
-        // those of the first entry that are written count until all of it is
+        // the written bytes of the first entry count until the whole entry is written
         let first = self
             .outbox
             .queue
@@ -247,12 +249,12 @@ impl Compared {
         let counted = self.outbox.messages();
         assert!(
             counted >= unwritten && counted <= unwritten + first,
-            "{counted} for {unwritten}"
+            "{counted} bytes are counted for {unwritten}"
         );
         assert!(self.ledger.held() >= queued);
     }
 
-    /// What waits behind the first entry, counted item by item.
+    /// Whether what waits behind the first entry exceeds a limit, counted item by item.
     fn is_over(&self) -> bool {
         let kept = self.first_items();
         let behind = || self.items.iter().skip(kept).filter(|item| item.counts);
@@ -263,7 +265,7 @@ impl Compared {
             || wide(messages) > self.limits.outbox_frames
     }
 
-    /// How many items lie in the first entry.
+    /// The number of items in the first entry.
     fn first_items(&self) -> usize {
         let Some(first) = self.outbox.queue.front() else {
             return 0;
@@ -271,7 +273,7 @@ impl Compared {
         self.items_within(first.frame.len() - self.outbox.written)
     }
 
-    /// The same, of an entry that is begun.
+    /// The number of items in the first entry if it is begun.
     fn begun_items(&self) -> usize {
         if self.outbox.written > 0 {
             self.first_items()
@@ -310,7 +312,7 @@ impl Compared {
         ids
     }
 
-    /// Everything left, in order.
+    /// All remaining bytes, in order.
     fn rest(&self) -> Vec<u8> {
         let mut all = Vec::new();
         let mut skip = self.outbox.written;
@@ -323,7 +325,7 @@ impl Compared {
 }
 
 impl Item {
-    /// Its number and its length, then filling.
+    /// An item with its number, its length, and filler.
     fn new(id: u32, length: usize, messages: u32) -> Self {
         let mut bytes = id.to_le_bytes().to_vec();
         bytes.extend_from_slice(&narrow(length).to_le_bytes());

@@ -1,4 +1,4 @@
-//! Random lives of an outbox, beside its model.
+//! Random operations on an outbox, compared with its model.
 
 use proptest::prelude::*;
 

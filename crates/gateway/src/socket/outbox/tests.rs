@@ -1,9 +1,9 @@
-//! What waits, is counted and is dropped, case by case.
+//! Tests what waits, is counted and is dropped, case by case.
 
 use super::*;
 
 #[test]
-fn what_lies_in_one_piece_can_be_written_at_once() {
+fn output_in_one_piece_can_be_written_at_once() {
     let ledger = Arc::new(Ledger::new());
     let mut outbox = Outbox::default();
     outbox.append(&ledger, |out| out.extend_from_slice(b"chunk"));
@@ -22,7 +22,7 @@ fn what_lies_in_one_piece_can_be_written_at_once() {
 }
 
 #[test]
-fn little_that_waits_does_not_keep_a_large_buffer() {
+fn a_large_buffer_is_not_kept_for_few_bytes() {
     let ledger = ledger();
     let mut outbox = Outbox::default();
     outbox.lend(|| Vec::with_capacity(100_000));
@@ -40,7 +40,7 @@ fn text(outbox: &mut Outbox, ledger: &Arc<Ledger>, payload: &[u8]) {
     outbox.append(ledger, |out| out.extend_from_slice(payload));
 }
 
-/// Everything left, in order.
+/// All remaining bytes, in order.
 fn rest(outbox: &Outbox) -> Vec<u8> {
     let mut slices = [IoSlice::new(&[]); 64];
     let used = outbox.slices(&mut slices);
@@ -83,7 +83,7 @@ fn large_frames_are_shared_not_copied() {
 }
 
 #[test]
-fn what_is_being_written_does_not_count() {
+fn the_entry_being_written_does_not_count() {
     let limits = GatewayLimits {
         outbox_bytes: 10,
         outbox_frames: 1,
@@ -103,7 +103,7 @@ fn what_is_being_written_does_not_count() {
 }
 
 #[test]
-fn what_was_asked_for_does_not_count() {
+fn requested_replies_do_not_count() {
     let limits = GatewayLimits {
         outbox_bytes: 1000,
         ..GatewayLimits::default()
@@ -120,7 +120,7 @@ fn what_was_asked_for_does_not_count() {
     text(&mut outbox, &ledger, &[b'm'; 1000]);
     assert!(outbox.is_over(&limits));
     outbox.advance(10_007);
-    assert!(outbox.is_over(&limits), "messages lie behind the reply");
+    assert!(outbox.is_over(&limits), "messages wait behind the reply");
     outbox.advance(10_000 + 7 + 999);
     assert_eq!((outbox.entries(), outbox.charge()), (0, 0));
     assert!(!outbox.is_over(&limits));
@@ -143,7 +143,7 @@ fn filled(policy: OutboxPolicy) -> (Outbox, GatewayLimits, Arc<Ledger>) {
 }
 
 #[test]
-fn the_oldest_or_the_newest_are_dropped_but_never_a_message_begun() {
+fn the_oldest_or_newest_are_dropped_but_never_a_begun_message() {
     let (mut outbox, limits, _ledger) = filled(OutboxPolicy::DropOldest);
     assert_eq!(outbox.drop_excess(&limits), 3);
     assert_eq!(rest(&outbox), b"045");
@@ -182,7 +182,7 @@ fn a_reply_among_messages_is_never_dropped() {
 }
 
 #[test]
-fn truncating_keeps_the_message_begun() {
+fn truncating_keeps_the_begun_message() {
     let (mut outbox, _limits, ledger) = filled(OutboxPolicy::Close);
     assert_eq!(outbox.truncate(), 5);
     outbox.append_control(&ledger, |out| out.push(b'!'));
@@ -190,7 +190,7 @@ fn truncating_keeps_the_message_begun() {
 }
 
 #[test]
-fn a_message_that_takes_no_byte_waits_for_nothing() {
+fn an_empty_message_waits_for_nothing() {
     let ledger = ledger();
     let mut outbox = Outbox::default();
     let empty = Frame::new(Vec::new(), &ledger);
@@ -210,13 +210,13 @@ fn a_message_that_takes_no_byte_waits_for_nothing() {
 }
 
 #[test]
-fn a_message_that_takes_no_byte_is_not_counted_with_the_next_one() {
+fn an_empty_message_is_not_counted_with_the_next_one() {
     let ledger = ledger();
     let mut outbox = Outbox::default();
     for spare in [Vec::new(), Vec::with_capacity(64)] {
         outbox.lend(|| spare);
         text(&mut outbox, &ledger, b"");
-        // the turn ends
+        // as at the end of a turn
         outbox.reclaim();
     }
     outbox.lend(Vec::new);

@@ -1,4 +1,4 @@
-//! Large bodies of a session, to the worker and from it, with credit both ways.
+//! Tests transfers of a session, to the worker and from it, with credit in both directions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +32,7 @@ fn stalls(harness: &Harness) -> bool {
 }
 
 #[test]
-fn pieces_go_up_while_the_worker_has_room_and_input_waits_for_more() {
+fn pieces_reach_the_worker_while_it_has_room_and_then_input_waits() {
     let harness = opened();
     let piece = FIRST_CREDIT / 4 * 3;
     harness.feed(format!("/piece {piece}\n").repeat(3).as_bytes());
@@ -42,11 +42,14 @@ fn pieces_go_up_while_the_worker_has_room_and_input_waits_for_more() {
     harness.drive();
     assert!(
         harness.handle_all().is_empty(),
-        "it has more than it asked for"
+        "the worker has more than it asked for"
     );
     harness.step(ID, Step::Pull(100));
     harness.drive();
-    assert!(harness.handle_all().is_empty(), "what is owed comes first");
+    assert!(
+        harness.handle_all().is_empty(),
+        "bytes sent beyond the credit are subtracted first"
+    );
     harness.step(ID, Step::Pull(u32::try_from(FIRST_CREDIT).unwrap()));
     harness.drive();
     assert_eq!(harness.handle_all(), [PIECE]);
@@ -55,7 +58,7 @@ fn pieces_go_up_while_the_worker_has_room_and_input_waits_for_more() {
     assert_eq!(harness.handle_all(), [TEXT]);
     harness.feed(b"/piece end\n/close\n");
     harness.drive();
-    assert_eq!(harness.handle_all(), [PIECE], "it was the last");
+    assert_eq!(harness.handle_all(), [PIECE], "the last piece was sent");
 }
 
 #[test]
@@ -71,19 +74,22 @@ fn a_session_sees_how_much_the_worker_has_room_for() {
 }
 
 #[test]
-fn input_waits_for_a_session_that_says_so() {
+fn input_waits_for_a_session_that_holds_it_back() {
     let harness = opened();
     let woken = Arc::new(Woken::default());
     harness.feed(b"/hold\n/ping\n");
     harness.drive();
     harness.pass(10 * 60 * 1000);
     harness.drive();
-    assert_eq!(harness.written(), "", "nor is a sign of life asked for");
+    assert_eq!(harness.written(), "", "no ping is sent either");
     let waker = Waker::from(Arc::clone(&woken));
     harness.connection.waker.set(Some(waker));
     assert!(harness.tell("", "go on"));
     harness.take_posted();
-    assert!(woken.0.load(Ordering::SeqCst), "nobody would read it again");
+    assert!(
+        woken.0.load(Ordering::SeqCst),
+        "the connection would never be read again"
+    );
     harness.drive();
     assert_eq!(harness.written(), "told  go on\npong\n");
 }
@@ -104,17 +110,17 @@ fn room_for_a_body_does_not_end_a_wait_for_the_session() {
 }
 
 #[test]
-fn a_body_that_breaks_off_is_told() {
+fn the_worker_is_told_of_a_body_that_breaks_off() {
     let harness = opened();
     harness.feed(b"/piece 3\n/close\n");
     harness.drive();
     assert_eq!(harness.handle_all(), [PIECE, TURN]);
     harness.step(ID, Step::Pull(1));
-    assert_eq!(harness.written(), "", "it came too late");
+    assert_eq!(harness.written(), "", "the step came too late");
 }
 
 #[test]
-fn an_end_of_input_waits_behind_a_body() {
+fn the_end_of_input_waits_behind_a_body() {
     let harness = opened();
     harness.feed(format!("/piece {FIRST_CREDIT}\n").as_bytes());
     harness.feed_end();
@@ -128,7 +134,7 @@ fn an_end_of_input_waits_behind_a_body() {
 }
 
 #[test]
-fn no_ping_is_asked_of_a_peer_that_is_not_read() {
+fn a_peer_that_is_not_read_gets_no_ping() {
     let harness = opened();
     harness.feed(format!("/piece {FIRST_CREDIT}\n").as_bytes());
     harness.drive();
@@ -141,7 +147,7 @@ fn no_ping_is_asked_of_a_peer_that_is_not_read() {
 }
 
 #[test]
-fn pieces_come_down_and_the_worker_is_told_of_room() {
+fn pieces_reach_the_session_and_the_worker_is_told_of_room() {
     let harness = opened();
     harness.step(ID, Step::Piece(Box::new(Bytes::from_static(b"down\n"))));
     harness.step(ID, Step::WantRoom);
@@ -163,7 +169,7 @@ fn pieces_come_down_and_the_worker_is_told_of_room() {
 }
 
 #[test]
-fn the_worker_is_told_of_what_ends_with_its_connection() {
+fn the_worker_is_told_of_transfers_that_end_with_their_connection() {
     let harness = opened();
     harness.close(&CloseReason::ABNORMAL);
     assert_eq!(harness.handle_all(), [TURN, CLOSE]);
@@ -174,7 +180,7 @@ fn the_worker_is_told_of_what_ends_with_its_connection() {
 }
 
 #[test]
-fn steps_of_the_last_answer_leave_before_the_goodbye() {
+fn steps_of_the_last_answer_are_sent_before_the_close() {
     let harness = opened();
     harness.feed(b"question\n/wrong\n");
     harness.drive();
@@ -194,7 +200,7 @@ impl Wake for Woken {
 }
 
 #[test]
-fn input_goes_on_when_the_body_that_it_waits_for_is_given_up() {
+fn input_continues_when_the_body_that_it_waits_for_is_aborted() {
     let harness = opened();
     harness.feed(format!("/piece {FIRST_CREDIT}\n").as_bytes());
     harness.drive();
@@ -204,5 +210,8 @@ fn input_goes_on_when_the_body_that_it_waits_for_is_given_up() {
     harness.connection.waker.set(Some(waker));
     harness.step(ID, Step::Abort);
     assert!(!stalls(&harness));
-    assert!(woken.0.load(Ordering::SeqCst), "nobody would read it again");
+    assert!(
+        woken.0.load(Ordering::SeqCst),
+        "the connection would never be read again"
+    );
 }

@@ -1,4 +1,4 @@
-//! What a session does beside messages, and what is said to it beside input.
+//! Tests what a session does apart from messages, and how it is called apart from input.
 
 use super::harness::Harness;
 use super::probe::Probe;
@@ -12,7 +12,7 @@ const CLOSE: u32 = 4;
 const EVENT: u32 = 9;
 
 #[test]
-fn one_wake_up_is_under_way_however_often_a_waker_is_used() {
+fn several_uses_of_a_waker_cause_one_wake_up() {
     let harness = Harness::probe();
     for round in 0..3 {
         harness.feed(b"/watch\n");
@@ -25,7 +25,7 @@ fn one_wake_up_is_under_way_however_often_a_waker_is_used() {
 }
 
 #[test]
-fn a_wake_up_that_comes_too_late_wakes_nobody() {
+fn a_wake_up_after_the_close_has_no_effect() {
     let harness = Harness::probe();
     harness.feed(b"/watch\n");
     harness.drive();
@@ -35,7 +35,7 @@ fn a_wake_up_that_comes_too_late_wakes_nobody() {
 }
 
 #[test]
-fn a_half_closed_session_is_woken_and_told() {
+fn a_half_closed_session_is_woken_and_gets_instructions() {
     let harness = Harness::probe();
     harness.feed(b"/watch\n");
     harness.feed_end();
@@ -52,7 +52,7 @@ fn a_half_closed_session_is_woken_and_told() {
 }
 
 #[test]
-fn what_handle_open_tells_comes_before_anything_else() {
+fn instructions_of_handle_open_come_first() {
     let harness = Harness::pending_with(|_| Box::new(Probe::default()));
     harness.peer.borrow_mut().room = usize::MAX;
     harness.tell("early", "1");
@@ -70,7 +70,7 @@ fn what_handle_open_tells_comes_before_anything_else() {
 }
 
 #[test]
-fn what_a_session_says_first_lies_before_what_handle_open_sends() {
+fn the_opening_of_a_session_precedes_what_handle_open_sends() {
     let harness = Harness::pending_with(|_| Box::new(Probe::greeting()));
     harness.peer.borrow_mut().room = usize::MAX;
     harness.send(b"sent\n");
@@ -80,13 +80,13 @@ fn what_a_session_says_first_lies_before_what_handle_open_sends() {
 }
 
 #[test]
-fn what_a_session_says_first_leaves_by_itself() {
+fn the_opening_of_a_session_is_sent_without_other_output() {
     let harness = Harness::probe_with(Probe::greeting());
     assert_eq!(harness.written(), "hello\n");
 }
 
 #[test]
-fn a_peer_that_is_refused_hears_nothing_of_it() {
+fn a_refused_peer_does_not_get_the_opening() {
     let harness = Harness::pending_with(|_| Box::new(Probe::greeting()));
     harness.env.refuse(&harness.connection, 403, "no");
     assert_eq!(harness.handle_all(), [OPEN]);
@@ -95,7 +95,7 @@ fn a_peer_that_is_refused_hears_nothing_of_it() {
 }
 
 #[test]
-fn a_session_that_ends_while_handle_open_is_asked_keeps_no_place() {
+fn a_session_that_ends_during_handle_open_keeps_no_slot() {
     let harness = Harness::pending_with(|_| Box::new(Probe::default()));
     harness.peer.borrow_mut().room = usize::MAX;
     harness.tell("", "leave");
@@ -107,7 +107,7 @@ fn a_session_that_ends_while_handle_open_is_asked_keeps_no_place() {
 }
 
 #[test]
-fn what_a_handler_tells_of_the_last_message_leaves_before_the_goodbye() {
+fn instructions_after_the_last_message_take_effect_before_the_close() {
     let harness = Harness::probe();
     harness.feed(b"question\n/wrong\n");
     harness.drive();
@@ -122,13 +122,13 @@ fn what_a_handler_tells_of_the_last_message_leaves_before_the_goodbye() {
 }
 
 #[test]
-fn a_full_inbox_refuses_what_is_told() {
+fn a_full_inbox_refuses_instructions() {
     let harness = Harness::probe();
     let payload = "x".repeat(1 << 20);
     let mut told = 0;
     while harness.tell("", &payload) {
         told += 1;
-        assert!(told < 1 << 10, "it is bounded");
+        assert!(told < 1 << 10, "the inbox is bounded");
     }
     assert!(told > 0);
     assert_eq!(harness.take_posted(), told);
@@ -136,19 +136,22 @@ fn a_full_inbox_refuses_what_is_told() {
 }
 
 #[test]
-fn nobody_is_told_where_there_is_no_socket() {
+fn an_instruction_for_a_closed_socket_is_dropped() {
     let harness = Harness::probe();
     harness.close(&CloseReason::ABNORMAL);
     harness.drive();
-    assert!(harness.tell("", ""), "its worker hears of its end instead");
+    assert!(
+        harness.tell("", ""),
+        "the worker is told of the close instead"
+    );
     assert_eq!(harness.take_posted(), 0);
 }
 
 #[test]
-fn a_session_sees_itself_to_whether_its_peer_lives() {
+fn a_session_may_check_itself_whether_its_peer_is_alive() {
     let harness = Harness::probe_with(Probe::minding());
     harness.pass(10 * 60 * 1000);
-    assert_eq!(harness.written(), "opened\n", "nobody else does");
+    assert_eq!(harness.written(), "opened\n", "no ping is sent");
     harness.feed(b"/mind\n");
     harness.drive();
     harness.pass(999);
@@ -158,7 +161,7 @@ fn a_session_sees_itself_to_whether_its_peer_lives() {
 }
 
 #[test]
-fn silence_of_a_peer_that_is_not_read_is_not_its_own() {
+fn silence_of_a_peer_that_is_not_read_does_not_count() {
     let harness = Harness::probe_with(Probe::minding());
     harness.written();
     harness.feed(b"/mind\n");
@@ -173,7 +176,7 @@ fn silence_of_a_peer_that_is_not_read_is_not_its_own() {
 }
 
 #[test]
-fn events_go_to_the_worker_in_the_order_of_messages_and_against_the_credit() {
+fn events_keep_their_order_among_messages_and_use_credit() {
     let harness = Harness::probe();
     harness.feed(b"message\n/event\nmessage\n");
     harness.drive();
@@ -188,7 +191,7 @@ fn events_go_to_the_worker_in_the_order_of_messages_and_against_the_credit() {
 }
 
 #[test]
-fn an_event_that_says_nothing_is_told_and_is_no_message() {
+fn an_empty_event_is_passed_on_and_is_not_counted_as_a_message() {
     let harness = Harness::probe();
     harness.feed(b"/event\n/sign\n");
     harness.drive();
@@ -199,7 +202,7 @@ fn an_event_that_says_nothing_is_told_and_is_no_message() {
 }
 
 #[test]
-fn an_end_waits_for_the_event_before_it() {
+fn the_end_waits_for_the_event_before_it() {
     let harness = Harness::probe();
     harness.feed(b"/event\n/wrong\n");
     harness.drive();

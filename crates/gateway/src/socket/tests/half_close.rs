@@ -1,4 +1,4 @@
-//! A peer that has sent its last byte and still reads.
+//! Tests a peer that has sent its last byte and still reads.
 
 use super::harness::Harness;
 use crate::close::CloseReason;
@@ -19,7 +19,7 @@ fn is_half_closed(harness: &Harness) -> bool {
 }
 
 #[test]
-fn writing_goes_on_until_somebody_closes_and_nothing_is_read() {
+fn writing_continues_until_one_side_closes_and_nothing_is_read() {
     let harness = half_closed();
     let reads = harness.peer.borrow().reads;
     for _ in 0..3 {
@@ -30,7 +30,7 @@ fn writing_goes_on_until_somebody_closes_and_nothing_is_read() {
     assert_eq!(
         harness.peer.borrow().reads,
         reads,
-        "its end is not found again"
+        "the end of its stream is not reported again"
     );
     harness.close(&CloseReason::GOING_AWAY);
     assert_eq!(harness.written(), "closed 1001\n");
@@ -40,7 +40,7 @@ fn writing_goes_on_until_somebody_closes_and_nothing_is_read() {
 }
 
 #[test]
-fn what_came_before_the_end_is_handled_before_it() {
+fn input_before_the_end_is_handled_before_it() {
     let harness = Harness::probe();
     let lines = 300;
     harness.feed("message\n".repeat(lines).as_bytes());
@@ -80,7 +80,7 @@ fn an_end_waits_while_input_is_paused() {
 }
 
 #[test]
-fn a_session_that_ends_with_its_peer_waits_for_the_answers() {
+fn a_session_that_closes_at_the_peer_s_end_waits_for_the_answers() {
     let harness = Harness::probe();
     harness.feed(b"question\n/leave\n");
     harness.feed_end();
@@ -95,7 +95,7 @@ fn a_session_that_ends_with_its_peer_waits_for_the_answers() {
 }
 
 #[test]
-fn one_that_asked_nothing_ends_at_once_and_gets_the_goodbye() {
+fn a_peer_without_pending_answers_gets_the_close_at_once() {
     let harness = Harness::probe();
     harness.feed(b"/leave\n");
     harness.feed_end();
@@ -107,7 +107,7 @@ fn one_that_asked_nothing_ends_at_once_and_gets_the_goodbye() {
 }
 
 #[test]
-fn silence_is_no_mistake_any_more() {
+fn silence_no_longer_counts_after_the_end_of_the_stream() {
     let harness = Harness::probe();
     harness.feed(b"begun");
     harness.feed_end();
@@ -119,7 +119,7 @@ fn silence_is_no_mistake_any_more() {
 }
 
 #[test]
-fn whoever_does_not_read_is_cut() {
+fn a_peer_that_does_not_read_is_cut() {
     let harness = half_closed();
     harness.peer.borrow_mut().room = 0;
     harness.send(b"more\n");
@@ -134,7 +134,7 @@ fn whoever_does_not_read_is_cut() {
 }
 
 #[test]
-fn what_is_being_written_to_a_closed_one_still_leaves_when_it_ends() {
+fn queued_output_is_sent_although_the_peer_ends_its_stream() {
     let harness = Harness::probe();
     harness.peer.borrow_mut().room = 0;
     harness.send(b"last\n");
@@ -150,11 +150,11 @@ fn what_is_being_written_to_a_closed_one_still_leaves_when_it_ends() {
 }
 
 #[test]
-fn one_that_is_closed_while_it_sends_is_waited_for() {
+fn a_peer_that_still_sends_is_waited_for_after_a_close() {
     let harness = Harness::probe();
     harness.close(&CloseReason::GOING_AWAY);
     assert_eq!(harness.written(), "opened\nclosed 1001\n");
-    assert!(harness.peer.borrow().shut, "the end of the stream is said");
+    assert!(harness.peer.borrow().shut, "the stream is shut down");
     harness.feed(b"on its way\n");
     harness.drive();
     assert_eq!(harness.handle_all(), [CLOSE]);

@@ -1,4 +1,4 @@
-//! One environment, one worker and one connection, moved by hand.
+//! One environment, one worker and one connection, driven by the test.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -28,10 +28,10 @@ use crate::socket::env::Env;
 use crate::socket::transfers::Owner;
 use crate::stats::ShardStats;
 
-/// What a probe is told, by number.
+/// The number of the probe's event and operation.
 const PROBE: u32 = 0xffff;
 
-/// A record that the worker was given. Its payload is what it is within the batch, with what lies beside it at its end.
+/// A record that the worker got. A payload beside the batch is appended to the payload in the record.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) kind: u32,
@@ -39,7 +39,7 @@ pub(super) struct Record {
     pub(super) payload: Vec<u8>,
 }
 
-/// The kind of a record that names no length of what lies beside it.
+/// The kind of records whose sidecar has no length in the record.
 const PIECE: u32 = 7;
 
 /// Flags of a record.
@@ -58,22 +58,22 @@ pub(super) struct Harness {
     pub(super) worker: Arc<Worker>,
     pub(super) connection: Shared,
     pub(super) peer: Rc<RefCell<Ends>>,
-    /// Whoever waits for `handleOpen`'s answer.
+    /// Receives the answer of `handleOpen`.
     _admission: oneshot::Receiver<Admission>,
 }
 
 impl Harness {
-    /// A WebSocket whose `handleOpen` has not answered.
+    /// A WebSocket for which `handleOpen` has not answered.
     pub(super) fn pending() -> Self {
         Self::pending_with(|listener| session_on_stage(&listener.config.limits))
     }
 
-    /// Something else.
+    /// Another protocol for which `handleOpen` has not answered.
     pub(super) fn pending_with(session: impl FnOnce(&ListenerState) -> Box<dyn Session>) -> Self {
         Self::pending_within(GatewayLimits::default(), session)
     }
 
-    /// Something else, within limits.
+    /// The same with these limits.
     pub(super) fn pending_within(
         limits: GatewayLimits,
         session: impl FnOnce(&ListenerState) -> Box<dyn Session>,
@@ -106,7 +106,7 @@ impl Harness {
         }
     }
 
-    /// One that is open.
+    /// An open WebSocket.
     pub(super) fn open() -> Self {
         let harness = Self::pending();
         harness.admit();
@@ -114,7 +114,7 @@ impl Harness {
         harness
     }
 
-    /// A probe that is open, and a peer that takes everything.
+    /// An open probe, whose peer reads everything.
     pub(super) fn probe() -> Self {
         Self::probe_with(Probe::default())
     }
@@ -123,7 +123,7 @@ impl Harness {
         Self::pending_with(|_| Box::new(probe)).opened()
     }
 
-    /// The same, within limits.
+    /// The same with these limits.
     pub(super) fn probe_within(limits: GatewayLimits) -> Self {
         Self::pending_within(limits, |_| Box::new(Probe::default())).opened()
     }
@@ -132,7 +132,7 @@ impl Harness {
         self.admit();
         self.begin();
         self.peer.borrow_mut().room = usize::MAX;
-        assert_eq!(self.handle_all(), [1], "it is open");
+        assert_eq!(self.handle_all(), [1], "the connection is open");
         self
     }
 
@@ -149,11 +149,11 @@ impl Harness {
     /// Runs the connection's task once.
     pub(super) fn drive(&self) {
         let mut cx = Context::from_waker(Waker::noop());
-        // whether it is over is seen in the table
+        // the connection table shows whether the task has ended
         let _done = self.env.drive(&self.connection, &mut cx);
     }
 
-    /// Writes what a turn would.
+    /// Writes like a turn.
     pub(super) fn flush(&self) {
         let dirty = std::mem::take(&mut *self.env.dirty.borrow_mut());
         for connection in dirty {
@@ -166,12 +166,12 @@ impl Harness {
         self.peer.borrow_mut().feed(bytes);
     }
 
-    /// The peer has sent its last byte.
+    /// The peer ends its stream.
     pub(super) fn feed_end(&self) {
         self.peer.borrow_mut().end();
     }
 
-    /// What has come to the peer since the last look.
+    /// What the peer has received since the last call.
     pub(super) fn written(&self) -> String {
         String::from_utf8(self.written_bytes()).unwrap()
     }
@@ -181,13 +181,13 @@ impl Harness {
         std::mem::take(&mut self.peer.borrow_mut().from_gateway)
     }
 
-    /// The worker handles all that waits, and the shard hears of it; returns the kinds of the records, in order.
+    /// The worker handles everything that waits, and the shard is told; returns the kinds of the records, in order.
     pub(super) fn handle_all(&self) -> Vec<u32> {
         let records = self.handle_records().into_iter();
         records.map(|record| record.kind).collect()
     }
 
-    /// The same; returns the records.
+    /// Like `handle_all`; returns the records.
     pub(super) fn handle_records(&self) -> Vec<Record> {
         let mut records = Vec::new();
         while let Some((batch, _)) = self.worker.queue().take() {
@@ -197,7 +197,7 @@ impl Harness {
                 let length = usize::try_from(word >> 8).unwrap();
                 let mut payload = rest[8..8 + length].to_vec();
                 if word & SIDECAR != 0 {
-                    // in the place of its index and length
+                    // replaces its index and length
                     let words = if word & 15 == PIECE { 4 } else { 8 };
                     let own = payload.split_off(length - words);
                     let index = u32::from_ne_bytes(own[..4].try_into().unwrap());
@@ -218,7 +218,7 @@ impl Harness {
         records
     }
 
-    /// Takes what was posted to the connection; returns how many commands there were.
+    /// Applies what was posted to the connection; returns the number of commands.
     pub(super) fn take_posted(&self) -> usize {
         let mut mail = Mail::default();
         self.env.hub.inboxes().turn_begins(self.env.index());
@@ -270,7 +270,7 @@ impl Harness {
         hub.tell_shared(socket, operation, fields, shared, &mut dirty)
     }
 
-    /// So many milliseconds pass.
+    /// Lets this many milliseconds pass.
     pub(super) fn pass(&self, milliseconds: u64) {
         let now = self.env.now() + milliseconds;
         loop {
@@ -284,7 +284,7 @@ impl Harness {
         self.env.now.set(now);
     }
 
-    /// Sends what a handler would.
+    /// Sends like a handler.
     pub(super) fn send(&self, bytes: &[u8]) {
         let io = &mut *self.connection.io.borrow_mut();
         io.outbox
@@ -297,7 +297,7 @@ impl Harness {
         self.env.close(&self.connection, io, reason);
     }
 
-    /// Nothing of it is left.
+    /// Asserts that nothing of the connection is left.
     pub(super) fn assert_gone(&self) {
         assert!(self.env.connections.borrow().is_empty(), "its slot is free");
         assert_eq!(self.env.hub.permits().taken(), 0, "its permit is free");

@@ -1,4 +1,4 @@
-//! Lives that end: in each phase the worker is told once, and nothing is left.
+//! Tests closes in each phase: the worker is told once, and nothing is left.
 
 use super::harness::Harness;
 use crate::close::CloseReason;
@@ -9,10 +9,10 @@ const OPEN: u32 = 1;
 const TEXT: u32 = 2;
 const CLOSE: u32 = 4;
 
-/// `a`, masked with zeros.
+/// A WebSocket text frame `a`, masked with zeros.
 const A: &[u8] = &[0x81, 0x81, 0, 0, 0, 0, b'a'];
 
-/// 1000.
+/// A WebSocket close frame with code 1000.
 const GOODBYE: &[u8] = &[0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8];
 
 fn cut(harness: &Harness) {
@@ -21,7 +21,7 @@ fn cut(harness: &Harness) {
 }
 
 #[test]
-fn a_refused_connection_is_never_told_to_close() {
+fn the_worker_gets_no_close_of_a_refused_connection() {
     let harness = Harness::pending();
     harness.env.refuse(&harness.connection, 403, "no");
     assert_eq!(harness.handle_all(), [OPEN]);
@@ -29,7 +29,7 @@ fn a_refused_connection_is_never_told_to_close() {
 }
 
 #[test]
-fn a_close_between_admission_and_stream_is_told_once() {
+fn a_close_between_admission_and_stream_is_reported_once() {
     let harness = Harness::pending();
     harness.admit();
     cut(&harness);
@@ -39,7 +39,7 @@ fn a_close_between_admission_and_stream_is_told_once() {
 }
 
 #[test]
-fn a_close_of_an_open_connection_is_told_once() {
+fn a_close_of_an_open_connection_is_reported_once() {
     let harness = Harness::open();
     cut(&harness);
     assert_eq!(harness.handle_all(), [OPEN, CLOSE]);
@@ -47,7 +47,7 @@ fn a_close_of_an_open_connection_is_told_once() {
 }
 
 #[test]
-fn a_cut_while_closing_tells_nothing_more() {
+fn a_cut_while_closing_is_not_reported_again() {
     let harness = Harness::open();
     harness.close(&CloseReason::GOING_AWAY);
     cut(&harness);
@@ -56,7 +56,7 @@ fn a_cut_while_closing_tells_nothing_more() {
 }
 
 #[test]
-fn a_goodbye_waits_for_the_message_before_it_and_is_told_once() {
+fn a_close_waits_for_the_message_before_it_and_is_reported_once() {
     let harness = Harness::open();
     harness.peer.borrow_mut().room = usize::MAX;
     harness.feed(A);
@@ -84,7 +84,10 @@ fn a_worker_that_retires_before_an_end_is_handled_leaves_nothing_behind() {
     harness.peer.borrow_mut().room = usize::MAX;
     harness.flush();
     harness.drive();
-    assert!(harness.handle_all().is_empty(), "it takes nothing more");
+    assert!(
+        harness.handle_all().is_empty(),
+        "the worker takes nothing more"
+    );
     harness.assert_gone();
 }
 

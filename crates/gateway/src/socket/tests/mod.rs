@@ -1,4 +1,5 @@
-//! A connection's life over a real environment and hub, with no thread, no runtime and a peer in memory.
+//! Tests a connection's life with a real environment and hub, but without threads or a runtime, and with a peer in
+//! memory.
 
 mod bodies;
 mod effects;

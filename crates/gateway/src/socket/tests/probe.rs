@@ -1,4 +1,4 @@
-//! A protocol of tests: lines, each of which asks the session for one thing that the contract has.
+//! A protocol for tests: each line asks the session for one effect of the contract.
 
 use std::borrow::Cow;
 use std::task::Waker;
@@ -10,22 +10,22 @@ use crate::contract::{
     Liveness, Operation, Session, Step, Taken, Traits, TransferId, Wake,
 };
 
-/// See the module. A line that is no command is a message for the worker.
+/// See the module. A line that is not a command is a message for the worker.
 #[derive(Debug, Default)]
 pub(crate) struct Probe {
-    /// A line whose end has not come.
+    /// A line whose end has not arrived.
     begun: Vec<u8>,
     transfer: Option<TransferId>,
-    /// It sees itself to whether the peer lives.
+    /// Whether it checks itself whether the peer is alive.
     minds: bool,
-    /// It says something first of all, and nothing when it is open.
+    /// Whether it sends an opening, and nothing when it is open.
     greets: bool,
-    /// What becomes of it when the peer has sent its last byte.
+    /// Whether it closes when the peer has sent its last byte.
     leaves: bool,
 }
 
 impl Probe {
-    /// One that sees itself to whether its peer lives.
+    /// A probe that checks itself whether its peer is alive.
     pub(super) fn minding() -> Self {
         Self {
             minds: true,
@@ -33,7 +33,7 @@ impl Probe {
         }
     }
 
-    /// One that says something first of all.
+    /// A probe with an opening.
     pub(super) fn greeting() -> Self {
         Self {
             greets: true,
@@ -41,14 +41,14 @@ impl Probe {
         }
     }
 
-    /// So many bytes of the open transfer; the last piece, without any, where there is no number.
+    /// Sends this many bytes of the open transfer; without a number the empty last piece.
     fn piece(&self, length: &[u8], cx: &mut Context<'_>) -> Flow {
         let id = self.transfer.unwrap();
         let length: usize = String::from_utf8_lossy(length).parse().unwrap_or(0);
         cx.piece(id, Cow::Owned(vec![b'p'; length]), length == 0)
     }
 
-    /// The worker's part of the open transfer.
+    /// Handles a step of the worker in the open transfer.
     fn step(&mut self, id: TransferId, step: Step, cx: &mut Context<'_>) {
         assert_eq!(self.transfer, Some(id));
         match step {
@@ -64,7 +64,7 @@ impl Probe {
         }
     }
 
-    /// Takes one line.
+    /// Handles one line.
     fn line(&mut self, line: &[u8], cx: &mut Context<'_>) -> Result<Flow, CloseReason> {
         cx.alive();
         match line {
@@ -108,7 +108,7 @@ impl Probe {
     }
 }
 
-/// The worker told it something.
+/// Handles an instruction of the worker.
 fn told(instruction: Instruction<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
     assert_eq!(instruction.operation(), Some(Operation::Probe));
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
@@ -123,7 +123,7 @@ fn told(instruction: Instruction<'_>, cx: &mut Context<'_>) -> Result<(), CloseR
     Ok(())
 }
 
-/// Answers with a line.
+/// Replies with a line.
 fn say(cx: &mut Context<'_>, line: &str) {
     cx.reply(|out| {
         out.extend_from_slice(line.as_bytes());
@@ -131,7 +131,7 @@ fn say(cx: &mut Context<'_>, line: &str) {
     });
 }
 
-/// Wakes the session from another thread, before its call is over.
+/// Wakes the session from another thread, before its call ends.
 fn wake_thrice(waker: &Waker) {
     let waker = waker.clone();
     let thread = std::thread::spawn(move || (0..3).for_each(|_| waker.wake_by_ref()));

@@ -1,4 +1,4 @@
-//! What a session sends because its worker says so, against the limits of the outbox.
+//! Tests output of a session on behalf of its worker, against the limits of the outbox.
 
 use bytes::Bytes;
 
@@ -12,8 +12,8 @@ const CLOSE: u32 = 4;
 /// The first transfer of the first shard.
 const ID: TransferId = TransferId::new(64);
 
-/// A probe with an open transfer whose peer takes nothing. Behind what is being written there is room for five short
-/// messages, each charged with its place.
+/// A probe with an open transfer whose peer reads nothing. Behind what is being written there is room for five short
+/// messages, each with its charge.
 fn stalled(outbox_policy: OutboxPolicy) -> Harness {
     let harness = Harness::probe_within(GatewayLimits {
         outbox_bytes: 300,
@@ -29,7 +29,7 @@ fn stalled(outbox_policy: OutboxPolicy) -> Harness {
     harness
 }
 
-/// What the peer gets once it reads.
+/// What the peer receives once it reads.
 fn read(harness: &Harness) -> String {
     harness.peer.borrow_mut().room = usize::MAX;
     harness.drive();
@@ -57,10 +57,13 @@ fn traffic(harness: &Harness) -> Traffic {
 }
 
 #[test]
-fn what_is_told_counts_as_messages_do() {
+fn output_of_instructions_counts_like_messages() {
     let harness = stalled(OutboxPolicy::Close);
     (0..5).for_each(|_| tell(&harness, "x"));
-    assert!(harness.handle_all().is_empty(), "there is room for so many");
+    assert!(
+        harness.handle_all().is_empty(),
+        "there is room for this many"
+    );
     tell(&harness, "x");
     assert_eq!(read(&harness), "first\nclosed 1013\n");
     assert_eq!(harness.handle_all().last(), Some(&CLOSE));
@@ -68,19 +71,19 @@ fn what_is_told_counts_as_messages_do() {
 }
 
 #[test]
-fn so_do_pieces_of_large_bodies() {
+fn pieces_of_transfers_count_like_messages() {
     let harness = stalled(OutboxPolicy::Close);
     (0..6).for_each(|_| piece(&harness, "piece\n"));
     assert_eq!(read(&harness), "first\nclosed 1013\n");
     assert_eq!(
         traffic(&harness).dropped_by_overflow,
         0,
-        "they are no messages"
+        "pieces are not messages"
     );
 }
 
 #[test]
-fn a_reply_does_not() {
+fn a_reply_does_not_count() {
     let harness = stalled(OutboxPolicy::Close);
     let reply = "x".repeat(500);
     harness.feed(b"/ping\n");
@@ -100,7 +103,7 @@ fn a_reply_does_not() {
 }
 
 #[test]
-fn a_policy_drops_what_is_told_and_no_part_of_something_longer() {
+fn a_policy_drops_messages_and_no_part_of_something_longer() {
     for (policy, left) in [
         (
             OutboxPolicy::DropOldest,
@@ -123,7 +126,7 @@ fn a_policy_drops_what_is_told_and_no_part_of_something_longer() {
 }
 
 #[test]
-fn parts_that_no_policy_drops_end_the_connection() {
+fn parts_beyond_the_limit_close_the_connection() {
     for policy in [OutboxPolicy::DropOldest, OutboxPolicy::DropNewest] {
         let harness = stalled(policy);
         tell(&harness, "x");
@@ -133,7 +136,7 @@ fn parts_that_no_policy_drops_end_the_connection() {
 }
 
 #[test]
-fn what_is_told_shows_that_a_connection_is_used() {
+fn output_of_instructions_counts_as_activity() {
     let harness = Harness::probe();
     harness.written();
     harness.pass(5);
@@ -143,7 +146,7 @@ fn what_is_told_shows_that_a_connection_is_used() {
 }
 
 #[test]
-fn nobody_is_sent_anything_behind_a_goodbye() {
+fn nothing_is_sent_after_a_close() {
     let harness = Harness::probe();
     harness.written();
     harness.feed(b"question\n/wrong\n");

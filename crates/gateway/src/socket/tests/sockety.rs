@@ -1,5 +1,5 @@
-//! A session of Sockety: its header, its heads and answers, its signs of life and its end. Over 400 lines because what the
-//! other files of its tests share lies here, too.
+//! Tests a Sockety session: its header, its heads and replies, heartbeats and closing. Over 400 lines because it also
+//! has what the other Sockety tests share.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) const OPEN: u32 = 1;
 pub(super) const CLOSE: u32 = 4;
 pub(super) const EVENT: u32 = 9;
 
-/// Events, by number.
+/// Numbers of events.
 pub(super) const MESSAGE: u32 = 2;
 pub(super) const FAST_REPLY: u32 = 5;
 const GO_AWAY: u32 = 6;
@@ -29,7 +29,7 @@ const TIMEOUT: u32 = 13;
 const HEARTBEAT: u32 = 14;
 pub(super) const REFUSED: u32 = 7;
 
-/// Operations, by number.
+/// Numbers of operations.
 const SEND: u32 = 1;
 const SEND_FAST_REPLY: u32 = 2;
 const NOTE: u32 = 3;
@@ -38,24 +38,28 @@ const CUT: u32 = 6;
 
 pub(super) const ID: Id = Id::new([7; 16]);
 
-/// One of whose contents so many bytes may wait, before anything came.
+/// A session in which this many bytes of contents may wait, before it has received anything.
 pub(super) fn opened(buffered_bytes: usize) -> Harness {
     opened_within(GatewayLimits::default(), buffered_bytes)
 }
 
-/// The same, within limits.
+/// The same with these limits.
 pub(super) fn opened_within(limits: GatewayLimits, buffered_bytes: usize) -> Harness {
     let protocol = SocketyOnStage::new(&Arc::new(Encodings::new()));
     let harness = Harness::pending_within(limits, |_| protocol.session_on_stage(buffered_bytes));
     harness.peer.borrow_mut().room = usize::MAX;
     harness.admit();
     harness.begin();
-    assert_eq!(harness.handle_all(), [OPEN, EVENT], "who is there");
+    assert_eq!(
+        harness.handle_all(),
+        [OPEN, EVENT],
+        "the events that the connection opened"
+    );
     assert_eq!(harness.written_bytes(), [0xe3], "the header comes first");
     harness
 }
 
-/// Hears a header, and says so.
+/// Passes a header to the session, and asserts the events for it.
 pub(super) fn hear(harness: &Harness, header: &[u8]) {
     feed(harness, header);
     let records = harness.handle_records();
@@ -63,7 +67,7 @@ pub(super) fn hear(harness: &Harness, header: &[u8]) {
     assert_eq!(told, [READY]);
 }
 
-/// One that has heard a header.
+/// A session that has received a header.
 pub(super) fn ready() -> Harness {
     let harness = opened(1 << 20);
     hear(&harness, &[0xe3]);
@@ -112,7 +116,7 @@ pub(super) fn event(record: &Record) -> (u32, &[u8], &[u8]) {
     (word(0), fields, &behind[padding..])
 }
 
-/// What a message's event says.
+/// The contents of a message's event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) flags: u32,
@@ -148,7 +152,7 @@ pub(super) fn told(record: &Record) -> Told {
     }
 }
 
-/// Everything that a peer of our session was sent, in words; the first is the header.
+/// A description of everything that a peer of the session received; the first is the header.
 pub(super) fn heard(bytes: &[u8]) -> Vec<String> {
     let (mut decoder, mut input) = (Decoder::new(), bytes);
     let mut heard = Vec::new();
@@ -175,7 +179,7 @@ pub(super) fn send(harness: &Harness, flags: u32, action: &[u8], data: &[u8]) {
 }
 
 #[test]
-fn a_header_lies_before_what_handle_open_sends() {
+fn the_header_precedes_what_handle_open_sends() {
     let protocol = SocketyOnStage::new(&Arc::new(Encodings::new()));
     let harness = Harness::pending_with(|_| protocol.session_on_stage(1 << 20));
     harness.peer.borrow_mut().room = usize::MAX;
@@ -209,7 +213,7 @@ fn a_message_without_contents_is_one_event() {
 }
 
 #[test]
-fn data_that_came_at_once_is_the_payload_of_the_event() {
+fn data_that_arrives_at_once_is_the_payload_of_the_event() {
     let harness = ready();
     let mut sender = Sender::new(4096);
     let long = vec![b'x'; 20_000];
@@ -228,7 +232,7 @@ fn data_that_came_at_once_is_the_payload_of_the_event() {
 }
 
 #[test]
-fn a_response_names_what_it_answers() {
+fn a_response_has_the_id_of_the_message_that_it_answers() {
     let harness = ready();
     let mut out = Vec::new();
     let response = Head {
@@ -261,10 +265,10 @@ fn small_packets_are_events_too() {
 }
 
 #[test]
-fn what_the_worker_sends_leaves_channel_0_to_publications() {
+fn output_of_the_worker_leaves_channel_0_to_publications() {
     let harness = ready();
     send(&harness, 2, b"question", b"data");
-    // a publication comes between
+    // a publication between both messages
     harness.send(&[&[0][..], &message(&mut Sender::new(1), "publish", b"p")].concat());
     send(&harness, 1, b"", &vec![0; 3 << 20]);
     send(&harness, 0, b"", b"");
@@ -315,7 +319,7 @@ fn the_worker_is_told_when_what_it_sent_is_written() {
     assert_eq!(told(), [], "a part is written");
     harness.peer.borrow_mut().room = 1000;
     harness.drive();
-    assert_eq!(told(), [WRITTEN], "what came behind it is not");
+    assert_eq!(told(), [WRITTEN], "what was sent after the note is not");
 }
 
 #[test]
@@ -329,7 +333,7 @@ fn a_peer_with_one_channel_gets_everything_there() {
 }
 
 #[test]
-fn what_cannot_be_said_is_told() {
+fn the_worker_is_told_what_cannot_be_sent() {
     let harness = ready();
     send(&harness, 0, &vec![b'x'; 70_000], b"");
     send(&harness, 4, b"", b"");
@@ -345,17 +349,17 @@ fn what_cannot_be_said_is_told() {
 }
 
 #[test]
-fn a_peer_is_waited_for_and_then_left() {
+fn a_peer_without_a_header_is_closed_after_a_timeout() {
     let harness = opened(1 << 20);
     harness.pass(9_999);
     assert!(harness.connection.io.borrow().phase.is_open());
     harness.pass(2);
     assert_eq!(close_code(&harness), 1002);
-    assert!(harness.written_bytes().is_empty(), "it is told nothing");
+    assert!(harness.written_bytes().is_empty(), "the peer gets nothing");
 }
 
 #[test]
-fn heartbeats_are_sent_and_a_silent_peer_is_left() {
+fn heartbeats_are_sent_and_a_silent_peer_is_closed() {
     let harness = ready();
     harness.pass(44_999);
     assert!(harness.written_bytes().is_empty());
@@ -377,7 +381,7 @@ fn heartbeats_are_sent_and_a_silent_peer_is_left() {
 }
 
 #[test]
-fn a_connection_may_be_cut_whatever_waits() {
+fn a_connection_may_be_cut_although_output_waits() {
     let harness = ready();
     harness.peer.borrow_mut().room = 0;
     send(&harness, 0, b"long", &[0; 1000]);
@@ -388,7 +392,7 @@ fn a_connection_may_be_cut_whatever_waits() {
 }
 
 #[test]
-fn the_worker_may_send_signs_of_life() {
+fn the_worker_may_send_heartbeats() {
     let harness = ready();
     assert!(harness.tell_operation(SEND_HEARTBEAT, &3_u32.to_le_bytes(), b""));
     harness.take_posted();
@@ -396,7 +400,7 @@ fn the_worker_may_send_signs_of_life() {
 }
 
 #[test]
-fn mistakes_end_the_connection_behind_what_came_before() {
+fn invalid_input_closes_the_connection_after_earlier_input() {
     for (mistake, code) in [
         (&[0xf0][..], 1002),
         (&[0x80], 1002),
@@ -417,14 +421,14 @@ fn mistakes_end_the_connection_behind_what_came_before() {
 }
 
 #[test]
-fn a_peer_is_told_before_we_leave() {
+fn a_peer_gets_a_go_away_before_the_close() {
     let harness = ready();
     harness.close(&CloseReason::GOING_AWAY);
     assert_eq!(harness.written_bytes(), [0xb0]);
 }
 
 #[test]
-fn a_peer_that_leaves_is_told_apart_from_one_that_is_cut_off() {
+fn a_peer_that_leaves_is_distinguished_from_one_that_is_cut_off() {
     let begun = &message(&mut Sender::new(1), "begun", b"data")[..];
     for (sent, code) in [
         (begun, 1005),
@@ -450,7 +454,7 @@ fn a_peer_that_leaves_is_told_apart_from_one_that_is_cut_off() {
     }
 }
 
-/// The code that the worker is told at the end.
+/// The close code that the worker gets at the end.
 pub(super) fn close_code(harness: &Harness) -> u32 {
     for _ in 0..3 {
         harness.flush();
@@ -461,7 +465,7 @@ pub(super) fn close_code(harness: &Harness) -> u32 {
             return code_of(close);
         }
     }
-    panic!("it is open")
+    panic!("the connection is open")
 }
 
 pub(super) fn code_of(close: &Record) -> u32 {
@@ -469,7 +473,7 @@ pub(super) fn code_of(close: &Record) -> u32 {
 }
 
 #[test]
-fn a_header_says_how_many_channels_there_are() {
+fn a_header_contains_the_number_of_channels() {
     let mut header = Vec::new();
     append_header(2, &mut header);
     let harness = opened(1 << 20);

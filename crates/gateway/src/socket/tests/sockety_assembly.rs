@@ -1,4 +1,4 @@
-//! A worker that puts together what a session of Sockety tells it.
+//! A worker that assembles what a Sockety session tells it.
 
 use std::collections::HashMap;
 
@@ -9,29 +9,29 @@ use crate::event::{Step, TransferId};
 const PIECE: u32 = 7;
 const TURN: u32 = 8;
 
-/// Events, by number.
+/// Numbers of events.
 const MESSAGE: u32 = 2;
 const FILE: u32 = 3;
 const ABORT: u32 = 4;
 pub(super) const END: u32 = 10;
 
-/// A worker that puts bodies together.
+/// A worker that assembles bodies.
 #[derive(Default)]
 pub(super) struct Assembly {
-    /// Data, streams and files by their messages' actions: what came, and whether that is all.
+    /// Data, streams and files by the actions of their messages: the bytes, and whether that is all.
     pub(super) bodies: HashMap<String, (Vec<u8>, bool)>,
-    /// By transfers.
+    /// Names by transfer.
     pub(super) names: HashMap<u64, String>,
-    /// Actions by messages' numbers.
+    /// Actions by the numbers of messages.
     pub(super) actions: HashMap<u64, String>,
     pub(super) turns: Vec<u64>,
     pub(super) aborted: Vec<u64>,
-    /// The peer sends nothing more, and whether that cut something off.
+    /// `Some` once the peer sends nothing more: whether that cut something off.
     pub(super) ended: Option<bool>,
 }
 
 impl Assembly {
-    /// Takes what was told; with `pulls` as much more is asked for.
+    /// Takes the events so far; with `pulls` it asks for as much more.
     pub(super) fn take(&mut self, harness: &Harness, pulls: bool) {
         loop {
             let records = harness.handle_records();
@@ -53,7 +53,7 @@ impl Assembly {
             PIECE => {
                 let (id, bytes) = (long(0), &record.payload[8..]);
                 let (body, is_whole) = self.bodies.get_mut(&self.names[&id]).unwrap();
-                assert!(!*is_whole, "it had ended");
+                assert!(!*is_whole, "the body had ended");
                 body.extend_from_slice(bytes);
                 *is_whole = record.is_last;
                 if pulls {
@@ -105,10 +105,10 @@ impl Assembly {
         assert_eq!(self.names.insert(id, name), None);
     }
 
-    /// A body that is whole.
+    /// A complete body.
     pub(super) fn whole(&self, name: &str) -> &[u8] {
         let (bytes, is_whole) = &self.bodies[name];
-        assert!(is_whole, "{name} lacks something");
+        assert!(is_whole, "{name} is incomplete");
         bytes
     }
 

@@ -1,4 +1,4 @@
-//! A session of Sockety: data, files and streams on their way to the worker.
+//! Tests a Sockety session: data, files and streams on their way to the worker.
 
 use millrace_protocol::sockety::{FileListBuf, Head, Sender, append_begin, append_body};
 
@@ -11,7 +11,7 @@ use crate::event::{FIRST_CREDIT, Step, TransferId};
 use crate::socket::Wake;
 use crate::socket::connection::Phase;
 
-/// Bytes of which no two stretches are alike.
+/// Bytes in which no section repeats.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 1_u32;
     std::iter::repeat_with(|| {
@@ -22,7 +22,7 @@ fn noise(length: usize) -> Vec<u8> {
     .collect()
 }
 
-/// A message with everything, and one with data behind it, on two channels at once.
+/// A message with all contents, and one with data behind it, on two channels at once.
 fn everything() -> Vec<u8> {
     let mut files = FileListBuf::new();
     files.push("a", 3).unwrap();
@@ -59,7 +59,7 @@ fn assert_everything(assembly: &Assembly) {
 }
 
 #[test]
-fn contents_come_whole_wherever_they_are_cut() {
+fn contents_arrive_complete_wherever_they_are_cut() {
     let wire = everything();
     for cut in 0..=wire.len() {
         let harness = ready();
@@ -85,7 +85,7 @@ fn contents_come_whole_wherever_they_are_cut() {
 }
 
 #[test]
-fn a_body_that_nobody_reads_holds_up_no_other() {
+fn a_body_that_is_not_read_does_not_hold_up_others() {
     let harness = ready();
     let mut sender = Sender::new(4096);
     let data = noise(500_000);
@@ -106,7 +106,7 @@ fn a_body_that_nobody_reads_holds_up_no_other() {
 }
 
 #[test]
-fn input_waits_until_the_worker_has_seen_whose_contents_come() {
+fn input_waits_until_the_worker_knows_the_messages_of_its_contents() {
     let harness = ready();
     harness.handle_records();
     let data = noise(500_000);
@@ -115,7 +115,7 @@ fn input_waits_until_the_worker_has_seen_whose_contents_come() {
     let held = harness.env.hub.inbound().bytes();
     assert!(held < 300_000, "{held} bytes");
     assert!(harness.peer.borrow().unread() > 0);
-    // what it does with them it may do later
+    // the worker may handle the contents later
     let mut assembly = Assembly::default();
     for _ in 0..20 {
         assembly.take(&harness, false);
@@ -125,7 +125,7 @@ fn input_waits_until_the_worker_has_seen_whose_contents_come() {
 }
 
 #[test]
-fn input_waits_once_too_much_does() {
+fn input_waits_once_too_many_bytes_wait() {
     let harness = opened(200_000);
     hear(&harness, &[0xe3]);
     let data = noise(2_000_000);
@@ -139,7 +139,7 @@ fn input_waits_once_too_much_does() {
     let read = wire.len() - harness.peer.borrow().unread();
     assert!(read > 200_000, "{read}");
     assert!(read < 200_000 + FIRST_CREDIT + 300_000, "{read}");
-    // our own pause is no silence of the peer's
+    // a pause of our reading does not count as silence of the peer
     harness.pass(10 * 60 * 1000);
     assert!(harness.connection.io.borrow().phase.is_open());
     let id = *assembly.names.keys().next().unwrap();
@@ -153,7 +153,7 @@ fn input_waits_once_too_much_does() {
 }
 
 #[test]
-fn an_end_waits_for_what_the_worker_has_no_room_for() {
+fn the_end_waits_for_contents_without_room() {
     let harness = ready();
     let data = noise(300_000);
     harness.feed(&message(&mut Sender::new(1), "long", &data));
@@ -176,7 +176,7 @@ fn an_end_waits_for_what_the_worker_has_no_room_for() {
     harness.assert_gone();
 }
 
-/// Handlers are waited for all the same.
+/// Wakes the session like a worker with room; handlers are waited for anyway.
 fn wake_for_room(harness: &Harness) {
     let io = &mut *harness.connection.io.borrow_mut();
     harness
@@ -186,7 +186,7 @@ fn wake_for_room(harness: &Harness) {
 }
 
 #[test]
-fn what_nobody_wants_is_dropped() {
+fn discarded_contents_are_dropped() {
     let harness = ready();
     let mut sender = Sender::new(4096);
     let data = noise(500_000);
@@ -208,7 +208,7 @@ fn what_nobody_wants_is_dropped() {
 }
 
 #[test]
-fn what_is_discarded_before_it_came_is_dropped() {
+fn contents_discarded_before_they_arrive_are_dropped() {
     let harness = ready();
     let wire = message(&mut Sender::new(1), "long", &noise(1000));
     let mut assembly = Assembly::default();
@@ -224,7 +224,7 @@ fn what_is_discarded_before_it_came_is_dropped() {
 }
 
 #[test]
-fn a_message_that_is_given_up_is_told() {
+fn the_worker_is_told_of_an_aborted_message() {
     let harness = ready();
     let mut sender = Sender::new(4096);
     let mut out = Vec::new();
@@ -241,12 +241,16 @@ fn a_message_that_is_given_up_is_told() {
     let mut assembly = Assembly::default();
     assembly.take(&harness, true);
     assert_eq!(assembly.aborted, [1]);
-    assert_eq!(assembly.turns.len(), 1, "of the stream, which had begun");
+    assert_eq!(
+        assembly.turns.len(),
+        1,
+        "the turn is that of the stream, which had begun"
+    );
     assert_eq!(assembly.whole("next data"), b"data");
 }
 
 #[test]
-fn a_whole_file_that_waits_goes_with_the_message_that_is_given_up() {
+fn a_complete_waiting_file_is_dropped_with_its_aborted_message() {
     let harness = ready();
     let (mut sender, mut files, mut out) = (Sender::new(2), FileListBuf::new(), Vec::new());
     files.push("a", 200_000).unwrap();
@@ -272,7 +276,7 @@ fn a_whole_file_that_waits_goes_with_the_message_that_is_given_up() {
 }
 
 #[test]
-fn files_may_come_before_the_rest_of_their_head() {
+fn files_may_arrive_before_the_rest_of_their_head() {
     let mut files = FileListBuf::new();
     files.push("first", 3).unwrap();
     files.push("second", 0).unwrap();
@@ -282,7 +286,7 @@ fn files_may_come_before_the_rest_of_their_head() {
     };
     let mut body = Vec::new();
     append_body(&head, &mut body).unwrap();
-    // the second file's header comes behind the first file
+    // the header of the second file follows the first file
     let (begun, rest) = body.split_at(body.len() - 4);
     let mut wire = Vec::new();
     append_begin(&head, begun, &mut wire).unwrap();
@@ -302,11 +306,11 @@ fn files_may_come_before_the_rest_of_their_head() {
     }
 }
 
-/// Handlers may wait for contents that do not come any more, and the end for handlers.
+/// Handlers may wait for contents that do not arrive any more, and the close waits for handlers.
 #[test]
-fn too_much_of_files_before_the_rest_of_their_head_is_told_as_an_end() {
+fn too_many_early_bytes_of_files_are_reported_as_an_end() {
     let harness = ready();
-    // a head without that of its second file, and the first, byte by byte: what is kept of each is more than a byte
+    // a head without that of its second file, and the first file byte by byte: each piece takes more memory than a byte
     let mut wire = [&b"\x20\x1d\x14"[..], &[b'i'; 16]].concat();
     wire.extend_from_slice(b"\x01f\x02\xff\xff\xff\x08\xff\xff\xff\x01x");
     wire.extend(b"\xc0\x01x".repeat(500_000));
@@ -363,13 +367,13 @@ fn many_channels_may_be_busy_at_once() {
 }
 
 #[test]
-fn what_waits_for_the_worker_counts_among_all_that_is_held() {
+fn contents_that_wait_for_the_worker_count_against_the_total() {
     let harness = ready();
     let held = || harness.env.hub.inbound().bytes();
     let data = noise(500_000);
     let mut assembly = Assembly::default();
     for action in ["first", "second"] {
-        // nothing is left of it that could be complete later
+        // nothing is left that could be completed later
         feed(&harness, &message(&mut Sender::new(1), action, &data));
         for _ in 0..20 {
             assembly.take(&harness, false);

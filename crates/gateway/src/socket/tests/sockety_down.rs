@@ -1,4 +1,4 @@
-//! A session of Sockety: data, files and streams on their way to the peer.
+//! Tests a Sockety session: data, files and streams on their way to the peer.
 
 use bytes::Bytes;
 use millrace_protocol::sockety::{Decoder, DecoderConfig, Head, Id, Item, Sender};
@@ -13,10 +13,10 @@ use crate::frame::SharedBytes;
 
 pub(super) const TURN: u32 = 8;
 
-/// Events, by number.
+/// Numbers of events.
 const BEGAN: u32 = 8;
 
-/// Operations, by number.
+/// Numbers of operations.
 const BEGIN: u32 = 4;
 
 const SEND_SHARED: u32 = 9;
@@ -48,7 +48,7 @@ pub(super) fn begin_as(
     harness.take_posted();
 }
 
-/// The transfers of messages that have begun since the last look, by their messages' ids.
+/// The transfers of messages that have begun since the last call, by the ids of their messages.
 pub(super) fn begun(harness: &Harness) -> Vec<(u8, Vec<TransferId>)> {
     let mut records = harness.handle_records();
     records.retain(|record| record.kind != EVENT || event(record).0 != READY);
@@ -83,7 +83,7 @@ fn piece(harness: &Harness, id: TransferId, bytes: &[u8]) {
     harness.step(id, Step::Piece(bytes));
 }
 
-/// The ids of what could not be sent.
+/// The ids of messages that could not be sent.
 fn refused(harness: &Harness) -> Vec<u8> {
     let records = harness.handle_records();
     let ids = records.iter().map(|record| {
@@ -94,7 +94,7 @@ fn refused(harness: &Harness) -> Vec<u8> {
     ids.collect()
 }
 
-/// What the peer was sent, after its header.
+/// What the peer was sent after its header.
 pub(super) fn written(harness: &Harness) -> Vec<u8> {
     [&[0xe3][..], &harness.written_bytes()].concat()
 }
@@ -104,7 +104,7 @@ fn publication() -> Vec<u8> {
 }
 
 #[test]
-fn contents_reach_the_peer_among_publications() {
+fn contents_reach_the_peer_between_publications() {
     let harness = ready();
     let ids = begin(&harness, STREAM, 6, &[("a", 3), ("b", 0)]);
     let [data, stream, first, second] = ids[..] else {
@@ -157,7 +157,7 @@ fn contents_reach_the_peer_among_publications() {
 }
 
 #[test]
-fn large_data_leaves_in_packets_that_are_whole() {
+fn large_data_is_sent_in_complete_packets() {
     let harness = ready();
     let size = 5 << 19;
     let ids = begin(&harness, 0, u64::try_from(size).unwrap(), &[]);
@@ -167,7 +167,10 @@ fn large_data_leaves_in_packets_that_are_whole() {
         harness.flush();
     }
     piece(&harness, ids[0], &vec![b'x'; size % 50_000]);
-    assert!(harness.env.transfers.owner(ids[0]).is_none(), "that is all");
+    assert!(
+        harness.env.transfers.owner(ids[0]).is_none(),
+        "the transfer has ended"
+    );
     let heard = heard(&written(&harness));
     let packets = heard.iter().filter(|item| item.ends_with("bytes on 1"));
     assert_eq!(
@@ -181,7 +184,7 @@ fn large_data_leaves_in_packets_that_are_whole() {
 }
 
 #[test]
-fn what_is_not_as_announced_is_given_up() {
+fn contents_that_differ_from_their_announcement_abort_the_message() {
     for (flags, data_size, file, wrong) in [
         (STREAM, 3, None, Some(&b"four"[..])),
         (STREAM, 3, None, None),
@@ -201,25 +204,32 @@ fn what_is_not_as_announced_is_given_up() {
         }
         send(&harness, 0, b"next", b"");
         let heard = heard(&written(&harness));
-        assert_eq!(heard.last().unwrap(), "next on 2", "another channel");
+        assert_eq!(
+            heard.last().unwrap(),
+            "next on 2",
+            "the message uses another channel"
+        );
         assert!(heard[heard.len() - 2].starts_with("Abort { channel: 1"));
     }
 }
 
 #[test]
-fn the_worker_may_give_up_too() {
+fn the_worker_may_abort_a_message() {
     let harness = ready();
     let ids = begin(&harness, STREAM, 3, &[]);
     piece(&harness, ids[1], b"str");
     harness.step(ids[1], Step::Abort);
-    assert!(harness.handle_all().is_empty(), "it knows");
+    assert!(
+        harness.handle_all().is_empty(),
+        "the worker knows that it aborted the message"
+    );
     assert!(harness.env.transfers.owner(ids[0]).is_none());
     let heard = heard(&written(&harness));
     assert!(heard.last().unwrap().starts_with("Abort"));
 }
 
 #[test]
-fn nothing_stays_open_where_publications_come() {
+fn no_message_stays_open_on_the_channel_of_publications() {
     let harness = opened(1 << 20);
     hear(&harness, &[0xe0]);
     begin_as(&harness, 1, STREAM, 0, &[]);
@@ -228,9 +238,9 @@ fn nothing_stays_open_where_publications_come() {
 }
 
 #[test]
-fn what_has_no_channel_waits_in_order() {
+fn messages_without_a_channel_wait_in_order() {
     let harness = opened(10_000);
-    // one for publications, one for all else
+    // one channel for publications, one for everything else
     hear(&harness, &[0xe1, 2]);
     let ids = begin(&harness, STREAM, 0, &[]);
     send(&harness, 0, b"second", b"data");
@@ -264,7 +274,7 @@ fn what_has_no_channel_waits_in_order() {
 }
 
 #[test]
-fn what_begins_before_the_peer_s_header_waits_for_it() {
+fn a_message_begun_before_the_peer_s_header_waits_for_it() {
     let harness = opened(1 << 20);
     begin_as(&harness, 1, STREAM, 0, &[]);
     assert!(harness.handle_all().is_empty());
@@ -279,7 +289,7 @@ fn the_worker_is_told_of_room_and_of_the_end() {
     let harness = ready();
     let ids = begin(&harness, STREAM, 3, &[]);
     harness.step(ids[1], Step::WantRoom);
-    assert_eq!(harness.handle_all(), [TURN], "there is room");
+    assert_eq!(harness.handle_all(), [TURN], "the session has room");
     harness.peer.borrow_mut().room = 0;
     piece(&harness, ids[1], &vec![0; harness.env.drained_bytes() + 1]);
     harness.step(ids[1], Step::WantRoom);
@@ -295,7 +305,7 @@ fn the_worker_is_told_of_room_and_of_the_end() {
 }
 
 #[test]
-fn what_says_nothing_of_a_message_is_refused() {
+fn invalid_fields_of_a_message_are_refused() {
     let harness = ready();
     assert!(harness.tell_operation(BEGIN, &[0; 47], b""));
     harness.take_posted();
@@ -304,7 +314,7 @@ fn what_says_nothing_of_a_message_is_refused() {
     assert_eq!(event(&records[0]).0, REFUSED);
 }
 
-/// Sends what `send` does, with data that is not copied.
+/// Sends like `send`, with data that is not copied.
 fn send_shared(harness: &Harness, action: &[u8], data: &[u8]) {
     let fields = [&[0; 4][..], &[1; 16], &[2; 16], action].concat();
     assert!(harness.tell_shared(SEND_SHARED, &fields, &SharedBytes::new(data)));
@@ -346,7 +356,7 @@ fn data_that_is_not_copied_is_one_packet() {
 #[test]
 fn data_that_is_not_copied_waits_for_a_channel() {
     let harness = opened(1 << 20);
-    // two channels, of which publications have one
+    // two channels, one of them for publications
     hear(&harness, &[0xe1, 2]);
     let ids = begin(&harness, STREAM, 0, &[]);
     send_shared(&harness, b"action", b"data");
@@ -356,9 +366,9 @@ fn data_that_is_not_copied_waits_for_a_channel() {
 }
 
 #[test]
-fn once_no_channel_is_left_all_is_refused_until_the_peer_gives_up_a_message_too() {
+fn without_a_channel_messages_are_refused_until_the_peer_aborts_one_too() {
     let harness = opened(1 << 20);
-    // one for publications, and one for messages
+    // one channel for publications, and one for messages
     hear(&harness, &[0xe1, 2]);
     let stream = begin(&harness, STREAM, 0, &[])[0];
     harness.step(stream, Step::Abort);

@@ -1,4 +1,4 @@
-//! A session of Sockety: files of the file system on their way to the peer.
+//! Tests a Sockety session: files on disk on their way to the peer.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use super::sockety::{hear, opened_within};
 use super::sockety_down::begin;
 use crate::limits::GatewayLimits;
 
-/// Operations, by number.
+/// Numbers of operations.
 const FILE: u32 = 7;
 
 const PIECE: usize = 256 * 1024;
 
-/// A file of the file system, for one test.
+/// A file on disk, for one test.
 struct Place(PathBuf);
 
 impl Place {
@@ -26,7 +26,7 @@ impl Place {
         Self(path)
     }
 
-    /// Begins a message with so many bytes of it as its file.
+    /// Begins a message with this many bytes of it as its file.
     fn send(&self, harness: &Harness, size: usize) {
         let size = u64::try_from(size).unwrap();
         let id = begin(harness, 0, 0, &[("file", size)])[0];
@@ -42,14 +42,14 @@ impl Drop for Place {
     }
 }
 
-/// What came of files, by their channels: the bytes, and the order in which they ended.
+/// What arrived of files, by channel: the bytes, and the order in which they ended.
 #[derive(Default)]
 struct Heard {
     bytes: Vec<(u16, usize)>,
     ended: Vec<u16>,
 }
 
-/// A peer that takes so many bytes at a time, until so many files have ended.
+/// A peer that reads this many bytes at a time, until this many files have ended.
 async fn hear_files(harness: &Harness, at_once: usize, count: usize) -> Heard {
     let (mut decoder, mut wire) = (Decoder::new(), vec![0xe3]);
     let mut heard = Heard::default();
@@ -74,7 +74,7 @@ async fn hear_files(harness: &Harness, at_once: usize, count: usize) -> Heard {
     heard
 }
 
-/// One whose peer takes nothing yet.
+/// A session whose peer reads nothing yet.
 fn ready(outbox_bytes: usize) -> Harness {
     let limits = GatewayLimits {
         outbox_bytes,
@@ -87,7 +87,7 @@ fn ready(outbox_bytes: usize) -> Harness {
 }
 
 #[tokio::test]
-async fn a_large_file_leaves_others_their_turns() {
+async fn a_large_file_does_not_hold_up_others() {
     let (large, other) = (
         Place::new("large", 40 * PIECE),
         Place::new("other", 4 * PIECE),
@@ -106,7 +106,7 @@ async fn a_large_file_leaves_others_their_turns() {
 }
 
 #[tokio::test]
-async fn a_small_outbox_takes_files_as_the_peer_does() {
+async fn a_small_outbox_takes_files_as_fast_as_the_peer_reads() {
     for outbox_bytes in [1, 65_536, PIECE, PIECE + 1000] {
         let place = Place::new("outbox", 5 * PIECE + 10);
         let harness = ready(outbox_bytes);
@@ -118,7 +118,7 @@ async fn a_small_outbox_takes_files_as_the_peer_does() {
 }
 
 #[tokio::test]
-async fn short_files_go_while_long_ones_wait() {
+async fn short_files_are_sent_while_long_ones_wait() {
     let (large, short) = (Place::new("many", 20 * PIECE), Place::new("short", 10));
     let harness = ready(4 << 20);
     for _ in 0..5 {

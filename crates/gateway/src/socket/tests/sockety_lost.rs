@@ -1,4 +1,4 @@
-//! A session of Sockety: what its worker sends finds the inbox of the I/O thread full.
+//! Tests a Sockety session whose I/O thread has a full inbox.
 
 use bytes::Bytes;
 use millrace_core::ShardSet;
@@ -9,7 +9,7 @@ use crate::event::Step;
 use crate::limits::GatewayLimits;
 
 #[test]
-fn a_piece_that_finds_the_inbox_full_fails_its_message() {
+fn a_piece_for_a_full_inbox_fails_its_message() {
     let limits = GatewayLimits {
         shard_inbox_bytes: 50_000,
         ..GatewayLimits::default()
@@ -32,7 +32,11 @@ fn a_piece_that_finds_the_inbox_full_fails_its_message() {
     let (number, fields, _) = event(&records[0]);
     assert_eq!((number, fields[4]), (REFUSED, 1));
     let turns: Vec<_> = records[1..].iter().map(|record| record.kind).collect();
-    assert_eq!(turns, [TURN], "room for the other");
+    assert_eq!(
+        turns,
+        [TURN],
+        "the worker is told of room for the other transfer"
+    );
     assert!(harness.env.transfers.owner(lost[0]).is_none());
     let heard = heard(&written(&harness));
     assert!(

@@ -1,4 +1,4 @@
-//! A session of Sockety whose outbox is small, and whose peer reads slowly: all that the worker sends reaches it.
+//! Tests a Sockety session with a small outbox and a slow peer: everything that the worker sends reaches the peer.
 
 use bytes::Bytes;
 use millrace_protocol::sockety::{Decoder, DecoderConfig, Item};
@@ -12,13 +12,13 @@ use crate::limits::GatewayLimits;
 
 const WRITTEN: u32 = 9;
 
-/// Operations, by number.
+/// Numbers of operations.
 const NOTE: u32 = 3;
 const SEND_SHARED: u32 = 9;
 
 const OUTBOXES: [usize; 6] = [1, 100, 1 << 10, 64 << 10, 256 << 10, 1 << 20];
 
-/// One whose peer takes nothing yet.
+/// A session whose peer reads nothing yet.
 fn ready(outbox_bytes: usize) -> Harness {
     let limits = GatewayLimits {
         outbox_bytes,
@@ -30,12 +30,12 @@ fn ready(outbox_bytes: usize) -> Harness {
     harness
 }
 
-/// So many bytes, of which each says where it is.
+/// This many bytes that show their position.
 fn marked(length: usize) -> Vec<u8> {
     (0..=250).cycle().take(length).collect()
 }
 
-/// Does what a worker does that looks at nothing: all of a body at once.
+/// Sends a whole body at once, like a worker that does not wait for room.
 fn pour(harness: &Harness, id: TransferId, body: &[u8], pieces: usize) {
     for piece in body.chunks(pieces) {
         let piece = Box::new(Bytes::copy_from_slice(piece));
@@ -51,7 +51,7 @@ fn note(harness: &Harness) {
     harness.take_posted();
 }
 
-/// What came to the peer.
+/// What the peer has received.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Heard {
     data: Vec<Vec<u8>>,
@@ -61,7 +61,7 @@ struct Heard {
     actions: Vec<String>,
 }
 
-/// A peer that takes so many bytes at a time until the worker is told that everything is written.
+/// A peer that reads this many bytes at a time, until the worker is told that everything is written.
 fn hear_all(harness: &Harness, at_once: usize) -> Heard {
     let (mut decoder, mut wire) = (Decoder::new(), vec![0xe3]);
     let (mut heard, mut is_written) = (Heard::default(), false);
@@ -86,7 +86,10 @@ fn hear_all(harness: &Harness, at_once: usize) -> Heard {
             }
         }
         wire = input.to_vec();
-        assert!(harness.connection.io.borrow().is_live(), "it is not closed");
+        assert!(
+            harness.connection.io.borrow().is_live(),
+            "the connection is not closed"
+        );
         for record in harness.handle_records() {
             is_written |= event(&record).0 == WRITTEN;
         }
@@ -138,7 +141,7 @@ fn messages_wait_for_room_too() {
 }
 
 #[test]
-fn what_is_given_up_waits_no_longer() {
+fn an_aborted_message_waits_no_longer() {
     let harness = ready(1 << 10);
     let ids = begin(&harness, STREAM, 0, &[]);
     pour(&harness, ids[0], &marked(100_000), 1000);

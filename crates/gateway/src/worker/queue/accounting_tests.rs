@@ -1,4 +1,4 @@
-//! What a queue counts is what lies in it, whatever was appended and taken in which order.
+//! Tests that the counts of a queue match its contents after any sequence of appends and takes.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ enum Step {
         length: usize,
     },
     Open,
-    /// The oldest connection's, or that of one which the worker inherits.
+    /// The close of the oldest connection, or of one that the worker inherits.
     Close {
         inherited: bool,
         reason: usize,
@@ -61,7 +61,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..80)
 }
 
-/// The records of a batch, and their bytes with what lies beside them.
+/// The number of records in a batch, and their bytes including payloads beside the batch.
 fn load(batch: &Batch) -> (usize, usize) {
     let (mut events, mut at) = (0, 0);
     while let Some(head) = batch.bytes.get(at..at + 4) {
@@ -74,7 +74,7 @@ fn load(batch: &Batch) -> (usize, usize) {
     (events, batch.bytes.len() + beside.sum::<usize>())
 }
 
-/// What the queue should count.
+/// The expected counts of the queue.
 #[derive(Default)]
 struct Expected {
     events: usize,
@@ -98,7 +98,7 @@ impl Expected {
     }
 }
 
-/// A session says something.
+/// A session appends something.
 fn say(queue: &Queue, step: Step, expected: &mut Expected) {
     let Some(mut appender) = queue.appender() else {
         return;
@@ -190,7 +190,7 @@ fn run(queue: &Queue, step: Step, expected: &mut Expected, number: u64) {
 
 proptest! {
     #[test]
-    fn what_is_counted_is_what_waits(steps in steps()) {
+    fn the_counts_match_the_contents(steps in steps()) {
         let queue = Queue::new();
         let mut expected = Expected::default();
         for (number, step) in (0..).zip(steps) {

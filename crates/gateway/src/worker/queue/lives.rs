@@ -1,4 +1,4 @@
-//! Connections in a worker's queue: how they begin, how they end, and the bound of both.
+//! Connections in a worker's queue: their opens and closes, and the limit of both.
 
 use millrace_core::SocketId;
 
@@ -7,16 +7,16 @@ use crate::event::Opening;
 use crate::event::record::{self, Closing, NO_SLOT};
 
 impl Queue {
-    /// Whether a connection may be told: what waits of others' beginnings and ends has not met a bound. Messages do not
-    /// count, or else those who are in could keep others out.
+    /// Whether a connection may open: the waiting opens and closes of other connections have not met a limit. Messages
+    /// do not count, so that open connections cannot keep new ones out.
     pub(crate) fn has_room_to_open(&self, events: usize, bytes: usize) -> bool {
         let state = self.state.lock();
         !state.retired && state.lives.has_room(events, bytes)
     }
 
-    /// Appends an OPEN record and gives the connection its slot; `None` once the worker is retired, or has
-    /// [no room](Self::has_room_to_open) within `bounds`. The flag says that the worker should be rung even if no handler
-    /// waits for the record.
+    /// Appends an OPEN record and gives the connection its slot; `None` once the worker is retired, or has [no
+    /// room](Self::has_room_to_open) within `bounds`. The flag says that the worker should be rung even if the record
+    /// has no handler.
     pub(crate) fn open(
         &self,
         opening: &Opening<'_>,
@@ -36,17 +36,16 @@ impl Queue {
         Some((slot, state.events >= QUIET_EVENTS))
     }
 
-    /// Takes back the slot of a connection that was refused, so had no CLOSE record.
+    /// Frees the slot of a connection that was refused and so had no CLOSE record.
     pub(crate) fn free_slot(&self, slot: u32) {
         let mut state = self.state.lock();
         state.free_slots.push(slot);
         state.connections -= 1;
     }
 
-    /// Appends a CLOSE record, outside the bound: there is one per connection, and while they take too much, no other
-    /// connection opens. `claimable` closes
-    /// are remembered until a handler starts. Gives the close back once the worker is retired; the flag
-    /// is as in [`open`](Self::open).
+    /// Appends a CLOSE record. Closes are not limited: there is one per connection, and while they take too much, no
+    /// other connection opens. `claimable` closes are kept until a handler starts. Returns the close if the worker is
+    /// retired; the flag is that of [`open`](Self::open).
     pub(crate) fn close(
         &self,
         slot: u32,

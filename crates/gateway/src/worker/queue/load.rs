@@ -1,4 +1,4 @@
-//! How much waits of one sort: events, and their bytes.
+//! The amount of waiting events of one kind: their number and their bytes.
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -8,13 +8,13 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// One more event.
+    /// Adds an event.
     pub(super) fn add(&mut self, bytes: usize) {
         self.events += 1;
         self.bytes += bytes;
     }
 
-    /// These wait no more.
+    /// Subtracts events that were taken.
     pub(super) fn subtract(&mut self, taken: Self) {
         self.events -= taken.events;
         self.bytes -= taken.bytes;

@@ -1,4 +1,4 @@
-//! Every interleaving of the queue's protocols, each also in the wrong order.
+//! Checks every interleaving of the queue's protocols, each also with its steps in the wrong order.
 
 use super::*;
 use crate::event::record::NO_SLOT;
@@ -21,7 +21,7 @@ fn drain(queue: &Queue, clear_first: bool) -> usize {
     events
 }
 
-/// Two producers; whoever finds the flag clear owes a drain, which runs on the consumer.
+/// Two producers; the one that finds the flag clear owes a drain, which runs on the consumer.
 fn nothing_is_left_behind(clear_first: bool) {
     loom::model(move || {
         let queue = Arc::new(Queue::new());
@@ -39,12 +39,12 @@ fn nothing_is_left_behind(clear_first: bool) {
         if other.join().expect("the producer ends") {
             seen += drain(&queue, clear_first);
         }
-        assert_eq!(seen, 2, "an event waits and nobody was told");
+        assert_eq!(seen, 2, "an event waits and the bell was not rung");
     });
 }
 
 #[test]
-fn whoever_makes_the_queue_non_empty_rings() {
+fn the_producer_that_makes_the_queue_non_empty_rings() {
     nothing_is_left_behind(true);
 }
 
@@ -54,7 +54,7 @@ fn clearing_the_flag_after_the_drain_loses_a_wake_up() {
     assert!(outcome.is_err(), "the model should see the lost wake-up");
 }
 
-/// A shard out of credit announces itself while the worker finishes the batch.
+/// A shard without credit announces itself while the worker finishes the batch.
 fn a_pause_ends(look_again: bool) {
     loom::model(move || {
         let queue = Arc::new(Queue::new());
@@ -81,7 +81,7 @@ fn a_paused_connection_is_woken_or_sees_the_credit_itself() {
 }
 
 #[test]
-fn announcing_a_pause_without_looking_again_is_not_enough() {
+fn announcing_a_pause_without_checking_again_is_not_enough() {
     let outcome = std::panic::catch_unwind(|| a_pause_ends(false));
     assert!(outcome.is_err(), "the model should see the lost wake-up");
 }

@@ -1,4 +1,4 @@
-//! Requests and transfers in a worker's queue: what is told of them beside the events of connections.
+//! Requests and transfers in a worker's queue, beside the events of connections.
 
 use std::borrow::Cow;
 
@@ -8,18 +8,18 @@ use crate::event::record::{self, Asking};
 use crate::limits::SIDECAR_BYTES;
 use crate::worker::sidecar::Sidecar;
 
-/// Whether a worker takes a request.
+/// The result of queueing a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     Yes,
-    /// Too much waits.
+    /// Too many events or bytes wait.
     Full,
-    /// It is retired.
+    /// The worker is retired.
     Gone,
 }
 
 impl Queue {
-    /// Appends a REQUEST record, unless so many events or bytes wait.
+    /// Appends a REQUEST record, unless this many events or bytes wait.
     pub(crate) fn ask(&self, asking: &Asking<'_>, events: usize, bytes: usize) -> Taken {
         let mut state = self.state.lock();
         if state.retired {
@@ -48,7 +48,7 @@ impl Queue {
         }
     }
 
-    /// Appends what became of a transfer.
+    /// Appends a change in the state of a transfer.
     pub(crate) fn turn(&self, id: u64, turn: Turn) {
         if let Some(mut appender) = self.appender() {
             appender.turn(id, turn);
@@ -71,7 +71,7 @@ impl Appender<'_> {
         })
     }
 
-    /// Appends what became of a transfer; returns the sequence number of its batch.
+    /// Appends a change in the state of a transfer; returns the sequence number of its batch.
     pub(crate) fn turn(&mut self, id: u64, turn: Turn) -> u64 {
         let chunk = self.state.room(12);
         record::append_turn(&mut chunk.bytes, id, turn);

@@ -1,4 +1,4 @@
-//! The queue on one thread: batches, slots, closes and the bell.
+//! Tests the queue on one thread: batches, slots, closes and the bell.
 
 use super::*;
 use crate::event::Opening;
@@ -85,7 +85,7 @@ fn large_payloads_of_events_travel_beside_the_batch() {
 }
 
 #[test]
-fn a_close_is_claimed_once_and_handed_on_when_nobody_did() {
+fn a_close_is_claimed_once_and_passed_on_if_it_was_not() {
     let queue = Queue::new();
     let id = |n| SocketId::new(n).unwrap();
     let close = |n| PendingClose {
@@ -135,7 +135,7 @@ fn slots_are_reused_after_the_close_record() {
 }
 
 #[test]
-fn an_open_finds_no_room_while_others_comings_and_goings_wait() {
+fn an_open_finds_no_room_while_others_opens_and_closes_wait() {
     let queue = Queue::new();
     let socket = SocketId::new(1).unwrap();
     let opening = Opening {
@@ -150,7 +150,7 @@ fn an_open_finds_no_room_while_others_comings_and_goings_wait() {
         token: None,
     };
     let bounds = (3, 1000);
-    // messages are bounded on their own
+    // messages have a limit of their own
     for _ in 0..5 {
         message(&queue, RecordKind::Text, true, b"a message");
     }
@@ -165,7 +165,7 @@ fn an_open_finds_no_room_while_others_comings_and_goings_wait() {
     let (batch, _) = queue.take().unwrap();
     queue.finish(batch);
     assert!(queue.has_room_to_open(bounds.0, bounds.1));
-    // one always fits, however small the bound
+    // one always fits, even with the smallest limit
     assert_eq!(queue.open(&opening, (0, 0)), Some((0, false)));
     assert_eq!(queue.open(&opening, (100, 1)), None);
     drop(queue.retire());

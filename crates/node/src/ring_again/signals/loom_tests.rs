@@ -7,10 +7,11 @@ use loom::thread;
 
 use super::{Awake, Counts};
 
-/// Two threads ring; whoever looks answers each ring it finds, and sleeps when there is none. `counts_first`: as it has to be.
+/// Two threads ring; a third one answers each ring that it finds, and sleeps when there is none. `counts_first`: counts
+/// each ring before it wakes the thread, which is the right order.
 fn every_ring_is_seen(counts_first: bool) {
     loom::model(move || {
-        // what parking and unparking are, as loom has them
+        // loom's model of parking and unparking
         let shared = Arc::new((Counts::default(), Awake::default(), Notify::new()));
         let ringers: Vec<_> = (0..2)
             .map(|_| {
@@ -50,12 +51,12 @@ fn every_ring_is_seen(counts_first: bool) {
 }
 
 #[test]
-fn no_ring_is_slept_through() {
+fn no_ring_is_missed_by_sleeping() {
     every_ring_is_seen(true);
 }
 
 #[test]
-fn to_count_a_ring_behind_it_is_not_enough() {
+fn counting_a_ring_after_it_is_wrong() {
     let outcome = std::panic::catch_unwind(|| every_ring_is_seen(false));
-    assert!(outcome.is_err(), "the model should see the lost ring");
+    assert!(outcome.is_err(), "the model should find the lost ring");
 }

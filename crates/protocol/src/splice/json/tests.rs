@@ -1,8 +1,8 @@
-//! What JSON is and what it is not.
+//! Valid and invalid JSON.
 
 use super::*;
 
-/// The value written again, without blanks and escapes that it need not have.
+/// Writes a value without unnecessary blanks and escapes.
 fn again(value: Value<'_>) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -65,7 +65,7 @@ fn documents_are_read() {
 }
 
 #[test]
-fn what_is_no_document_is_refused() {
+fn invalid_documents_are_refused() {
     for document in [
         "",
         " ",
@@ -125,12 +125,12 @@ fn what_is_no_document_is_refused() {
     assert!(parse(b"\"\xff\"").is_none(), "no UTF-8");
     assert!(
         parse(b"\"\xed\xa0\x80\"").is_none(),
-        "half a surrogate pair"
+        "an unpaired surrogate"
     );
 }
 
 #[test]
-fn values_lie_at_most_so_deep() {
+fn nesting_is_bounded() {
     let nested =
         |depth: usize, open: &str, close: &str| open.repeat(depth) + "1" + &close.repeat(depth);
     for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[{\"a\":", "}]")] {
@@ -163,7 +163,7 @@ fn integers_are_exact() {
 }
 
 #[test]
-fn names_are_compared_as_they_are_meant() {
+fn names_are_compared_after_decoding_escapes() {
     let Some(Value::String(name)) = parse(br#""\u0075r\u006C""#) else {
         panic!("a string");
     };

@@ -1,9 +1,9 @@
-//! URLs, as they are taken apart and refused.
+//! URLs that are parsed and URLs that are refused.
 
 use super::*;
 
 #[test]
-fn urls_have_one_form() {
+fn urls_have_one_normal_form() {
     for (url, expected) in [
         ("ws://example.com", "ws://example.com/"),
         ("WSS://Example.COM:443/Path", "wss://example.com/Path"),
@@ -45,7 +45,7 @@ fn urls_have_one_form() {
 }
 
 #[test]
-fn what_is_no_url_of_a_websocket_is_refused() {
+fn other_urls_than_those_of_websockets_are_refused() {
     for url in [
         "",
         "ws",
@@ -107,7 +107,7 @@ fn what_is_no_url_of_a_websocket_is_refused() {
 }
 
 #[test]
-fn the_parts_that_a_handshake_needs() {
+fn a_target_has_the_parts_that_a_handshake_needs() {
     let target = Target::parse("wss://user@[::1]:8443/a?b").unwrap();
     assert!(target.is_secure());
     assert_eq!(target.port(), 8443);
@@ -127,7 +127,7 @@ fn the_parts_that_a_handshake_needs() {
 }
 
 #[test]
-fn a_url_has_a_longest() {
+fn the_length_of_a_url_is_bounded() {
     let url = |bytes: usize| format!("ws://a/{}", "\u{e9}".repeat((bytes - 7) / 2));
     let target = Target::parse(&url(MAX_URL_BYTES - 1)).unwrap();
     assert!(target.path().len() <= 3 * MAX_URL_BYTES);
@@ -135,7 +135,7 @@ fn a_url_has_a_longest() {
 }
 
 #[test]
-fn targets_within_the_gateway() {
+fn targets_within_the_gateway_are_parsed() {
     for (url, path) in [
         ("millrace:/", "/"),
         ("MILLRACE:/chat?room=a b", "/chat?room=a%20b"),

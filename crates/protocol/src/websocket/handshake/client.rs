@@ -1,12 +1,13 @@
-//! The opening handshake of a client (RFC 6455 §4.1): its request, and the judgement of the answer. Owns no bytes and picks no
-//! key: randomness is an argument.
+//! The opening handshake of a client (RFC 6455 §4.1): its request, and the check of the response. Owns no bytes and
+//! chooses no key: randomness is an argument.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
 use super::accept_key;
 
-/// What a client asks with. All of it is written as it is: whoever fills it in has seen to it that nothing ends a line.
+/// The request of a client. All values are written unchanged, so the caller must ensure that none of them contains a
+/// line end.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientRequest<'a> {
     /// Path and query.
@@ -15,35 +16,35 @@ pub struct ClientRequest<'a> {
     pub host: &'a str,
     /// 16 random bytes in base64: [`request_key`].
     pub key: &'a str,
-    /// What the server may choose from.
+    /// The subprotocols to offer.
     pub protocols: &'a [&'a str],
-    /// Further headers, none of which belongs to the handshake.
+    /// Additional headers, none of which belongs to the handshake.
     pub headers: &'a [(&'a str, &'a str)],
 }
 
-/// A server that speaks WebSocket from here on.
+/// The response of a server that has switched to WebSocket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Switched {
-    /// Bytes of its answer. What is behind them is frames.
+    /// The length of the response. The bytes after it are frames.
     pub size: usize,
-    /// The subprotocol that it chose.
+    /// The subprotocol that the server chose.
     pub protocol: Option<String>,
 }
 
-/// Why a server's answer begins no WebSocket.
+/// Why a server's response does not open a WebSocket.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
-    /// It is no answer of HTTP.
+    /// The response is not HTTP.
     #[error("the answer is not HTTP")]
     Malformed,
-    /// Its status is another than 101.
+    /// The status is not 101.
     #[error("unexpected http status {0}")]
     Status(u16),
-    /// A header is missing, comes twice or has another value.
+    /// A header is missing, repeated or has another value.
     #[error("bad \"{0}\" header in the answer")]
     Header(&'static str),
-    /// It chose a subprotocol that was not offered.
+    /// The server chose a subprotocol that was not offered.
     #[error("the subprotocol in the answer was not offered")]
     Protocol,
 }
@@ -89,7 +90,8 @@ pub fn append_request(request: &ClientRequest<'_>, out: &mut Vec<u8>) {
     line(&[]);
 }
 
-/// Judges what has come of a server's answer; `None`: its head is not complete. Whoever reads it sees to how long that may be.
+/// Checks the received beginning of a server's response. `None` means that its head is incomplete. The caller limits
+/// its length.
 pub fn judge_answer(
     bytes: &[u8],
     request: &ClientRequest<'_>,
@@ -128,7 +130,7 @@ pub fn judge_answer(
         .all("sec-websocket-extensions")
         .any(|value| !value.is_empty())
     {
-        // none was offered
+        // the request offers no extensions
         return Err(AnswerError::Header("Sec-WebSocket-Extensions"));
     }
     let protocol = headers.one("sec-websocket-protocol")?;
@@ -139,11 +141,11 @@ pub fn judge_answer(
     Ok(Some(Switched { size, protocol }))
 }
 
-/// The headers of an answer.
+/// The headers of a response.
 struct Headers<'a, 'b>(&'a [httparse::Header<'b>]);
 
 impl<'b> Headers<'_, 'b> {
-    /// The values of these that are text, without blanks around.
+    /// The values of the headers named `name` that are text, without surrounding blanks.
     fn all<'s>(&'s self, name: &'static str) -> impl Iterator<Item = &'b str> + 's {
         let named = move |header: &&httparse::Header<'b>| header.name.eq_ignore_ascii_case(name);
         let text = |header: &httparse::Header<'b>| str::from_utf8(header.value).unwrap_or("\0");
@@ -153,7 +155,7 @@ impl<'b> Headers<'_, 'b> {
             .map(move |header| text(header).trim())
     }
 
-    /// The value of one that may be there once.
+    /// The value of a header that may occur at most once.
     fn one(&self, name: &'static str) -> Result<Option<&'b str>, AnswerError> {
         let mut all = self.all(name);
         match (all.next(), all.next()) {
@@ -163,7 +165,7 @@ impl<'b> Headers<'_, 'b> {
     }
 }
 
-/// Headers that an answer may have.
+/// The most headers of a response.
 const MOST_HEADERS: usize = 100;
 
 #[cfg(test)]
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_request_is_one_that_servers_take() {
+    fn servers_accept_the_request() {
         let mut out = Vec::new();
         append_request(&request(&["chat", "superchat"]), &mut out);
         let mut headers = [httparse::EMPTY_HEADER; 10];
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_may_come_in_pieces_and_with_frames_behind_it() {
+    fn a_response_may_come_in_pieces_and_with_frames_after_it() {
         let text = answer("Sec-WebSocket-Protocol: chat\r\n");
         for cut in 0..text.len() {
             assert_eq!(
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_consent_is_told_apart() {
+    fn each_invalid_response_has_its_error() {
         let judged = |text: &str| judge_answer(text.as_bytes(), &request(&["chat"])).unwrap_err();
         for (text, expected) in [
             ("SSH-2.0-OpenSSH\r\n".to_owned(), AnswerError::Malformed),

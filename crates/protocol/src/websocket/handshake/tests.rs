@@ -1,4 +1,4 @@
-//! Requests that must be accepted, and one for each reason to refuse.
+//! Requests that must be accepted, and one request for each reason to refuse.
 
 use super::*;
 
@@ -6,7 +6,7 @@ const KEY_OF_THE_RFC: &[u8] = b"dGhlIHNhbXBsZSBub25jZQ==";
 
 type Line = (&'static str, &'static [u8]);
 
-/// A good request, with the lines of `name` replaced by `values`.
+/// A valid request in which `values` replace the lines of `name`.
 fn with(name: &'static str, values: &[&'static [u8]]) -> Result<Offer<'static>, Refusal> {
     let good: [Line; 5] = [
         ("host", b"example.com"),
@@ -25,7 +25,7 @@ fn with(name: &'static str, values: &[&'static [u8]]) -> Result<Offer<'static>, 
 }
 
 #[test]
-fn the_example_of_rfc_6455_section_1_3() {
+fn the_example_of_rfc_6455_section_1_3_is_accepted() {
     let offer = with("origin", &[b"http://example.com"]).unwrap();
     assert_eq!(
         offer,
@@ -55,13 +55,17 @@ fn upgrade_and_connection_are_lists_without_case() {
 }
 
 #[test]
-fn methods_and_versions() {
+fn other_methods_and_versions_are_refused() {
     let head = RequestHead {
         get: true,
         http_1_1: true,
         headers: &[],
     };
-    assert_eq!(check(&head), Err(Refusal::NotUpgrade), "a plain GET");
+    assert_eq!(
+        check(&head),
+        Err(Refusal::NotUpgrade),
+        "a GET without upgrade"
+    );
     assert_eq!(
         check(&RequestHead { get: false, ..head }),
         Err(Refusal::Method)
@@ -94,7 +98,7 @@ fn methods_and_versions() {
 }
 
 #[test]
-fn exactly_one_host() {
+fn exactly_one_host_is_required() {
     assert_eq!(with("host", &[]), Err(Refusal::Host));
     assert_eq!(with("host", &[b"a", b"a"]), Err(Refusal::Host));
 }
@@ -103,7 +107,7 @@ fn exactly_one_host() {
 fn the_key_is_sixteen_bytes() {
     assert!(
         with("sec-websocket-key", &[b"AQIDBAUGBwgJCgsMDQ4PEC=="]).is_ok(),
-        "the example of §4.1"
+        "the example of §4.1 is accepted"
     );
     assert_eq!(
         with("sec-websocket-key", &[b" AAAAAAAAAAAAAAAAAAAAAA== "])
@@ -194,7 +198,7 @@ fn every_refusal_has_its_status() {
 }
 
 #[test]
-fn tokens() {
+fn tokens_are_recognised() {
     assert!(is_token(b"graphql-ws") && is_token(b"v1.0_~"));
     for bytes in [
         &b""[..],

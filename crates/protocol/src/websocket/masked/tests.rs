@@ -1,4 +1,4 @@
-//! A message under its mask is what an unmasked copy is, whatever was taken off and whichever key it gets.
+//! A masked message equals an unmasked copy, however many bytes were taken off and whichever key it gets.
 
 use super::*;
 use crate::websocket::{Decoder, Role, append_part};
@@ -12,7 +12,7 @@ fn unchecked() -> DecoderConfig {
     }
 }
 
-/// What came, as bytes that are not all ASCII.
+/// A payload whose bytes are not all ASCII.
 fn payload(length: usize) -> Vec<u8> {
     (0..=255u8)
         .map(|byte| byte.wrapping_mul(37))
@@ -21,7 +21,7 @@ fn payload(length: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Hands out the message of one frame, in one read.
+/// Decodes a message of one frame in one read and passes it to a function.
 fn handed_out<R>(
     (config, kind, key): (&DecoderConfig, Kind, Option<Key>),
     payload: &[u8],
@@ -43,7 +43,7 @@ fn handed_out<R>(
     look(payload)
 }
 
-/// Takes `COUNT` bytes off and compares what is left of them with what an unmasked copy says.
+/// Takes `COUNT` bytes off and compares the remaining ones with an unmasked copy.
 fn take_off<const COUNT: usize>(length: usize, key: Key) {
     let whole = payload(length);
     handed_out(
@@ -67,7 +67,7 @@ fn take_off<const COUNT: usize>(length: usize, key: Key) {
                 assert_eq!(frame, expected, "{COUNT} of {length} bytes");
             }
             assert_eq!(masked.unmask(), rest, "{COUNT} of {length} bytes");
-            assert_eq!(masked.unmask(), rest, "a second time");
+            assert_eq!(masked.unmask(), rest, "unmasking twice has no effect");
             let mut plain = Vec::new();
             masked.append_to(&mut plain, None);
             assert_eq!(plain, rest);
@@ -76,7 +76,7 @@ fn take_off<const COUNT: usize>(length: usize, key: Key) {
 }
 
 #[test]
-fn any_start_may_be_taken_off() {
+fn any_number_of_bytes_may_be_taken_off() {
     for key in [
         [1, 2, 3, 4],
         [0; 4],
@@ -96,7 +96,7 @@ fn any_start_may_be_taken_off() {
 }
 
 #[test]
-fn it_may_be_taken_off_bit_by_bit() {
+fn bytes_may_be_taken_off_in_several_calls() {
     handed_out(
         (&unchecked(), Kind::Binary, Some(FRESH)),
         b"abcdefgh",
@@ -113,7 +113,7 @@ fn it_may_be_taken_off_bit_by_bit() {
 }
 
 #[test]
-fn a_whole_message_is_not_touched() {
+fn a_whole_message_stays_masked() {
     for kind in [Kind::Text, Kind::Binary] {
         handed_out(
             (&unchecked(), kind, Some(FRESH)),
@@ -135,7 +135,7 @@ fn a_whole_message_is_not_touched() {
 }
 
 #[test]
-fn text_that_is_checked_is_checked() {
+fn invalid_text_is_refused_if_text_is_checked() {
     let config = DecoderConfig::default();
     handed_out(
         (&config, Kind::Text, Some(FRESH)),
@@ -155,7 +155,7 @@ fn text_that_is_checked_is_checked() {
 }
 
 #[test]
-fn fragments_and_reads_may_change_between_the_two_ways() {
+fn calls_of_next_and_next_masked_may_alternate_within_a_message() {
     let (mut decoder, config) = (Decoder::new(), unchecked());
     let mut read = Vec::new();
     append_part(

@@ -1,5 +1,5 @@
-//! Files of a crate that import each other all round. A module may use what the one around it has, as parts of it do
-//! that lie in a file of their own: only modules that stand beside each other make a circle.
+//! Circular imports between the files of a crate. A module may use items of the module around it, as parts of a
+//! module in files of their own do. So only modules beside each other can form a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub(super) fn check(tree: &Tree, src: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// The largest sets in which each reaches each.
+/// The largest sets in which every file reaches every other.
 fn circles<'a>(arrows: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeSet<BTreeSet<&'a str>> {
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (from, to) in arrows {

@@ -1,19 +1,20 @@
-//! The floors of our crates, top to bottom, and the imports that pointed upward when they were drawn and are still
-//! there. See `docs/decisions/0016-floors-inside-a-crate.md`.
+//! The floors of our crates, top to bottom, and the imports that pointed upward when the floors were defined and
+//! still exist. See `docs/decisions/0016-floors-inside-a-crate.md`.
 
 /// One crate's floors.
 #[derive(Debug)]
 pub(super) struct Crate {
     /// The folder that paths are relative to.
     pub(super) src: &'static str,
-    /// Names, and the beginnings of the paths that lie there: `a` is `a.rs` and the folder `a/`, the longest counts.
+    /// The names of the floors and the path prefixes that belong to them: `a` stands for `a.rs` and the folder `a/`.
+    /// The longest prefix counts.
     pub(super) floors: &'static [(&'static str, &'static [&'static str])],
-    /// From file to file. Never add to it.
+    /// From file to file. Never add an entry.
     pub(super) upward: &'static [(&'static str, &'static str)],
 }
 
 impl Crate {
-    /// How far down a file lies, from 0.
+    /// The floor of a file, counted from the top and from 0.
     pub(super) fn floor(&self, path: &str) -> Option<usize> {
         let beginnings = self
             .floors
@@ -114,6 +115,7 @@ const NODE: Crate = Crate {
                 "arguments.rs",
                 "config",
                 "door.rs",
+                "guarded_files.rs",
                 "kept_bytes.rs",
                 "log_relay.rs",
                 "log_sink.rs",
@@ -183,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_beginning_decides_and_ends_where_a_name_does() {
+    fn the_longest_prefix_of_whole_names_decides() {
         let of = Crate {
             src: "",
             floors: &[
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn no_beginning_is_given_twice_and_no_import_listed_twice() {
+    fn no_prefix_and_no_import_is_listed_twice() {
         for of in MODULES {
             let all = of.floors.iter().flat_map(|(_, all)| all.iter());
             assert_eq!(all.clone().collect::<BTreeSet<_>>().len(), all.count());

@@ -1,6 +1,6 @@
-//! I15: inside a crate imports go downward only, floor by floor (`floors.rs`), and make no circle. An import that points
-//! upward is an error unless it is in the list of those that were there when floors were drawn, and a line of that list
-//! that holds no more is an error too: the list only shrinks. Tests may import what they like.
+//! I15: inside a crate imports go downward only, floor by floor (`floors.rs`), and are not circular. An import that
+//! points upward is an error unless it is in the list of those that existed when the floors were defined. An entry of
+//! that list whose import is gone is an error, too, so the list only shrinks. Tests may import anything.
 
 mod circles;
 mod floors;
@@ -13,7 +13,7 @@ use crate::tree::Tree;
 
 use floors::{Crate, MODULES};
 
-/// Where the tables are.
+/// The file with the tables.
 const TABLES: &str = "crates/xtask/src/check/modules/floors.rs";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
@@ -24,7 +24,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether a module at the root of the crate whose sources lie in `src` is on its lowest floor.
+/// Whether a module at the root of the crate with its sources in `src` is on the lowest floor.
 pub(crate) fn is_ground(src: &str, module: &str) -> bool {
     let of = MODULES.iter().find(|of| of.src == src);
     of.is_some_and(|of| of.floor(&format!("{module}.rs")) == Some(of.floors.len() - 1))
@@ -83,7 +83,7 @@ mod tests {
         upward: &[],
     };
 
-    /// A crate in which `low/a.rs` holds this.
+    /// The findings for a crate in which `low/a.rs` has this code.
     fn messages(of: &Crate, code: &str) -> Vec<String> {
         let root = "mod top; mod low; pub use top::{self, Top};";
         let files = [
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_crates_that_have_floors_are_there() {
+    fn the_crates_with_floors_exist() {
         let tree = Tree::read(&crate::root()).unwrap();
         let sources = sources(&tree);
         assert!(MODULES.iter().all(|of| sources.contains(of.src)));

@@ -1,4 +1,4 @@
-//! Opening and reading where there is no Unix: on Windows.
+//! Opening and reading on systems other than Unix: on Windows.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 use super::super::path;
 use super::Blocking;
 
-/// Resolves every link and short name, opens what comes out, and looks whether it still does.
+/// Resolves every link and short name, opens the result, and checks that it still resolves to the same path.
 pub(super) fn open(root: &Path, name: &str, blocking: Blocking) -> io::Result<Option<File>> {
     if blocking == Blocking::Never {
         return Err(io::ErrorKind::WouldBlock.into());
@@ -21,7 +21,7 @@ pub(super) fn open(root: &Path, name: &str, blocking: Blocking) -> io::Result<Op
     let Ok(below) = real.strip_prefix(&root) else {
         return Ok(None);
     };
-    // `GIT~1` is `.git` there
+    // Windows takes `GIT~1` for `.git`
     let unasked = below.components().any(|step| match step {
         Component::Normal(step) => {
             let step = step.to_string_lossy();
@@ -36,7 +36,7 @@ pub(super) fn open(root: &Path, name: &str, blocking: Blocking) -> io::Result<Op
     Ok((wanted.canonicalize()? == real).then_some(file))
 }
 
-/// Also directories, which Windows does not open without being asked to.
+/// Opens directories too: Windows opens them only with this flag.
 #[cfg(windows)]
 fn open_any(path: &Path) -> io::Result<File> {
     use std::os::windows::fs::OpenOptionsExt;
@@ -53,7 +53,7 @@ fn open_any(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Errors that mean that there is nothing for us.
+/// Whether an error means that there is nothing that we may serve.
 pub(super) fn is_missing(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound, PermissionDenied};
 

@@ -1,5 +1,5 @@
-//! Opening and reading on Unix. On Linux one call opens a path and refuses to leave the root; elsewhere, and
-//! where that call is not to be had, every link is resolved first and then none is followed.
+//! Opening and reading on Unix. On Linux one call opens a path and refuses to leave the root. Elsewhere, and where that
+//! call is not available, every link is resolved first and then no link is followed.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -15,13 +15,13 @@ use crate::disk::{is_undecided, soon};
 
 use super::Blocking;
 
-/// What is opened is looked at before it is read, so a pipe must not make us wait.
+/// A file is examined after it was opened and before it is read, so opening a pipe must not block.
 const FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
 
-/// A directory that is only passed through.
+/// Flags for a directory on the way to the file.
 #[cfg(target_os = "linux")]
 const PASSED: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
@@ -29,7 +29,7 @@ const PASSED: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// The root is opened anew each time: a release may put another directory in its place.
+/// The root is opened anew each time, because a release may put another directory in its place.
 #[cfg(target_os = "linux")]
 pub(super) fn open(root: &Path, name: &str, blocking: Blocking) -> io::Result<Option<File>> {
     use rustix::fs::{CWD, ResolveFlags, openat2};
@@ -57,7 +57,7 @@ pub(super) fn open(root: &Path, name: &str, blocking: Blocking) -> io::Result<Op
     }
 }
 
-/// Resolves every link, then goes there without following one: none that comes meanwhile counts.
+/// Resolves every link, then walks the result without following any, so that a link created meanwhile has no effect.
 pub(super) fn walk(root: &Path, name: &str) -> io::Result<Option<File>> {
     let root = root.canonicalize()?;
     let real = root.join(name).canonicalize()?;
@@ -83,7 +83,7 @@ pub(super) fn walk(root: &Path, name: &str) -> io::Result<Option<File>> {
     Ok(Some(at.into()))
 }
 
-/// Errors that mean that there is nothing for us.
+/// Whether an error means that there is nothing that we may serve.
 pub(super) fn is_missing(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

@@ -1,4 +1,4 @@
-//! The servers that sessions are relayed to, by their hosts.
+//! The counters of the servers that sessions are relayed to, by host.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use super::Metrics;
 use crate::target_stats::HostCounts;
 
-/// All of them, if there are any.
+/// Writes the metrics of all targets, if there are any.
 pub(super) fn encode(targets: &[HostCounts], out: &mut Metrics<'_>) -> fmt::Result {
     type Of = fn(&HostCounts) -> u64;
     if targets.is_empty() {

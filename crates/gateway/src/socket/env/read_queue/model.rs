@@ -1,18 +1,18 @@
-//! A naive model of the read queue, beside it: whoever has waited longest for a worker reads first of it, however often it was
-//! let go for nothing, and nobody is lost. Only in tests and with the feature `fuzzing`.
+//! Compares the read queue with a naive model: the connection that has waited longest for a worker reads first,
+//! regardless of how often it was released in vain, and none is lost. Only in tests and with the feature `fuzzing`.
 
 use super::ReadQueue;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
-    /// A connection comes that waits for this worker and has so much to read.
+    /// A connection arrives that waits for this worker and has this much to read.
     Come(usize, usize),
-    /// Some are let go: so much room has each worker, and so much does each connection read at once.
+    /// Some connections are released: the room of each worker, and how much a connection reads at once.
     Round([usize; WORKERS], usize),
 }
 
 impl Op {
-    /// What these bytes say.
+    /// The operation that these bytes encode.
     pub(crate) fn of(bytes: [u8; 4]) -> Self {
         let [verb, first, second, third] = bytes.map(usize::from);
         match verb % 4 {
@@ -22,7 +22,7 @@ impl Op {
     }
 }
 
-/// None, little or much.
+/// No room, little or much.
 fn room(byte: usize) -> usize {
     match byte % 5 {
         0 | 1 => 0,
@@ -33,7 +33,7 @@ fn room(byte: usize) -> usize {
 
 pub(crate) const WORKERS: usize = 3;
 
-/// Has all of it happen to a queue, and then lets go who waits until nobody does.
+/// Runs all operations on a queue, and then releases connections until none waits.
 pub(crate) fn run(ops: impl IntoIterator<Item = Op>) {
     let mut waiting = Waiting::default();
     for op in ops {
@@ -47,17 +47,17 @@ pub(crate) fn run(ops: impl IntoIterator<Item = Op>) {
     }
     while waiting.all.iter().any(|client| client.left > 0) {
         let readers = waiting.round([1; WORKERS], 1);
-        assert!(readers > 0, "nobody is let go any more");
+        assert!(readers > 0, "no connection is released any more");
         waiting.check();
     }
 }
 
-/// Connections that read from a queue, with what each has yet to read.
+/// The connections of a queue, with what each still has to read.
 #[derive(Default)]
 struct Waiting {
     queue: ReadQueue<usize>,
     all: Vec<Client>,
-    /// Who comes or reads is behind all others from then on.
+    /// A connection that arrives or reads gets this number, behind all others.
     next: usize,
 }
 
@@ -78,7 +78,8 @@ impl Waiting {
         self.next += 1;
     }
 
-    /// Lets some go, each of which reads so much at once, while its worker has room. How many read.
+    /// Releases some connections, each of which reads this much at once while its worker has room. Returns how many
+    /// have read.
     fn round(&mut self, mut rooms: [usize; WORKERS], most: usize) -> usize {
         let mut round = self.queue.begin();
         let width = round.width;
@@ -86,7 +87,10 @@ impl Waiting {
         let let_go: Vec<usize> = std::iter::from_fn(|| round.next(has_room)).collect();
         assert!(let_go.len() <= width);
         let is_cut = !round.line.is_empty();
-        assert!(!is_cut || let_go.len() == width, "somebody was passed over");
+        assert!(
+            !is_cut || let_go.len() == width,
+            "a connection was passed over"
+        );
         self.queue.end(round);
         let mut readers = 0;
         for client in let_go {
@@ -100,7 +104,11 @@ impl Waiting {
                 self.queue.push(client, true);
                 continue;
             }
-            assert_eq!(self.first(worker), Some(since), "another has waited longer");
+            assert_eq!(
+                self.first(worker),
+                Some(since),
+                "another connection has waited longer"
+            );
             rooms[worker] -= count;
             readers += 1;
             self.all[client].left -= count;
@@ -113,7 +121,7 @@ impl Waiting {
         readers
     }
 
-    /// Since when somebody has waited longest for this worker.
+    /// The number of the connection that has waited longest for this worker.
     fn first(&self, worker: usize) -> Option<usize> {
         let clients = self.all.iter();
         clients
@@ -122,7 +130,7 @@ impl Waiting {
             .min()
     }
 
-    /// Everybody who has something to read is in the queue, once.
+    /// Asserts that each connection with something to read is in the queue once.
     fn check(&self) {
         let queue = &self.queue;
         let mut queued: Vec<usize> = queue.line.iter().chain(&queue.unlucky).copied().collect();

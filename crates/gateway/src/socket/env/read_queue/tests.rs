@@ -1,4 +1,4 @@
-//! Who is let go, by hand and beside a naive model.
+//! Tests which connections are released, case by case and against a naive model.
 
 use proptest::prelude::*;
 
@@ -6,13 +6,13 @@ use super::model::{Op, WORKERS, run};
 use super::*;
 
 #[test]
-fn whoever_was_let_go_and_got_nothing_is_next() {
+fn a_connection_released_in_vain_is_the_next() {
     let mut waiting = ReadQueue::default();
     for connection in 0..4 {
         waiting.push(connection, false);
     }
     let mut round = waiting.begin();
-    // 0 read and is back already, 1 and 2 found the queue full, 3 was not let go
+    // 0 has read and waits again, 1 and 2 found the queue full, 3 was not released
     let mut next = || round.next(|_| true).unwrap();
     let (first, others) = (next(), [next(), next()]);
     waiting.end(round);
@@ -24,7 +24,7 @@ fn whoever_was_let_go_and_got_nothing_is_next() {
 }
 
 #[test]
-fn as_many_are_let_go_as_found_room() {
+fn as_many_are_released_as_found_room() {
     let mut waiting = ReadQueue::default();
     let mut round = |let_go: usize, unlucky: usize| {
         waiting.let_go = let_go;
@@ -32,7 +32,7 @@ fn as_many_are_let_go_as_found_room() {
         waiting.begin();
         waiting.width
     };
-    // nobody was let go, or fewer than might have been: nothing is learned
+    // no connection was released, or fewer than allowed: the width does not change
     assert_eq!(round(0, 0), LEAST_WIDTH);
     assert_eq!(round(LEAST_WIDTH - 1, 0), LEAST_WIDTH);
     assert_eq!(round(LEAST_WIDTH, 0), 2 * LEAST_WIDTH);
@@ -58,9 +58,10 @@ fn op() -> impl Strategy<Value = Op> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whoever has waited longest for a worker reads first of it, however often it was let go for nothing.
+    /// The connection that has waited longest for a worker reads first, regardless of how often it was released in
+    /// vain.
     #[test]
-    fn everybody_is_let_go_in_turn(ops in prop::collection::vec(op(), 0..200)) {
+    fn connections_are_released_in_turn(ops in prop::collection::vec(op(), 0..200)) {
         run(ops);
     }
 }

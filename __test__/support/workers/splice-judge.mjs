@@ -1,0 +1,46 @@
+// Decides about sessions of splice and their targets as the test says, by the URLs that it asks for, and is a room for targets
+// within the gateway.
+import { close, send, setKey, subscribe } from '../millrace.mjs';
+
+const ANSWERS = {
+  refuse: () => false,
+  accept: () => true,
+  nothing: () => undefined,
+  url: (to) => to,
+  only: (to) => ({ url: to }),
+  headers: (to) => ({ url: to, headers: { authorization: 'Bearer own' } }),
+  late: async (to) => to,
+  throw: () => {
+    throw new Error('handleSpliceConnect threw');
+  },
+  reject: () => Promise.reject(new Error('handleSpliceConnect rejected')),
+  number: () => 5,
+  host: (to) => ({ url: to, headers: { host: 'evil.example' } }),
+  line: (to) => ({ url: to, headers: { 'x-a': 'a\r\nhost: evil.example' } }),
+  hang: () => new Promise((resolve) => setTimeout(resolve, 2000)),
+};
+
+export function handleOpen(socketId, ip, headers, request) {
+  const { transport, path } = request;
+  if (request.query.get('who') === 'nobody')
+    return { status: 401, headers: { 'x-why': 'cookie' }, body: 'log in first' };
+  if (transport !== 'splice') subscribe(socketId, 'room');
+  setKey(`open ${path}`, JSON.stringify({ socketId, ip, transport, name: headers['x-name'] ?? null }));
+  return { token: path };
+}
+
+/** `answer=wss…`: what is answered, and with which target. */
+export function handleSpliceConnect(url, headers, socketId, token) {
+  const [answer, ...to] = url.split('=');
+  setKey(`asked ${url}`, JSON.stringify({ url, headers, socketId, token: new TextDecoder().decode(token) }));
+  return ANSWERS[answer] === undefined ? true : ANSWERS[answer](to.join('='));
+}
+
+export function handleTextMessage(text, socketId) {
+  if (text === 'leave') close(socketId, 4001, 'as you wish');
+  else send('room', text);
+}
+
+export function handleClose(socketId, token, code, reason) {
+  setKey(`close ${new TextDecoder().decode(token)}`, JSON.stringify({ socketId, code, reason }));
+}

@@ -1,0 +1,24 @@
+// @ts-check
+/**
+ * The Vite example: `npx vite build examples/vite`, then `node examples/vite/server.mjs`, and open the address it prints.
+ *
+ * --port 3007        where it listens (or PORT); 0 picks a free one
+ */
+import { existsSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { start } from 'millrace';
+
+const { values } = parseArgs({ options: { port: { type: 'string', default: process.env.PORT ?? '3007' } } });
+const built = new URL('./dist/', import.meta.url);
+
+const server = await start({
+  bind: `127.0.0.1:${values.port}`,
+  workerPath: new URL('./worker.mjs', import.meta.url),
+  websocketPath: '/channels',
+  // While you develop, the pages come from Vite.
+  ...(existsSync(built) && { static: { directory: built, fallback: 'index.html' } }),
+  origins: 'same-host',
+  limits: { messageBytes: 4096, messagesPerSecond: 20 },
+  stopOnSignals: true,
+});
+console.log(`Vite example: http://${server.addresses[0]}`);

@@ -1,0 +1,5 @@
+// @ts-check
+import { createApp } from 'vue';
+import App from './App.vue';
+
+createApp(App).mount('#app');
