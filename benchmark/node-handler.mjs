@@ -1,4 +1,5 @@
-// CPU time of the process for a request to a JSON route of Express: on `node:http` and through `nodeHandler`, taking turns.
+// Measures the CPU time of the process for a request to a JSON route of Express, on `node:http` and through
+// `nodeHandler` in turns.
 //
 //   node benchmark/node-handler.mjs [connections, 32] [requests a window, 20000] [windows, 5]
 //
@@ -78,7 +79,7 @@ async function cpuOf(child) {
   return cpu.user + cpu.system;
 }
 
-/** Asks so many times in all. */
+/** Sends a number of requests in total. */
 async function load(port, connections, requests) {
   let left = requests;
   const connection = async () => {

@@ -36,9 +36,9 @@ async function main() {
   const packages = needsPackages(options.scenarios);
   if (packages) await installPeers();
   else linkMillrace();
-  // what runs without the generator has no cores of its own
+  // scenarios without the generator have no cores of their own
   if (!generated) options.pin = false;
-  // where all is rows, nobody else is worth a word
+  // if all scenarios are rows, do not report other peers
   const rowsOnly = chosen.every(({ kind }) => kind === 'rows') && !options.scenarios.includes('study');
   const handlers = rowsOnly ? chosen.map(({ handler }) => handler) : undefined;
   const { peers, absent } = choosePeers(options, binaries, handlers);
@@ -63,7 +63,7 @@ async function main() {
     }
     console.log(`\n[${index + 1} of ${chosen.length}, ${minutes()} min]`);
     outcomes.push(await runScenario(scenario, peers, binaries, options));
-    // what there is outlives whatever happens next
+    // keep the results so far, whatever happens next
     write(folder, about, outcomes);
   }
   let found;

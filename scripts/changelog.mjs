@@ -8,7 +8,7 @@ import { Failure, fail, ROOT } from './process.mjs';
 const UNRELEASED = '## Unreleased';
 
 /**
- * What a version's section says, without its heading.
+ * A version's section, without its heading.
  *
  * @param {string} text the changelog
  * @throws {Failure} when it has no such section, or an empty one
@@ -24,7 +24,7 @@ export function notesOf(text, version) {
 }
 
 /**
- * The changelog after a release: what was unreleased has a version and a day, and nothing is unreleased.
+ * The changelog after a release: the unreleased section gets a version and a date, and a new one is empty.
  *
  * @param {string} text
  * @param {string} day "2026-11-21"

@@ -1,4 +1,4 @@
-// The changelog of a release: its notes are found, and what was unreleased moves under the version.
+// The changelog of a release: the script finds its notes, and moves the unreleased section under the version.
 import test from 'ava';
 
 import { notesOf, released } from './changelog.mjs';

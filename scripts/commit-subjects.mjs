@@ -1,11 +1,12 @@
-// Checks the subjects of commits: a scope, then what the commit does in the imperative, in at most 72 characters. Looks at those
-// since the rule is checked, as far as the clone has them; `node scripts/commit-subjects.mjs main..topic` looks at a range.
+// Checks the subjects of commits: a scope, then what the commit does in the imperative, in at most 72 characters.
+// Checks all commits since the rule exists, as far as the clone has them; `node scripts/commit-subjects.mjs
+// main..topic` checks a range.
 import { execFileSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 
 import { Failure, fail, ROOT } from './process.mjs';
 
-/** Older commits are as they are. A date, because a shallow clone has no commit to count from. */
+/** Older commits are not checked. This is a date, because a shallow clone may not have the first commit. */
 const SINCE = '2026-11-24T00:00:00Z';
 
 const MOST_CHARACTERS = 72;
@@ -13,7 +14,7 @@ const MOST_CHARACTERS = 72;
 /** `core: forget sockets by reverse index`; several scopes are separated by commas. */
 const SUBJECT = /^[\w./-]+(?:, [\w./-]+)*: (?<first>[a-z][\w-]*)(?: .+)?$/;
 
-/** What tools write: a merge, a release, a revert. */
+/** Subjects that tools write: a merge, a release, a revert. */
 const MADE = /^(?:Merge |Revert "|release: \d)/;
 
 /** Words that begin a description instead of an instruction. */
@@ -33,7 +34,7 @@ const VERBS = new Set(
 const PLAIN = new Set('need feed seed speed embed shed bring ping string wing spring'.split(' '));
 
 /**
- * What is wrong with a subject; undefined: nothing.
+ * The problem of a subject; undefined if there is none.
  *
  * @param {string} subject
  */

@@ -1,4 +1,4 @@
-// Subjects of commits: which are refused, and that a folder without a history is not a failure.
+// Subjects of commits: which ones are refused. A folder without a history is not a failure.
 import test from 'ava';
 
 import { checkCommitSubjects, problemOf } from './commit-subjects.mjs';

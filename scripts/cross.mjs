@@ -1,6 +1,6 @@
-// Builds the addon for other platforms, as it is published: stripped, and for Linux with glibc against 2.17.
-// `node scripts/cross.mjs x86_64-unknown-linux-musl …` writes artifacts/millrace.<platform>.node; without a target
-// it builds those that any Linux machine can. Says what to install where a tool is missing.
+// Builds the published addon for other platforms: stripped, and against glibc 2.17 for Linux with glibc. `node
+// scripts/cross.mjs x86_64-unknown-linux-musl …` writes artifacts/millrace.<platform>.node; without a target, it builds
+// all targets that any Linux machine can build. If a tool is missing, it says what to install.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -9,10 +9,10 @@ import { parseTriple } from '@napi-rs/cli';
 
 import { Failure, fail, ROOT, run } from './process.mjs';
 
-/** The oldest glibc that the addon loads with: that of the oldest distributions that Node.js 20 runs on. */
+/** The oldest glibc that can load the addon: that of the oldest distributions on which Node.js 20 runs. */
 export const GLIBC_FLOOR = '2.17';
 
-/** What a Linux machine builds with zig as C compiler and linker; the others need Apple's or Microsoft's linker. */
+/** The targets that a Linux machine can build with zig as C compiler and linker; others need Apple's or Microsoft's linker. */
 const WITH_ZIG = [
   'x86_64-unknown-linux-gnu',
   'aarch64-unknown-linux-gnu',
@@ -46,7 +46,7 @@ async function build(target) {
   console.log(`${path.relative(ROOT, file)}: ${(bytes.length / 2 ** 20).toFixed(2)} MiB`);
 }
 
-/** The cargo subcommand that can link for the target from here, and how it wants the target spelled. */
+/** The cargo subcommand that can link for the target on this machine, and its spelling of the target. */
 function builder(target) {
   if (target.endsWith('-msvc') && process.platform !== 'win32') {
     need('cargo', ['xwin', '--version'], 'cargo install --locked cargo-xwin');
@@ -59,7 +59,7 @@ function builder(target) {
 
 function environment(target) {
   const flag = (feature) => ({ RUSTFLAGS: `${process.env.RUSTFLAGS ?? ''} -C target-feature=${feature}`.trim() });
-  // A musl target links statically unless it is told not to, and then makes no shared library.
+  // By default, a musl target links statically and produces no shared library.
   if (target.includes('-musl')) return flag('-crt-static');
   // Node.js carries Microsoft's C runtime inside; a machine need not have it as a library.
   if (target.endsWith('-msvc')) return flag('+crt-static');
@@ -68,7 +68,7 @@ function environment(target) {
 
 /**
  * For windows-gnu the bindings insist on a libnode to link with, although the addon finds Node-API in the running
- * program. They get one that holds nothing.
+ * program. They get an empty one.
  */
 function emptyLibnode() {
   const folder = path.join(ROOT, 'target', 'libnode');

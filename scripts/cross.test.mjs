@@ -1,4 +1,4 @@
-// The newest glibc is found among a program's symbol versions, and compared as versions are.
+// Finds the newest glibc among a program's symbol versions, comparing them as versions.
 import test from 'ava';
 
 import { newestGlibc } from './cross.mjs';

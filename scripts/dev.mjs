@@ -1,7 +1,7 @@
 // `npm run dev`: builds the addon without optimisation and the TypeScript, runs the chat example, and does both again
-// when a source changes. `npm run dev -- path/to/server.mjs arguments` runs another program. A build that fails is
-// told, and tried again with the next change. Ends with SIGINT or SIGTERM. Ctrl-C reaches the program too, so SIGINT
-// is left to it, and only what does not end by that is ended.
+// when a source changes. `npm run dev -- path/to/server.mjs arguments` runs another program. If a build fails, it
+// prints the error and tries again with the next change. SIGINT and SIGTERM end it. Ctrl-C also reaches the program, so
+// the program handles SIGINT itself, and is ended only if it does not.
 import { spawn } from 'node:child_process';
 import { watch } from 'node:fs';
 import path from 'node:path';
@@ -10,13 +10,13 @@ import { pathToFileURL } from 'node:url';
 import { Failure, fail, ROOT } from './process.mjs';
 import { setUp } from './setup.mjs';
 
-/** What the addon and the package are made of. */
+/** The sources of the addon and the package. */
 const SOURCES = ['crates', 'js/src'];
 
 const DEFAULT_PROGRAM = 'examples/chat/server.mjs';
 
 /**
- * Runs a program, and again with each change, until the returned function is called.
+ * Runs a program, and restarts it with each change, until the returned function is called.
  *
  * @param {object} plan
  * @param {string} plan.program a path
@@ -33,7 +33,7 @@ export function develop({ program, args, folders, build, tell }) {
   let again = false;
   let over = false;
 
-  /** One build and start at a time; what changes meanwhile comes after it. */
+  /** One build and start at a time; changes in the meantime wait for it. */
   const round = async () => {
     if (busy) {
       again = true;
@@ -42,7 +42,7 @@ export function develop({ program, args, folders, build, tell }) {
     busy = true;
     do {
       again = false;
-      // before the build: a program must not see its addon change under its feet
+      // before the build: the addon must not change while a program uses it
       await running?.end();
       running = undefined;
       try {
@@ -77,7 +77,7 @@ export function develop({ program, args, folders, build, tell }) {
   };
 }
 
-/** Calls `stop` at the first signal, and then ends the process. */
+/** Calls `stop` at the first signal, then ends the process. */
 export function stopOnSignal(stop) {
   for (const signal of ['SIGINT', 'SIGTERM']) {
     process.once(signal, () => stop(signal === 'SIGINT').then(() => process.exit(0), fail));
@@ -110,7 +110,7 @@ function isSource(name) {
   return /\.(?:rs|toml|[cm]?[jt]s|json|html|css)$/.test(name) && !parts.includes('node_modules');
 }
 
-/** Saving one file makes several events. */
+/** Saving one file causes several events. */
 const SETTLE_MS = 100;
 
 /** Longer than a drain. */

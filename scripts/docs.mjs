@@ -1,6 +1,6 @@
-// `npm run docs`: one static site of the guides, the decisions and the API reference, into target/site/dist. Fails where a
-// link or an anchor leads nowhere. `--base /path/` is for a site that does not lie at the root of its host, `--rust` also
-// makes the documentation of the crates.
+// `npm run docs`: one static site of the guides, the decisions and the API reference, into target/site/dist. Fails if a
+// link or an anchor is dead. `--base /path/` is for a site that is not at the root of its host, `--rust` also builds
+// the documentation of the crates.
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,10 +10,10 @@ import { setUp } from './setup.mjs';
 import { deadLinks } from './site/links.mjs';
 import { onSite, sidebar, siteImages, sitePages } from './site/pages.mjs';
 
-/** Everything that is made lies here: the pages, and in `dist` the site. */
+/** The folder of all output: the pages, and the site in `dist`. */
 const SITE = path.join(ROOT, 'target/site');
 
-/** The crates are not published: who reads their documentation has the sources, and links into private parts help. */
+/** The crates are not published: readers of their documentation have the sources, and benefit from links to private items. */
 const RUSTDOCFLAGS = '-D warnings -A rustdoc::private_intra_doc_links';
 
 /**
@@ -46,14 +46,14 @@ function writePages() {
   const title = name[0].toUpperCase() + name.slice(1);
   const api = apiSidebars(JSON.parse(readFileSync(path.join(SITE, 'api.json'), 'utf8')));
   write('navigation.json', JSON.stringify({ title, description, version, sidebar: sidebar(pages), api }));
-  // VitePress looks for both beside the pages
+  // VitePress expects both beside the pages
   write('.vitepress/config.mjs', `export { default } from '${fromSite('scripts/site/config.mjs')}';\n`);
   write('.vitepress/theme/index.mjs', `export { default } from '../${fromSite('scripts/site/theme/index.mjs')}';\n`);
 }
 
 /**
- * For each module what it has by its kind, behind a list of all modules. A list of everything would be in every page, and
- * larger than most.
+ * A list of all modules, then the members of each module by kind. A list of everything would be part of every page, and
+ * larger than most pages.
  */
 function apiSidebars(tree) {
   const modules = modulesOf(tree);
@@ -73,7 +73,7 @@ function apiSidebars(tree) {
   return Object.fromEntries([['/api/', [{ text: 'API', link: '/api/', items: all }]], ...lists]);
 }
 
-/** `millrace/http` lies within `millrace`, and is a module like it. */
+/** `millrace/http` is below `millrace` by name, but is a separate module. */
 function modulesOf(tree, parent = '') {
   return tree.flatMap(({ title, children, ...rest }) => {
     const isModule = (child) => child.path?.endsWith('/index.md') === true;

@@ -1,5 +1,5 @@
-// Writes js/dist/worker/embedded.js: the entry of worker threads, with all that it needs, as one text. A thread in a bundled
-// program starts with that, because no bundler would write a file for it.
+// Writes js/dist/worker/embedded.js: the entry of worker threads with all its dependencies, as one text. Threads of a
+// bundled program start from this text, because no bundler would write a file for it.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -18,11 +18,11 @@ export async function embedBootstrap() {
     platform: 'node',
     target: 'node20.17',
     format: 'iife',
-    // names stay: they are in the stacks of errors
+    // keep names: they appear in the stacks of errors
     minifyWhitespace: true,
     minifySyntax: true,
     legalComments: 'none',
-    // A worker's thread starts no others, and its addon is the one of the thread that started it.
+    // A worker's thread starts no other threads, and uses the addon of the thread that started it.
     external: ['./embedded.js', 'millrace-*', 'msgpackr-extract'],
     logLevel: 'warning',
   });

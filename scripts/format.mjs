@@ -1,4 +1,4 @@
-// `npm run format`: writes what `npm run lint` would complain about and a tool can mend.
+// `npm run format`: fixes those complaints of `npm run lint` that a tool can fix.
 import { fail, run, tool } from './process.mjs';
 
 async function format() {

@@ -1,6 +1,6 @@
-// Counts what the hot paths cost in instructions, which no noise of the machine changes, and compares with the
-// committed figures; benchmark/instructions/README.md says how. `--bless` writes the figures anew, `--profile`
-// leaves a profile of each; names, or how they begin, choose some.
+// Counts the instructions of the hot paths, which do not depend on the machine's load, and compares them with the
+// committed figures; benchmark/instructions/README.md explains how. `--bless` rewrites the figures, `--profile` writes
+// a profile of each case; names or prefixes select cases.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -14,10 +14,10 @@ const FIGURES = 'benchmark/instructions/figures.json';
 /** How far a case may rise above its figure, in percent. */
 const TOLERANCE = 5;
 
-/** The same where compiler, C library or valgrind are others than those of the figures: what is left is gross mistakes. */
+/** The same if compiler, C library or valgrind differ from those of the figures: only gross regressions are found. */
 const TOLERANCE_ABROAD = 50;
 
-/** The longer run of a case performs this many times what the shorter does. */
+/** The longer run of a case does this many times the work of the shorter one. */
 const LONGER = 4;
 
 /**
@@ -44,8 +44,8 @@ export async function checkInstructions() {
 }
 
 /**
- * How counts of these tools are judged by the figures of those: why not at all, or which tools are others and how much may
- * be let pass, in percent.
+ * How to compare counts made with one set of tools with figures made with another: why that is impossible, or which
+ * tools differ and what deviation is allowed, in percent.
  *
  * @param {Record<string, unknown>} theirs
  * @param {Record<string, unknown>} ours
@@ -99,21 +99,21 @@ const LINUX_ONLY = 'instructions are counted on Linux only';
 
 const TOOLS = ['valgrind', 'taskset'];
 
-/** What changes counts without any change of ours. */
+/** Tools that change the counts without a change of the code. */
 function currentToolchain() {
   const rustc = execFileSync('rustc', ['-vV'], { cwd: ROOT, encoding: 'utf8' });
   const [, version] = /^release: (\d+\.\d+)/m.exec(rustc);
   const [, target] = /^host: (.+)$/m.exec(rustc);
   const valgrind = execFileSync(toolPath('valgrind'), ['--version'], { encoding: 'utf8' });
   const { glibcVersionRuntime } = process.report.getReport().header;
-  // valgrind offers AVX2 to a program where the machine has it, and copying and UTF-8 checks take it
+  // valgrind offers AVX2 if the machine has it, and copying and UTF-8 checks use it
   const avx2 = existsSync('/proc/cpuinfo') && /\bavx2\b/.test(readFileSync('/proc/cpuinfo', 'utf8'));
   return {
     target,
     rustc: version,
     rustflags: process.env.RUSTFLAGS ?? '',
     glibc: glibcVersionRuntime ?? 'none',
-    // which shows a program a processor of its own making, and the C library chooses its functions by that
+    // valgrind simulates a processor, and the C library chooses its functions accordingly
     valgrind: /\d+\.\d+/.exec(valgrind)[0],
     avx2,
   };
@@ -155,7 +155,7 @@ async function countAll(binary, chosen, profile = false) {
   return counts;
 }
 
-/** Those we may use. */
+/** The processors that this process may use. */
 function processors() {
   const [, list] = /^Cpus_allowed_list:\s*(.+)$/m.exec(readFileSync('/proc/self/status', 'utf8'));
   return list.split(',').flatMap((range) => {
@@ -164,7 +164,7 @@ function processors() {
   });
 }
 
-/** Two runs of different length: the difference is free of start and set-up. */
+/** Two runs of different length: their difference excludes start and set-up. */
 async function countOne(run, operations) {
   const short = await collect(run, operations, '/dev/null');
   const long = await collect(run, LONGER * operations, run.profile ? profileOf(run.name) : '/dev/null');
@@ -179,7 +179,7 @@ function profileOf(name) {
 }
 
 async function collect({ binary, name, processor }, operations, profile) {
-  // one processor, and a fair lock between valgrind's threads: a server and its client take turns, always the same
+  // one processor, and a fair lock between valgrind's threads: server and client alternate in the same order each time
   const valgrind = [toolPath('valgrind'), '--tool=callgrind', `--callgrind-out-file=${profile}`, '--fair-sched=try'];
   const args = ['--cpu-list', String(processor), ...valgrind, binary, name, String(operations)];
   const options = { stdio: ['ignore', 'ignore', 'pipe'], env: { PATH: process.env.PATH, ...QUIET_HEAP } };
@@ -189,10 +189,10 @@ async function collect({ binary, name, processor }, operations, profile) {
   return Number(collected[1]);
 }
 
-/** glibc keeps every small block it was given back: what a call costs depends less on what the heap looks like. */
+/** glibc keeps every freed small block, so the cost of a call depends less on the state of the heap. */
 const QUIET_HEAP = { GLIBC_TUNABLES: 'glibc.malloc.tcache_count=1000' };
 
-/** Runs a program, and reads the one stream of it that is a pipe. */
+/** Runs a program, and reads its one stream that is a pipe. */
 async function read(program, args, options) {
   const child = spawn(program, args, options);
   const stream = child.stdout ?? child.stderr;
@@ -216,7 +216,7 @@ async function main() {
   if (flags.includes('--bless')) bless(counts, chosen);
 }
 
-/** Some cases are only written beside the others if those were counted by the same tools. */
+/** Figures of some cases may be rewritten only if the others were counted with the same tools. */
 function bless(counts, chosen) {
   const file = path.join(ROOT, FIGURES);
   const toolchain = currentToolchain();

@@ -1,5 +1,5 @@
-// Checks the tarballs as they would be published: publint for what package.json promises, "are the types wrong" for
-// the types that each way of importing finds. Packs them first; its arguments are those of scripts/pack.mjs.
+// Packs the tarballs and checks them before publication: publint checks package.json, and "are the types wrong" checks
+// the types for each way of importing. Takes the arguments of scripts/pack.mjs.
 import { pathToFileURL } from 'node:url';
 
 import { pack, whichFrom } from './pack.mjs';
@@ -14,7 +14,7 @@ export async function lintPackages({ which = 'here' } = {}) {
   for (const tarball of [main, ...Object.values(platforms)]) {
     await run([...tool('publint'), 'run', tarball, '--strict', '--level', 'warning']);
   }
-  // Node.js 10's resolution is left out: it knows no `exports`, and no supported runtime uses it.
+  // Node.js 10's resolution is left out: it does not support `exports`, and no supported runtime uses it.
   const attw = tool('@arethetypeswrong/cli', 'attw');
   const plain = process.stdout.isTTY ? [] : ['--no-color', '--format', 'ascii'];
   await run([...attw, main, '--profile', 'node16', '--no-definitely-typed', '--no-emoji', ...plain]);

@@ -1,5 +1,5 @@
-// Checks package-lock.json for what a lock file made on another day or machine can carry in: the addresses of a
-// registry, and optional platform packages left out (npm#4828), with which `npm ci` fails elsewhere.
+// Checks package-lock.json for two defects that make `npm ci` fail on other machines: the addresses of a registry, and
+// missing optional platform packages (npm#4828).
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 

@@ -1,5 +1,5 @@
-// The one look-up of programs that not every machine has, and without which the rest is still built and tested. Each is
-// looked for by itself and tried: a program that is there and does not run is not there. Installs nothing.
+// Looks up optional programs, without which the rest is still built and tested. Finds and runs each program: one that
+// does not run counts as missing. Installs nothing.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
@@ -7,9 +7,10 @@ import path from 'node:path';
 import { Failure } from './process.mjs';
 
 /**
- * By name: which `programs` it may be (the first that is there and works; by itself the one of that name), with which
- * arguments it is tried (`false`: not at all), and what its output must say. `called`: its name in a sentence. `debian`: the
- * package that has it; `get`: how else it is had. `variable`: an environment variable that names another program.
+ * By name: the candidate `programs` (the first that works is used; default: the program of that name), the arguments
+ * for a trial run (`false`: no trial run), and a pattern for its output. `called`: its name in a sentence. `debian`:
+ * the package that contains it; `get`: how else to get it. `variable`: an environment variable that names another
+ * program.
  *
  * @type {Record<string, {
  *   programs?: string[], tried?: string[] | false, says?: RegExp, called?: string, debian?: string, get?: string,
@@ -34,7 +35,7 @@ export const TOOLS = {
   'redis-server': { debian: 'redis-server', variable: 'MILLRACE_TEST_REDIS' },
   // Redis has sharded channels since 7.0, and Valkey has always had them
   'redis-server of 7.0 or newer': redisServer(/\bv=(7|8|9|\d\d)\./, 'redis-server'),
-  // whose very words ours are compared with
+  // our replies are compared with it literally
   'redis-server of 7.0': redisServer(/^Redis server v=7\.0\./, 'redis-server (of Debian 12)'),
   'redis-cli': { debian: 'redis-tools' },
   'redis-benchmark': { debian: 'redis-tools' },
@@ -71,11 +72,11 @@ export function toolPath(name, env = process.env) {
   return found.get(name);
 }
 
-/** What this process has looked for. */
+/** The tools that this process has already looked up. */
 const found = new Map();
 
 /**
- * What of these tools is not on this machine, and where to get it; undefined: all are there.
+ * Which of these tools are missing on this machine, and where to get them; undefined: none is missing.
  *
  * @param {string[]} names
  * @param {NodeJS.ProcessEnv} [env]
@@ -90,11 +91,11 @@ function howToGet({ debian, get }) {
   return [debian && `install Debian's ${debian}`, get].filter(Boolean).join(', or ');
 }
 
-/** Whether what is skipped because something is missing is a failure instead. */
+/** Whether a missing tool is a failure instead of a reason to skip. */
 export const isRequired = () => process.env.MILLRACE_REQUIRE_ALL === '1';
 
 /**
- * As `whatIsMissing`, for a step that is skipped for that reason.
+ * Like `whatIsMissing`, for a step that is skipped for that reason.
  *
  * @param {...string} names
  * @throws {Failure} when nothing may be skipped
@@ -120,8 +121,8 @@ function look(name, env) {
 }
 
 /**
- * The folders of the PATH, and after each `bin` the `sbin` beside it: Debian has servers there, and users have it not in
- * their PATH.
+ * The folders of the PATH, each `bin` followed by the `sbin` beside it: Debian installs servers there, and it is not in
+ * users' PATH.
  */
 function foldersOf(env) {
   const folders = (env.PATH ?? '').split(path.delimiter).filter((folder) => path.isAbsolute(folder));

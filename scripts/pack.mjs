@@ -1,7 +1,7 @@
-// Packs what is published, into tarballs that can be installed: the main package and those of the platforms. What is
-// packed is a copy: the main package gets its optional dependencies there, so that `npm ci` works in a clone before
-// any platform's package exists. `node scripts/pack.mjs` takes the addon built here, `--artifacts` those that lie in
-// artifacts/, and `--all` fails where one of them is missing.
+// Packs the published packages into tarballs: the main package and those of the platforms. It packs a copy, in which
+// the main package gets its optional dependencies, so that `npm ci` works in a clone before any platform's package
+// exists. `node scripts/pack.mjs` takes the addon built here, `--artifacts` takes those in artifacts/, and `--all`
+// fails if one of them is missing.
 import { execFileSync } from 'node:child_process';
 import {
   copyFileSync,
@@ -23,13 +23,13 @@ import { Failure, fail, npm, ROOT } from './process.mjs';
 /** Where the tarballs go. */
 const PACKAGES = path.join(ROOT, 'target/packages');
 
-/** No addon may become larger than this without somebody deciding it. */
+/** The largest size of an addon. Raise it only by decision. */
 const MOST_BYTES = 5.75 * 2 ** 20;
 
-/** What of package.json is for those who work on it, not for those who install it. */
+/** Fields of package.json for developers of Millrace, not for its users. */
 const DEVELOPMENT = ['scripts', 'napi', 'ava', 'devDependencies', 'overrides'];
 
-/** What the platforms' packages have in common with the main one. */
+/** Fields that the platforms' packages share with the main package. */
 const SHARED = ['version', 'license', 'homepage', 'bugs', 'repository', 'engines', 'publishConfig'];
 
 /**
@@ -61,7 +61,7 @@ export function packedTarballs(out = PACKAGES) {
   return { main: file(name), platforms: Object.fromEntries(platforms.filter(([, tarball]) => existsSync(tarball))) };
 }
 
-/** Everything that names a version must name the same one. */
+/** All files that name the version must name the same one. */
 function checkVersions({ version }, platforms) {
   const named = platforms.map((platform) => [`npm/${platform}/package.json`, platformManifest(platform).version]);
   const cargo = /^\[workspace\.package\]\nversion = "(.+)"$/m.exec(readFileSync(path.join(ROOT, 'Cargo.toml'), 'utf8'));
@@ -109,7 +109,7 @@ function strip(from, to) {
 
 function packMain(manifest, platforms, out) {
   const stage = newStage(out, manifest.name);
-  // What npm takes along of its own accord, and the folders and files that `files` chooses from.
+  // Files that npm always packs, and the folders and files that `files` selects from.
   const chosen = manifest.files.filter((glob) => !glob.startsWith('!')).map((glob) => glob.split('/*')[0]);
   for (const entry of new Set(['README.md', 'LICENSE', ...chosen])) {
     if (!existsSync(path.join(ROOT, entry))) throw new Failure(`${entry} is missing: npm run build`);
@@ -126,14 +126,14 @@ function packMain(manifest, platforms, out) {
   return tarball(stage, out);
 }
 
-/** A page of the package: of what is not in it, it names the path in the repository instead of linking there. */
+/** A page for the package: links to files that the package does not contain become their paths in the repository. */
 function writePage(stage, page, globs) {
   const file = path.join(stage, page);
   const place = (target, _anchor, link) => (isPacked(stage, target, globs) ? link : undefined);
   writeFileSync(file, replaceLinks(readFileSync(file, 'utf8'), page, place));
 }
 
-/** Whether npm takes a file of the stage along; those of `js/dist` are not asked for. */
+/** Whether npm packs a file of the stage; not called for those of `js/dist`. */
 function isPacked(stage, file, globs) {
   const { dir, ext } = path.posix.parse(file);
   const isChosen = globs.some((glob) => [file, `${dir}/*`, `${dir}/*${ext}`].includes(glob));
@@ -167,7 +167,7 @@ function writeManifest(folder, manifest) {
   writeFileSync(path.join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-/** What the command line of this script and of the check asks for. */
+/** The options of this script and of the check. */
 export function whichFrom(args) {
   const [chosen = '', ...more] = args;
   const which = { '': 'here', '--artifacts': 'artifacts', '--all': 'all' }[chosen];

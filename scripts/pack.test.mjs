@@ -1,4 +1,4 @@
-// The platforms' packages say about themselves what @napi-rs/cli knows of their targets.
+// The manifests of the platforms' packages agree with what @napi-rs/cli knows of their targets.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 

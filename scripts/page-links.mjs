@@ -1,16 +1,16 @@
-// The links of our pages, which are Markdown: which there are, whether each leads somewhere, and how a page is written where
-// not all of the repository is at hand, in the package and on the site. Reads and writes no files.
+// The links of our Markdown pages: finds them, checks their targets, and rewrites them for the package and the site,
+// which do not have all files of the repository. Reads and writes no files.
 import path from 'node:path';
 
-/** Code in fences and within lines, whose brackets mean nothing. */
+/** Code in fences and within lines, whose brackets are not links. */
 const CODE = / *```[\s\S]*?^ *```$|`[^`\n]*`/gm;
 
-/** A link or an image, its label with code in it perhaps; and code, so that it is passed over. */
+/** A link or an image, whose label may contain code; also matches code, so that it is skipped. */
 const LINK =
   /(?<code>^ *```[\s\S]*?^ *```$)|(?<image>!?)\[(?<label>(?:[^[\]`]|`[^`]*`)*)\]\((?<link>[^)\s]+)\)|(?<inline>`[^`\n]*`)/gm;
 
 /**
- * Where links and images lead, as they are written.
+ * The targets of links and images, as they are written.
  *
  * @param {string} text of a page
  */
@@ -49,7 +49,7 @@ export function anchorOf(title) {
 }
 
 /**
- * Why a link leads nowhere; undefined: it leads somewhere, or off our pages.
+ * Why a link is dead; undefined: it is not, or it leads to another site.
  *
  * @param {string} page from the root, such as `docs/workers.md`
  * @param {string} link as it is written there
@@ -76,8 +76,8 @@ export function targetOf(page, link) {
 }
 
 /**
- * A page whose relative links are those that `place` makes of their targets. Where it makes none, the label stays, with the
- * target's path behind it.
+ * The page with each relative link replaced by the one that `place` returns for its target. If `place` returns none,
+ * the label stays, followed by the target's path.
  *
  * @param {string} text
  * @param {string} page

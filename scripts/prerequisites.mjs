@@ -1,4 +1,4 @@
-// Checks that the machine has what a build needs, and says what to install where it has not. Installs nothing.
+// Checks that the machine has everything that a build needs, and says what to install. Installs nothing.
 import { execFileSync } from 'node:child_process';
 
 import { Failure } from './process.mjs';
@@ -39,7 +39,7 @@ export function olderThan(version, floor) {
   return false;
 }
 
-/** "1.95.0" of "rustc 1.95.0 (59807616e 2026-04-14)"; undefined where the program is missing. */
+/** "1.95.0" of "rustc 1.95.0 (59807616e 2026-04-14)"; undefined if the program is missing. */
 function versionOf(program) {
   try {
     const output = execFileSync(program, ['--version'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,5 +1,5 @@
-// Runs the tools that the other scripts need: as child processes, with their output shown as it comes.
-// Never decides what to run.
+// Runs the tools that the other scripts need, as child processes whose output is shown as it arrives. Does not decide
+// what to run.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 /** The repository's root. */
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
-/** A failure that is told in one line, without a stack. */
+/** A failure that is printed in one line, without a stack. */
 export class Failure extends Error {}
 
 /**
@@ -51,7 +51,7 @@ export function npm(...args) {
 }
 
 /**
- * Ends the process with what went wrong: one line for a {@link Failure}, a stack for a bug.
+ * Prints an error and ends the process: one line for a {@link Failure}, a stack for a bug.
  *
  * @param {unknown} error
  */

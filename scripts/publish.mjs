@@ -1,6 +1,6 @@
-// Publishes the tarballs of target/packages: the platforms' packages first, the main one last, so that nobody gets a
-// main package whose platform is not there yet. What the registry has already is left out, so that a run that was cut
-// off can be repeated. `--dry-run` only says what it would do.
+// Publishes the tarballs of target/packages: the platforms' packages first, the main one last, so that the main package
+// is never available without its platforms. It skips packages that the registry already has, so you can repeat an
+// interrupted run. `--dry-run` only prints what it would do.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,7 +11,7 @@ import { Failure, fail, npm, ROOT, run } from './process.mjs';
 
 async function publish({ dryRun }) {
   const { name, version, napi, repository } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
-  // npm compares it with the workflow that proves where a package comes from
+  // npm compares it with the workflow that attests the package's provenance
   if (repository === undefined) {
     throw new Failure(
       'package.json names no repository: docs/releasing.md says what to fill in before the first release',
@@ -23,9 +23,9 @@ async function publish({ dryRun }) {
     throw new Failure(`${packed.length} of ${napi.targets.length} platforms are packed: node scripts/pack.mjs --all`);
   }
   const packages = [...packed.map(([platform, tarball]) => [`${name}-${platform}`, tarball]), [name, main]];
-  // A version such as 1.0.0-beta.1 must not become what "npm install millrace" takes.
+  // "npm install millrace" must not install a version such as 1.0.0-beta.1.
   const tag = version.includes('-') ? 'next' : 'latest';
-  // Only a pipeline can prove where a package comes from; the very first publish is made by hand.
+  // Only a workflow can attest provenance; the very first version is published by hand.
   const provenance = `--provenance=${process.env.GITHUB_ACTIONS === 'true'}`;
   for (const [packageName, tarball] of packages) {
     if (isPublished(`${packageName}@${version}`)) console.log(`${packageName}@${version} is published already`);

@@ -1,6 +1,6 @@
 // Prepares a release in the work tree: `node scripts/release.mjs 0.2.0` writes the version everywhere and dates the
-// changelog. Commits and publishes nothing; says what comes next. `--check v0.2.0` is for the pipeline: fails unless
-// everything says that version.
+// changelog. It commits and publishes nothing, and prints the next steps. `--check v0.2.0` is for the workflow: it
+// fails unless all files have that version.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -17,7 +17,7 @@ async function prepare(version) {
   const platforms = readdirSync(path.join(ROOT, 'npm')).map((platform) => `npm/${platform}/package.json`);
   for (const file of ['package.json', ...platforms])
     replace(file, `"version": "${current}"`, `"version": "${version}"`);
-  // The lock file says it twice: for the file, and for the root package.
+  // The lock file has the version twice: for the file, and for the root package.
   const named = `"name": "millrace",\n  "version": "${current}"`;
   replace('package-lock.json', named, named.replace(current, version));
   const root = `"name": "millrace",\n      "version": "${current}"`;
@@ -42,7 +42,7 @@ export function checkNext(current, version) {
   if (at < 0 || after[at] < before[at]) throw new Failure(`${version} is not newer than ${current}`);
 }
 
-/** In the order in which they count; a version without a suffix comes after those with one. */
+/** The parts of a version in order of precedence; a version without a suffix comes after those with one. */
 function parts(version) {
   const [, major, minor, patch, series = '~', number = '0'] = VERSION.exec(version);
   return [Number(major), Number(minor), Number(patch), series, Number(number)];

@@ -1,5 +1,5 @@
-// Finds the runtimes that servers under test are started in. Bun's and Deno's npm packages link their program
-// in an install script, which is switched off here: the program inside the platform package is used as it is.
+// Finds the runtimes in which servers under test are started. Bun's and Deno's npm packages link their program in an
+// install script, which is switched off here, so we use the program inside the platform package.
 import { createRequire } from 'node:module';
 import path from 'node:path';
 

@@ -1,5 +1,5 @@
-// Brings a fresh clone, or a changed one, to where it runs: npm packages, addon, TypeScript. Each is left alone
-// when its sources have not changed. `--debug` builds the addon without optimisation, `--no-addon` not at all.
+// Prepares a fresh or changed clone to run: npm packages, addon, TypeScript. Skips each part whose sources have not
+// changed. `--debug` builds the addon without optimisation, `--no-addon` skips it.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -19,7 +19,7 @@ export async function setUp({ debug = false, addon = true } = {}) {
   await buildTypeScript();
 }
 
-/** `npm ci` where node_modules is missing or was made from another lock file. Install scripts are not needed. */
+/** Runs `npm ci` if node_modules is missing or was made from another lock file. Install scripts are not needed. */
 async function installPackages() {
   const stamp = 'node_modules/.millrace-lock';
   const hash = hashOf(['package-lock.json']);
@@ -73,7 +73,7 @@ async function buildTypeScript() {
   writeStamp(stamp, hash);
 }
 
-/** Manifests and sources of the crates that the addon is made of; tests and benches do not change it. */
+/** Manifests and sources of the addon's crates; tests and benches do not change the addon. */
 function rustSources() {
   return readdirSync(path.join(ROOT, 'crates'))
     .filter((name) => name !== 'xtask' && name !== 'testkit')

@@ -1,5 +1,5 @@
-// The site before VitePress makes it: every page has its place, and every link on it leads to one. And what looks at the
-// links of the site that was made sees those that are dead.
+// The site before VitePress builds it: every page has its place, and every link leads to a page. The link checker finds
+// the dead links of a built site.
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

@@ -1,5 +1,5 @@
-// What was skipped, and why: each test is a process of its own, so that they write it into a file that `npm test` reads at
-// the end. Without that file's name in the environment nothing is written.
+// Records what was skipped, and why. Each test file is a separate process, so they all write to one file, which `npm
+// test` reads at the end. If the environment does not name that file, nothing is written.
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -9,7 +9,8 @@ import path from 'node:path';
 const VARIABLE = 'MILLRACE_TEST_SKIPS';
 
 /**
- * Writes down that a test or a step is skipped, if anybody wants to know. One write of a line: many processes may do so.
+ * Records that a test or a step is skipped, if recording is on. Each record is one write of one line, so that many
+ * processes can write at once.
  *
  * @param {Skip} skip
  */
@@ -18,11 +19,11 @@ export function noteSkip(skip) {
   if (file) appendFileSync(file, `${JSON.stringify(skip)}\n`);
 }
 
-/** The file, in a temporary folder; `remove` leaves nothing of it. */
+/** The file, in a temporary folder; `remove` deletes both. */
 export class SkipFile {
   #folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-skips-'));
 
-  /** The environment of processes that are to write into it. */
+  /** The environment for processes that write to it. */
   get environment() {
     return { [VARIABLE]: path.join(this.#folder, 'skips') };
   }
@@ -41,7 +42,7 @@ export class SkipFile {
 }
 
 /**
- * The lines that tell what was skipped: by reason, with how often where.
+ * The lines that report what was skipped: by reason, with counts and places.
  *
  * @param {Skip[]} skips
  * @returns {string[]}

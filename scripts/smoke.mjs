@@ -1,6 +1,6 @@
-// Tries packed tarballs as a user gets them: installs them into an empty folder and lets two clients of the README's
-// example talk to each other. `node scripts/smoke.mjs` in the runtime that runs it; after `--` another one, which may
-// be an emulator with its program. `--platform linux-arm64-musl` installs what npm would install there.
+// Tests packed tarballs like a user: installs them into an empty folder and lets two clients of the README's example
+// talk to each other. `node scripts/smoke.mjs` uses the current runtime; after `--` you can name another one, such as
+// an emulator with its program. `--platform linux-arm64-musl` installs what npm would install there.
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -12,7 +12,7 @@ import { Failure, fail } from './process.mjs';
 
 const LIBC = { gnu: 'glibc', gnueabihf: 'glibc', musl: 'musl' };
 
-/** What npm is to take the machine for. */
+/** The platform for which npm installs. */
 function npmArguments(platform) {
   if (platform === undefined) return [];
   const [os, cpu, abi] = platform.split('-');
@@ -45,7 +45,7 @@ async function smoke() {
   }
 }
 
-/** Says what runs, and that the addon loads on the main thread. */
+/** Prints the runtime, and checks that the addon loads on the main thread. */
 const ABOUT = `
 import { stats } from 'millrace';
 

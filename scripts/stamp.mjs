@@ -1,5 +1,5 @@
-// Tells whether outputs were made from the present sources: a stamp beside the outputs holds a hash over the
-// sources' names and contents. Times of files say nothing after a checkout or a copy, so they are not asked.
+// Tells whether outputs were built from the current sources: a stamp beside the outputs holds a hash over the sources'
+// names and contents. It ignores modification times, which mean nothing after a checkout or a copy.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import path from 'node:path';
 import { ROOT } from './process.mjs';
 
 /**
- * A hash over files and folders (those that exist), and over whatever else decides the outputs.
+ * A hash over files and folders (those that exist), and over everything else that determines the outputs.
  *
  * @param {string[]} sources relative to the root
  * @param {string} rest tool versions, build profile
@@ -32,7 +32,7 @@ export function writeStamp(file, hash) {
   writeFileSync(path.join(ROOT, file), hash);
 }
 
-/** Removed first, so that a build that was cut off is not taken for a good one. */
+/** Removed before a build, so that an interrupted build does not look complete. */
 export function dropStamp(file) {
   rmSync(path.join(ROOT, file), { force: true });
 }

@@ -1,5 +1,5 @@
-// `npm test`: sets up what is missing, then every check in order, and stops at the first that fails. At the end it lists
-// what was skipped, and why. Names of steps or groups as arguments choose some: `npm test -- rust`, `npm test -- clippy ava`.
+// `npm test`: sets up what is missing, then every check in order, and stops at the first that fails. At the end it
+// lists what was skipped, and why. Arguments select steps or groups: `npm test -- rust`, `npm test -- clippy ava`.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -15,10 +15,10 @@ import { SkipFile, told } from './skips.mjs';
 /** In CI a stale Cargo.lock is an error; on a developer's machine cargo brings it up to date. */
 const LOCKED = process.env.CI ? ['--locked'] : [];
 
-/** What the tests were skipped for. */
+/** Why tests were skipped. */
 const skips = new SkipFile();
 
-/** In order. A step returns a text when it was skipped, and throws when it failed. */
+/** All steps in order. A step returns a text if it was skipped, and throws if it failed. */
 const STEPS = [
   { name: 'setup', groups: ['lint', 'rust', 'js'], run: () => setUp() },
   { name: 'format', groups: ['lint', 'rust'], run: () => run(['cargo', 'fmt', '--all', '--check']) },
@@ -48,8 +48,9 @@ function biome() {
 }
 
 /**
- * The models of our locks and atomics. The flag changes every crate, so they have target folders of their own. Those of
- * the gateway and the addon are unit tests behind a flag of ours: `--cfg loom` would take the network out of tokio.
+ * The loom models of our locks and atomics. The flag affects every crate, so they have their own target folders. The
+ * models of the gateway and the addon are unit tests behind our own flag, because `--cfg loom` would remove the network
+ * from tokio.
  */
 async function loom() {
   const tests = loomTests();
@@ -64,7 +65,7 @@ async function loom() {
   await run(['cargo', 'test', ...LOOM_OPTIMISED, ...units], { env: loomEnvironment('millrace_loom') });
 }
 
-/** Only what runs the models: to optimise all that the crates are made of takes minutes, and saves seconds. */
+/** Optimise only the code that runs the models: optimising all dependencies takes minutes and saves seconds. */
 const LOOM_OPTIMISED = ['--config', 'profile.dev.package.loom.opt-level=2'];
 
 function loomEnvironment(flag) {

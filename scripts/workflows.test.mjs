@@ -17,7 +17,7 @@ test('everything that installs actionlint installs one version', (t) => {
   t.regex(versions[0], /^v\d+\.\d+\.\d+$/);
 });
 
-/** Those that every Debian has. */
+/** Programs that every Debian has. */
 const ESSENTIAL = ['coreutils', 'tar', 'util-linux'];
 
 test('.ci/run installs the Debian packages of all optional tools, and CONTRIBUTING.md names them', (t) => {

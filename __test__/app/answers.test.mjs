@@ -1,4 +1,4 @@
-// What an app's answers are on the wire: headers, lengths, kinds of bodies, streams, errors.
+// An app's answers on the wire: headers, lengths, kinds of bodies, streams, errors.
 import { once } from 'node:events';
 import { STATUS_CODES } from 'node:http';
 import net from 'node:net';
@@ -12,7 +12,7 @@ import { ownServer, sharedServer, worker } from '../support/server.mjs';
 const server = sharedServer(test, { workerPath: worker('app'), threads: 1 });
 const ask = (start, given) => request(server.addresses[0], start, given);
 
-test('what every answer has', async (t) => {
+test('the headers of every answer', async (t) => {
   const { first, headers, text } = await ask('GET /text');
   t.is(first, 'HTTP/1.1 200 OK');
   t.is(text, '\u20acuro \u{1f3e0}');
@@ -175,7 +175,7 @@ test('an error handler answers instead', async (t) => {
   t.is(text, 'I am a teapot');
 });
 
-test('a stream that breaks is not taken for whole', async (t) => {
+test('a stream that fails is not mistaken for a complete one', async (t) => {
   const own = await ownServer(t, { workerPath: worker('app'), threads: 1 });
   const socket = net.connect(connectOptions(own.addresses[0]));
   t.teardown(() => socket.destroy());
@@ -194,7 +194,7 @@ test('a stream that breaks is not taken for whole', async (t) => {
   await until(async () => (await own.errors()).length > 0, 'a report');
 });
 
-test('a stream that nobody waits for and that breaks ends no worker', async (t) => {
+test('a failing stream that is not awaited does not end the worker', async (t) => {
   const own = await ownServer(t, { workerPath: worker('app'), threads: 1 });
   const before = (await request(own.addresses[0], 'GET /thread')).text;
   const reported = (message) =>
@@ -211,7 +211,7 @@ test('a stream that nobody waits for and that breaks ends no worker', async (t) 
   t.is((await request(own.addresses[0], 'GET /thread')).text, before);
 });
 
-test('a client that leaves is no failure of the handler that heeds its signal', async (t) => {
+test('a handler that rejects because of its signal has not failed', async (t) => {
   const own = await ownServer(t, { workerPath: worker('app'), threads: 1 });
   const socket = net.connect(connectOptions(own.addresses[0]));
   socket.write('GET /gives-up HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -224,7 +224,7 @@ test('a client that leaves is no failure of the handler that heeds its signal', 
   for (const { message } of await own.errors()) t.regex(message, /^the handler of GET \/throws failed: it throws/);
 });
 
-test('a request that nobody answers gets 503 after the deadline', async (t) => {
+test('a request without an answer gets 503 after the deadline', async (t) => {
   const own = await ownServer(t, { workerPath: worker('app'), threads: 1, limits: { answerTimeoutMs: 1500 } });
   const { status } = await request(own.addresses[0], 'GET /silent');
   t.is(status, 503);

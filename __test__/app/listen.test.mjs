@@ -1,4 +1,4 @@
-// `app.listen`: does not block, tells when it listens and why not, and closes.
+// `app.listen`: does not block, reports when it listens or why it cannot, and closes.
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
@@ -74,7 +74,7 @@ test('without a host it is every IPv4 interface; options are those of start', as
   for (const address of limited.addresses) t.is((await request(address, 'GET /hello')).status, 200);
 });
 
-test('why it cannot listen is told to the callback, or rejects ready', async (t) => {
+test('if it cannot listen, the callback gets the error, or ready rejects', async (t) => {
   const taken = net.createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   t.teardown(() => taken.close());
@@ -127,7 +127,7 @@ test('routes that are added while it listens are there', async (t) => {
   t.is((await request(address, 'GET /late')).text, 'late');
 });
 
-test('files come before routes, which answer what is no file', async (t) => {
+test('files come before routes, which answer all other requests', async (t) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'millrace-app-'));
   t.teardown(() => rm(folder, { recursive: true }));
   await writeFile(path.join(folder, 'page.txt'), 'from a file');

@@ -1,5 +1,5 @@
-// Middlewares of npm on `millrace/http`: those that only set headers run, the others are an error of their request that names what
-// is missing. Nothing that they throw, now or later, ends the worker or the process.
+// Middlewares of npm on `millrace/http`: those that only set headers work, the others cause an error for their request
+// that names the missing member. No error that they throw, now or later, ends the worker or the process.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';

@@ -1,4 +1,4 @@
-// What handlers of an app get, for requests as exact bytes: the rules of request, body, query, forms and routes.
+// The values that handlers of an app get for requests as exact bytes: requests, bodies, queries, forms and routes.
 import test from 'ava';
 
 import { answerOf, everything, request, requestBytes } from '../support/app-client.mjs';
@@ -81,7 +81,7 @@ test('forms: + is a blank, an invalid escape is 400', async (t) => {
   t.is(await json('POST /form', { body: 'a=1' }), 'no form');
 });
 
-test('all pairs of a query count, of one name the last; escapes of what is no text stay', async (t) => {
+test('all pairs of a query count, and the last one of a name; escapes of invalid text stay', async (t) => {
   const { query } = await json(`GET /request?x=1&y=2&x=3&plus=a+b&flag&bad=%ff&long=${'v'.repeat(3000)}`);
   t.deepEqual(query, { x: '3', y: '2', plus: 'a b', flag: '', bad: '%ff', long: 'v'.repeat(3000) });
 });
@@ -103,14 +103,14 @@ test('parameters are decoded, and do not reach over a /', async (t) => {
   t.is((await ask('GET /users/%zz')).status, 400);
 });
 
-test('middleware is for whole segments, and cannot be passed by writing them differently', async (t) => {
+test('middleware matches whole segments, and another encoding cannot bypass it', async (t) => {
   t.is((await ask('GET /guarded/inside')).status, 401);
   t.is((await ask('GET /%67uarded/inside')).status, 401);
   t.is((await ask('GET /guarded/inside?key=wheel')).text, 'inside');
   t.is((await ask('GET /guardednot')).text, 'outside');
 });
 
-test('404, 405 with Allow, OPTIONS answered with what there is', async (t) => {
+test('404, 405 with Allow, OPTIONS answered with the available methods', async (t) => {
   const missing = await ask('GET /nothing');
   t.is(missing.status, 404);
   t.is(missing.text, 'Not Found');
@@ -124,7 +124,7 @@ test('404, 405 with Allow, OPTIONS answered with what there is', async (t) => {
   t.is((await ask('POST /cors', { body: '' })).text, 'posted');
 });
 
-test('pipelined requests are answered in order, also where a handler takes its time', async (t) => {
+test('pipelined requests are answered in order, even if a handler is slow', async (t) => {
   const bytes = Buffer.concat([
     Buffer.from('GET /later HTTP/1.1\r\nHost: a\r\n\r\nGET /users/1 HTTP/1.1\r\nHost: a\r\n\r\n'),
     requestBytes('GET /text'),

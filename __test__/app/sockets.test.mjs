@@ -1,4 +1,4 @@
-// WebSockets of an app: routed by path, refused where nobody takes them, with handlers of their own.
+// WebSockets of an app: routed by path to their handlers, and refused on other paths.
 import test from 'ava';
 
 import { request } from '../support/app-client.mjs';
@@ -17,7 +17,7 @@ test('a path has its handlers, with parameters and query', async (t) => {
   t.deepEqual([...(await client.next()).data], [1, 2, 3]);
 });
 
-test('a path that no call names is refused with 404, one that opens with a refusal as it says', async (t) => {
+test('an unknown path is refused with 404, and open may refuse with another status', async (t) => {
   for (const path of ['/', '/socket', '/socket/a/b', '/users/7']) {
     const { status, body } = await handshake(server.addresses[0], { path });
     t.is(status, 404, path);
@@ -37,7 +37,7 @@ test('open may choose a protocol, and take its time', async (t) => {
   t.is(await late.text(), 'undefined said there?');
 });
 
-test('message takes both kinds, a kind that nobody takes closes with 1011', async (t) => {
+test('message takes both kinds; a kind without a handler closes with 1011', async (t) => {
   const both = await open(t, server, { path: '/messages' });
   both.send('a');
   t.is(await both.text(), 'text a');
@@ -49,7 +49,7 @@ test('message takes both kinds, a kind that nobody takes closes with 1011', asyn
   t.is(deaf.closeFrame.code, 1011);
 });
 
-test('sockets publish to each other, unsubscribe, close, and are told of their end', async (t) => {
+test('sockets publish to each other, unsubscribe and close, and get the close event', async (t) => {
   const [one, two] = [await open(t, server, { path: '/socket/one' }), await open(t, server, { path: '/socket/two' })];
   await one.text();
   await two.text();

@@ -1,9 +1,9 @@
-// The cookies that an app sends. Without a network; what it reads of them is in unit-app-request.test.mjs.
+// The cookies that an app sends. Without a network; the cookies that it reads are in unit-request.test.mjs.
 import test from 'ava';
 import { ask } from '../support/exchange.mjs';
 import { createApp } from '../support/http-app.mjs';
 
-/** What an app answers whose only handler is this one. */
+/** The answer of an app whose only handler is this one. */
 function answerTo(handler) {
   return ask(createApp().all('*', handler), 'GET', '/');
 }

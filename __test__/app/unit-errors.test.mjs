@@ -1,9 +1,9 @@
-// What becomes of errors in an app: error handlers, statuses, reports. Without a network.
+// Errors in an app: error handlers, statuses, reports. Without a network.
 import test from 'ava';
 import { ask } from '../support/exchange.mjs';
 import { createApp, HttpError } from '../support/http-app.mjs';
 
-/** What an app with these routes answers to GET: a body, or a status. */
+/** The answer of an app with these routes to GET: a body, or a status. */
 async function bodyOf(app, target) {
   const { status, body } = await ask(app, 'GET', target);
   return status === 200 ? body : status;
@@ -96,7 +96,7 @@ test('an error with a status of the client is answered with that and not reporte
   t.is((await ask(app, 'GET', '/c')).status, 500);
 });
 
-test('whatever is thrown is reported as it is', async (t) => {
+test('any thrown value is reported unchanged', async (t) => {
   const app = createApp();
   app.get('/:what', (req) => {
     throw { null: null, text: 'text', zero: 0 }[req.params.what];

@@ -1,16 +1,16 @@
-// What middlewares for Node and Express find on an app's request and answer, and what they do not. Without a network.
+// Which members of Node's and Express's requests and answers an app has, and which it lacks. Without a network.
 import { EventEmitter } from 'node:events';
 import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import test from 'ava';
 import { ask, PlainExchange } from '../support/exchange.mjs';
 import { createApp } from '../support/http-app.mjs';
 
-/** What an app answers whose only handler is this one. */
+/** The answer of an app whose only handler is this one. */
 function answerTo(handler, target = '/', given = {}, method = 'GET') {
   return ask(createApp().all('*', handler), method, target, given);
 }
 
-/** What a handler sees of a request. */
+/** The request as a handler sees it. */
 async function seen(read, headers = [], given = {}) {
   let value;
   const { error } = await answerTo(
@@ -63,7 +63,7 @@ test("headers by Node's names", async (t) => {
   });
 });
 
-test('what was read of the headers cannot be changed from outside', async (t) => {
+test('changing a returned headers object does not change the answer', async (t) => {
   await answerTo((_req, res) => {
     res.setHeader('X-A', ['1', '2']);
     res.getHeader('X-A').push('3');
@@ -90,7 +90,7 @@ test('a stream has ended when it was ended', async (t) => {
   });
 });
 
-test('vary adds what is not there', async (t) => {
+test('vary adds missing fields', async (t) => {
   const { headers } = await answerTo((_req, res) => {
     res.vary('Origin').vary(['origin', 'Accept']).vary('Accept, Cookie').end();
   });
@@ -98,7 +98,7 @@ test('vary adds what is not there', async (t) => {
   t.deepEqual((await answerTo((_req, res) => res.vary('*').vary('Origin').end())).headers.vary, ['*']);
 });
 
-test('location escapes what cannot be in a URL', async (t) => {
+test('location escapes characters that a URL cannot have', async (t) => {
   const to = async (url) => (await answerTo((_req, res) => res.location(url).end())).headers.location[0];
   t.is(await to('/a?b=c%20d#e'), '/a?b=c%20d#e');
   t.is(await to('/\u20ac <b>'), '/%E2%82%AC%20%3Cb%3E');
@@ -129,7 +129,7 @@ test("names of statuses are the platform's", async (t) => {
   }
 });
 
-test('the url as sent stays, whatever a middleware makes of it', async (t) => {
+test('originalUrl stays, even if a middleware changes url', async (t) => {
   t.deepEqual(
     await seen((req) => {
       req.url = '/other';
@@ -178,7 +178,7 @@ test('is: the type of the body, null without one', async (t) => {
   t.is(await seen((req) => req.is('json'), ['content-type', 'application/json']), null);
 });
 
-test('accepts: what the client likes best', async (t) => {
+test('accepts: the type that the client prefers', async (t) => {
   const headers = [
     ...['accept', 'text/html;q=0.5, application/json, image/*;q=0.1'],
     ...['accept-encoding', 'gzip;q=0.5, br'],
@@ -207,7 +207,7 @@ test('accepts: what the client likes best', async (t) => {
   t.is(await seen((req) => req.accepts('html', 'json')), 'html');
 });
 
-test('https is what a trusted proxy says, and nobody else', async (t) => {
+test('only a trusted proxy can set the protocol to https', async (t) => {
   const read = (said, more = {}) => {
     const exchange = Object.assign(
       new PlainExchange('GET', '/', { headers: said === undefined ? [] : ['x-forwarded-proto', said] }),
@@ -302,7 +302,7 @@ for (const [member, use] of [
   });
 }
 
-test('a program may set what is not there, and looking at it all is no use of it', async (t) => {
+test('a program may set a missing member, and inspecting an object uses none', async (t) => {
   const { body } = await answerTo((req, res) => {
     req.baseUrl = '/mine';
     t.notThrows(() => ({ ...req, ...res }));

@@ -3,12 +3,12 @@ import test from 'ava';
 import { ask, PlainExchange } from '../support/exchange.mjs';
 import { createApp, json, urlencoded } from '../support/http-app.mjs';
 
-/** What an app answers whose only handler is this one. */
+/** The answer of an app whose only handler is this one. */
 function answerTo(handler, target = '/', given = {}, method = 'GET') {
   return ask(createApp().all('*', handler), method, target, given);
 }
 
-/** What a handler sees of a request. */
+/** The request as a handler sees it. */
 async function seen(read, target, given, method) {
   let value;
   const { status, error } = await answerTo(
@@ -28,7 +28,7 @@ const plain = (fields) => ({ ...fields });
 const JSON_TYPE = ['content-type', 'application/json; charset=utf-8'];
 const FORM_TYPE = ['content-type', 'application/x-www-form-urlencoded'];
 
-test('what a request says of itself', async (t) => {
+test('the properties of a request', async (t) => {
   const read = ({ method, url, path, httpVersion, ip, clientInfo, protocol, secure, params }) => {
     return { method, url, path, httpVersion, ip, clientInfo, protocol, secure, params: plain(params) };
   };
@@ -64,7 +64,7 @@ for (const [query, expected] of [
   });
 }
 
-test('a long query is whole', async (t) => {
+test('a long query arrives whole', async (t) => {
   const value = 'v'.repeat(5000);
   const name = 'n'.repeat(500);
   t.is((await seen((req) => req.query, `/?${name}=${value}&last=1`))[name], value);
@@ -180,7 +180,7 @@ for (const late of [false, true]) {
   });
 }
 
-test('the signal of a request is aborted when the client leaves', async (t) => {
+test('the signal of a request is aborted when the client disconnects', async (t) => {
   const exchange = new PlainExchange('GET', '/');
   let signal;
   const app = createApp().get('/', (req) => {

@@ -1,10 +1,10 @@
-// What a handler's answer becomes. Without a network.
+// The answers of handlers. Without a network.
 import { Readable } from 'node:stream';
 import test from 'ava';
 import { ask, PlainExchange } from '../support/exchange.mjs';
 import { createApp } from '../support/http-app.mjs';
 
-/** What an app answers whose only handler is this one. */
+/** The answer of an app whose only handler is this one. */
 function answerTo(handler, target = '/', given = {}, method = 'GET') {
   return ask(createApp().all('*', handler), method, target, given);
 }
@@ -63,7 +63,7 @@ test('headers are set in any case, read, added to and removed', async (t) => {
   t.deepEqual(headers, { 'content-type': ['a/b'], 'x-one': ['1', 'more'], 'x-two': ['2', '3'], 'x-new': ['new'] });
 });
 
-test('what would break the answer is refused', async (t) => {
+test('values that would break the answer are refused', async (t) => {
   await answerTo((_req, res) => {
     for (const [call, message] of [
       [() => res.set('X-A', 'a\r\nSet-Cookie: b=c'), /header 'X-A' must be Latin-1 text without line breaks/],
@@ -193,7 +193,7 @@ for (const [name, make] of [
   ['a web stream', (cancelled) => new ReadableStream({ cancel: cancelled })],
   ["one of Node's", (cancelled) => new Readable({ read() {}, destroy: (_error, done) => done(cancelled()) })],
 ]) {
-  test(`a client that leaves cancels ${name}`, async (t) => {
+  test(`a client that disconnects cancels ${name}`, async (t) => {
     let wasCancelled = false;
     const source = make(() => {
       wasCancelled = true;
@@ -279,7 +279,7 @@ for (const [name, handler] of [
   });
 }
 
-test('a stream tells whether all of it was sent, and does not begin behind another answer', async (t) => {
+test('stream reports whether everything was sent, and does not begin after another answer', async (t) => {
   const told = [];
   await answerTo(async (_req, res) => told.push(await res.stream(['a', 'b'])));
   let wasCancelled = false;
@@ -307,7 +307,7 @@ test('another answer while a stream has given nothing yet', async (t) => {
   t.deepEqual(exchange.pieces, []);
 });
 
-test('what is no stream is refused', async (t) => {
+test('a value that is not a stream is refused', async (t) => {
   for (const source of [undefined, null, 5, 'text', {}]) {
     const { status, error } = await answerTo((_req, res) => res.stream(source));
     t.is(status, 500);
@@ -338,7 +338,7 @@ test('locals are handed from one handler to the next', async (t) => {
   t.is((await ask(app, 'GET', '/')).body, 'anna');
 });
 
-test('debug prints what the answer is so far', async (t) => {
+test('debug prints the answer so far', async (t) => {
   const printed = [];
   const { write } = process.stdout;
   process.stdout.write = (text) => printed.push(text) > 0;

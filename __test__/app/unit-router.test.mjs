@@ -1,9 +1,9 @@
-// Which handlers a request meets, and in which order: patterns, middlewares, mounted routers. Without a network.
+// Which handlers run for a request, and in which order: patterns, middlewares, mounted routers. Without a network.
 import test from 'ava';
 import { ask } from '../support/exchange.mjs';
 import express, { createApp, Express, Router } from '../support/http-app.mjs';
 
-/** What an app with these routes answers to GET: a body, or a status. */
+/** The answer of an app with these routes to GET: a body, or a status. */
 async function bodyOf(app, target, method = 'GET') {
   const { status, body } = await ask(app, method, target);
   return status === 200 ? body : status;
@@ -134,7 +134,7 @@ test('methods: all takes any, HEAD is answered by GET, the others by their own',
   t.is(await bodyOf(app, '/options', 'OPTIONS'), 'options');
 });
 
-test('another method is answered with 405, OPTIONS with the methods there are, a path nobody has with 404', async (t) => {
+test('another method gets 405, OPTIONS the available methods, and an unknown path 404', async (t) => {
   const app = createApp().get('/a', params).put('/:b', params).post('/p', params);
   const wrong = await ask(app, 'DELETE', '/a');
   t.is(wrong.status, 405);
@@ -163,7 +163,7 @@ test('middlewares run before any route, in order, wherever they were registered'
   t.deepEqual((await ask(app, 'GET', '/none')).headers['x-order'], ['first', 'second', 'third']);
 });
 
-test('the path of a middleware means whole segments, however they are written', async (t) => {
+test('the path of a middleware matches whole segments, however they are encoded', async (t) => {
   const app = createApp();
   app.use('/stop', (_req, res) => res.send('stopped'));
   app.use(['/one/', '/:two/in'], (req, res) => res.send(`prefix ${JSON.stringify(req.params)}`));
@@ -177,7 +177,7 @@ test('the path of a middleware means whole segments, however they are written', 
   t.is(await bodyOf(app, '/2/in/x'), 'prefix {"two":"2"}');
 });
 
-test('several handlers of a route: next goes on, later too, and past the route', async (t) => {
+test('several handlers of a route: next continues, also later, and after the route', async (t) => {
   const app = createApp();
   app.get('/a', (_req, _res, next) => setImmediate(next), [
     (req, res, next) => next(),
@@ -194,7 +194,7 @@ test('several handlers of a route: next goes on, later too, and past the route',
   t.is(await bodyOf(app, '/b'), 'any b');
 });
 
-test('a route that passes a request on to nobody: 404, not 405', async (t) => {
+test('a route whose last handler calls next: 404, not 405', async (t) => {
   t.is(
     await bodyOf(
       createApp().get('/a', (_req, _res, next) => next()),

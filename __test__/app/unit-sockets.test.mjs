@@ -1,4 +1,4 @@
-// The WebSockets of an app: which are remembered. Without a network.
+// The WebSockets of an app: which of them it keeps. Without a network.
 import { createRequire } from 'node:module';
 import test from 'ava';
 
@@ -27,7 +27,7 @@ test('one that is accepted is remembered until its close', async (t) => {
   }
 });
 
-test('one that is refused is not, nor is one whose answer is none', async (t) => {
+test('an app does not keep a socket that is refused, or whose open returns an invalid answer', async (t) => {
   for (const answer of [false, { status: 403 }]) {
     const { asked, sockets, open } = made(() => answer);
     t.is(await open(), answer);

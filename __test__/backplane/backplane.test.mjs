@@ -1,5 +1,5 @@
-// Two nodes on one Redis: what is published on one reaches the other, whoever publishes, exactly once; and what comes
-// from the backplane and is no message harms nobody.
+// Two nodes on one Redis: messages published on one reach the other exactly once, whoever publishes; and input from the
+// backplane that is not a message does no harm.
 import { once } from 'node:events';
 import net from 'node:net';
 import test from 'ava';
@@ -13,7 +13,7 @@ import { encode } from '../support/wire.mjs';
 const redis = Redis.of(test);
 const withRedis = needingRedis(test);
 
-/** Each test has its own names on the server they share. */
+/** Each test uses its own names on the shared server. */
 let tests = 0;
 const own = () => ({ url: redis.url, prefix: `test${++tests}` });
 
@@ -81,7 +81,7 @@ withRedis('who is in the channel and who has a pattern that it fits each get a m
   ];
   await hears(nodes[1], 3);
   for (const text of ['one', 'two']) await nodes[0].call('send', 'room:1', text);
-  // another connection than the node's: the server takes what comes first
+  // not the node's connection: the server takes the first message to arrive
   await linkThat(nodes[0], 'has sent both', (link) => link.sent === 2 && link.inFlight === 0);
   await publish(`${prefix}:room:1`, 'foreign');
   await nodes[0].call('send', 'room:2', 'three');
@@ -200,7 +200,7 @@ withRedis('all nodes tell how many subscribers a channel has', async (t) => {
   await Promise.all([subscriber(t, nodes[0], 'room'), subscriber(t, nodes[1], 'room', 'other')]);
   const info = await until(async () => {
     const answer = await nodes[0].call('clusterInfo', ['room', 'other', 'nothing']);
-    // incomplete where the other node is too busy to answer within a second
+    // incomplete if the other node is too busy to answer within a second
     return answer.nodes.length === 2 && answer.isComplete && answer;
   }, 'both nodes to know each other');
   t.deepEqual(info.subscribers, [2, 1, 0]);

@@ -1,5 +1,5 @@
-// More is published than the backplane takes: workers and Redis clients wait for it, so that nothing is dropped; but not for
-// ever, not where the application does not want it, and `send` itself never.
+// More is published than the backplane takes: workers and Redis clients wait, so that nothing is dropped. They do not
+// wait forever, nor if the application turns waiting off, and `send` itself never waits.
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
@@ -14,7 +14,7 @@ const withRedis = needingRedis(test.serial);
 
 /** Small: reached before a busy machine lets the backplane's thread run. */
 const QUEUE = 1000;
-/** More than a link has on its way and in its queue. */
+/** More than a link can have in flight and in its queue. */
 const MANY = 20_000;
 const DROPPED = 'ERR_MILLRACE_BACKPLANE_DROPPED';
 
@@ -76,7 +76,7 @@ async function publishByEvents(t, node, letter, first, count) {
 withRedis('workers take no events while the backplane does not keep up: nothing is dropped', async (t) => {
   const redis = await Redis.with(t);
   const { node, subscriber } = await pair(t, redis);
-  /** More than a link takes on its way. */
+  /** More than a link can have in flight. */
   const count = 10_000;
   await until(async () => {
     const [before, first] = [await linkOf(node), subscriber.seen('0a')];
@@ -93,7 +93,7 @@ withRedis('workers take no events while the backplane does not keep up: nothing 
     await answered();
     const after = await linkThat(node, 'has sent all', ({ queued, inFlight }) => queued + inFlight === 0);
     await until(() => subscriber.seen('0a') === first + count, 'the last message');
-    // a machine that is busy for a second is not what this is about
+    // a machine that is busy for a second must not fail this test
     if (!isQuick && after.dropped > before.dropped) return false;
     t.is(after.dropped, before.dropped);
     return link.waits > before.waits;

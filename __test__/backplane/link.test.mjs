@@ -1,4 +1,4 @@
-// The link itself: what happens without it, who is let in, how much waits, and what else than plain Redis it leads to.
+// The link itself: what happens without it, authentication, the size of its queue, and servers other than plain Redis.
 import { once } from 'node:events';
 import net from 'node:net';
 import test from 'ava';
@@ -197,7 +197,7 @@ withRedisAndTls('TLS, with an authority of our own', async (t) => {
   t.regex(error.message, /invalid peer certificate: UnknownIssuer/);
 });
 
-test.serial('what is no Redis is told so', async (t) => {
+test.serial('a server that is not a Redis is reported', async (t) => {
   const listener = net.createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
   listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');

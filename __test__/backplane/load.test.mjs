@@ -1,5 +1,5 @@
 // Many numbered messages between two nodes: none lost, none twice, each publisher's in order; and while the server is
-// restarted, what is lost is counted to the last message. MILLRACE_TEST_BACKPLANE=full sends a million.
+// restarted, losses are counted to the last message. MILLRACE_TEST_BACKPLANE=full sends a million.
 import test from 'ava';
 
 import { SOON, until } from '../support/deadline.mjs';
@@ -9,7 +9,7 @@ import { linkOf, linkThat, startNodes } from '../support/nodes.mjs';
 import { needingRedis, Redis } from '../support/redis.mjs';
 
 const SUBSCRIBERS = 100;
-/** What slow readers may leave unread after an outage, when all that has waited comes at once. */
+/** How much slow readers may leave unread after an outage, when all queued messages arrive at once. */
 const roomy = { outboxFrames: 1_000_000, outboxBytes: 2 ** 28, outboxesTotalBytes: 2 ** 32 };
 const limits = { handlerTimeoutMs: 0, workerTimeoutMs: 0, ...roomy };
 /** Of each publisher, with so many channels: where there is but one, every message goes to every subscriber. */
@@ -41,7 +41,7 @@ async function nothingLost(t, nodes, channels) {
   await Promise.all(nodes.map((node) => linkThat(node, 'has sent all', (link) => link.sent === 2 * count)));
 }
 
-/** How many messages have to come before something else happens. */
+/** How many messages must arrive before the next step. */
 const some = (channels) => (channels === 1 ? 500 : 2000) * (IS_FULL ? 25 : 1);
 
 /** The server is restarted twice while messages flow: the sums are those of all messages, to the last. */
@@ -50,7 +50,7 @@ async function restarts(t, nodes, server, channels) {
   // until they are stopped, or a million
   const plan = IS_FULL ? { count: each(channels), batch: 50, pauseMs: 2 } : { count: 2 ** 40, batch: 50, pauseMs: 5 };
   const [began, names] = [performance.now(), publishers(nodes)];
-  // only what was published on the own node is sure to come
+  // only messages published on the own node are certain to arrive
   const slowest = () => {
     const near = lists.flatMap((list, own) =>
       list.map((one) => names.filter((name) => Number(name[0]) === own).map((name) => one.seen(name))),
@@ -95,7 +95,7 @@ async function restarts(t, nodes, server, channels) {
           () => `${wanted} of ${name}, not ${got()}`,
           8 * SOON,
         );
-        // what was published on its own node always arrives
+        // messages published on its own node always arrive
         if (Number(name[0]) === own) t.is(subscriber.missing(name), 0);
       }
       t.deepEqual([subscriber.misplaced, subscriber.others], [[], []]);

@@ -1,4 +1,4 @@
-// NATS as a server that is not open to everybody: with TLS, and with users who may use some subjects only.
+// NATS with restricted access: with TLS, and with users who may use only some subjects.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import test from 'ava';

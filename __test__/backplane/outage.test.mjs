@@ -1,5 +1,5 @@
-// Six nodes whose server is away for seconds and comes back: what they had queued for each other arrives everywhere,
-// although they come back one after the other. MILLRACE_TEST_BACKPLANE=full restarts the server fifty times.
+// Six nodes whose server is down for seconds: the messages that they have queued for each other arrive everywhere,
+// although the nodes reconnect one after the other. MILLRACE_TEST_BACKPLANE=full restarts the server fifty times.
 import test from 'ava';
 
 import { SOON, until } from '../support/deadline.mjs';
@@ -11,11 +11,11 @@ import { Subscriber } from '../support/subscriber.mjs';
 
 const NODES = 6;
 const RESTARTS = IS_FULL ? 50 : 1;
-/** Long enough that every node looks for the server as seldom as it ever does. */
+/** Long enough for every node to reach its longest pause between attempts. */
 const OUTAGE_MS = IS_FULL ? 4000 : 2000;
 /** Of each node while the server is away. */
 const QUEUED = 300;
-/** Whose link is back later than this is given up. */
+/** Nodes do not wait for a link that is back later than this. */
 const BACK_MS = 2000;
 
 const allOf = (nodes, each) => Promise.all(nodes.map(each));
@@ -63,7 +63,7 @@ async function restart(nodes, server, queue) {
   });
 }
 
-/** The server is restarted again and again: nothing of what was queued is missing on a node that is back in time. */
+/** The server is restarted again and again: no queued message is missing on a node that is back in time. */
 async function outages(t, server) {
   const { nodes, subscribers } = await cluster(t, server.url);
   let sent = 0;
@@ -81,7 +81,7 @@ async function outages(t, server) {
     const missing = subscribers.map((one, node) => one.missed - before[node]);
     t.log(`${count}: back after ${times.map((ms) => ms.toFixed(0)).join(' ')} ms, missing ${missing.join(' ')}`);
     for (const [node, ms] of times.entries()) {
-      // a busy machine may keep a process away for longer, and so long that its server seems silent
+      // a busy machine may delay a process for longer, and even so long that its server seems silent
       if (ms < BACK_MS) t.is(missing[node], 0, `restart ${count}, node ${node}`);
     }
   }

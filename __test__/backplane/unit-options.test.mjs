@@ -1,4 +1,4 @@
-// The backplane option, without connecting to anything: what is accepted, and how every problem is named.
+// The backplane option, without connecting to anything: what is accepted, and how every problem is reported.
 import { createRequire } from 'node:module';
 import test from 'ava';
 
@@ -34,7 +34,7 @@ test('URLs', (t) => {
   t.truthy(read('tls://h').plan.tls);
 });
 
-test('every problem is named, and no password is shown', (t) => {
+test('every problem is reported, and no password is shown', (t) => {
   for (const url of [
     '',
     'localhost',

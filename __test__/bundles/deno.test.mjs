@@ -1,5 +1,5 @@
-// `deno compile`, as docs/bundlers.md says. The runtime that it puts a program into, denort, comes from a server of Deno's; without
-// it the files are looked at that go into the program, which is then no program.
+// `deno compile`, as docs/bundlers.md says. The runtime for the program, denort, comes from Deno's server; without it,
+// the test checks the embedded files, but cannot run the program.
 import { mkdtempSync, renameSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -45,7 +45,7 @@ only(
   process.platform !== 'win32',
   'the page has commands of a shell',
 )('what is compiled has the worker module and the packages in it', async (t) => {
-  // any program does for that
+  // any program will do for that
   const { output } = await compile(t, runtimePath('deno'));
   t.regex(output, /^.── worker\.mjs \(/m);
   const [, size] = /^.── node_modules\/\* \(([\d.]+)MB/m.exec(output) ?? [];

@@ -1,5 +1,5 @@
-// Next.js with `output: 'standalone'`, as docs/bundlers.md says. Next.js is 350 MB and is fetched for this test alone, so it runs only
-// where MILLRACE_TEST_NEXT asks for it.
+// Next.js with `output: 'standalone'`, as docs/bundlers.md says. Next.js is 350 MB and is downloaded only for this
+// test, so the test runs only if MILLRACE_TEST_NEXT is set.
 import { mkdirSync, mkdtempSync, renameSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

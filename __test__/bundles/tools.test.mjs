@@ -1,5 +1,5 @@
-// Bundlers, as docs/bundlers.md says: its commands on its program, from the packed packages, and what they make then runs in a
-// folder of its own. One test after the other: they wait for programs.
+// Bundlers, as docs/bundlers.md says: its commands on its program, from the packed packages; the result runs in a
+// separate folder. The tests run one after the other, because they start other programs.
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -27,7 +27,7 @@ const out = mkdtempSync(path.join(os.tmpdir(), 'millrace-bundles-'));
 test.before(async () => {
   const tarballs = pack({ out });
   [platform] = Object.keys(tarballs.platforms);
-  // for all tests: it is removed after them
+  // for all tests, and removed after them
   folder = project({ teardown: () => {} }, tarballs, { files: await programOf(PAGE) });
 });
 
@@ -50,14 +50,14 @@ async function bundle(t, tool, change = (command) => command) {
   return output;
 }
 
-/** What was made, alone in a folder. */
+/** The build result, alone in a folder. */
 function moved(t, entry = 'dist') {
   const alone = removeWith(t, mkdtempSync(path.join(os.tmpdir(), 'millrace-bundled-')));
   renameSync(path.join(folder, entry), path.join(alone, entry));
   return alone;
 }
 
-/** The server that was made answers from its workers, and ends in order when it is told to. */
+/** The built server answers from its workers, and stops cleanly on a signal. */
 async function works(t, alone, command) {
   const address = await serve(t, alone, command, { BIND: '127.0.0.1:0' });
   const [one, two] = [await connect(t, address), await connect(t, address)];
@@ -70,7 +70,7 @@ const BANNER = "import { createRequire } from 'node:module'; const require = cre
 
 const NODE = [process.execPath, 'dist/server.mjs'];
 
-test.serial('every package of a platform is named for bundlers', (t) => {
+test.serial("bundlers find the name of every platform's package", (t) => {
   const code = readFileSync(path.join(ROOT, 'js/dist/addon/addon.js'), 'utf8');
   const named = [...code.matchAll(/require\(["']millrace-([\w-]+)["']\)/g)].map(([, name]) => name);
   t.deepEqual(named.sort(), readdirSync(path.join(ROOT, 'npm')).sort());
@@ -101,7 +101,7 @@ for (const [how, change] of [
   });
 }
 
-/** A worker module that brings no copy of the package along. */
+/** A worker module without its own copy of the package. */
 const ALONE = `
 let gateway;
 const handleStart = (_, own) => {

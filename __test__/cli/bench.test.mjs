@@ -1,4 +1,4 @@
-// `millrace bench` against real servers: what it counts, what it says, and how it ends.
+// `millrace bench` against real servers: its counts, its output, and how it ends.
 import { once } from 'node:events';
 import net from 'node:net';
 import test from 'ava';
@@ -63,7 +63,7 @@ test('the result as JSON, with texts of the size that was asked for', async (t) 
   t.true(Math.abs(result.perSecond - result.count / result.seconds) / result.perSecond < 0.01);
 });
 
-test('progress is told every second', async (t) => {
+test('progress is printed every second', async (t) => {
   const url = await serverOf(t, 'send(id, text);');
   const run = new Millrace(t, ['bench', url, '--seconds', '3600', '--connections', '1']);
   const told = /(\d+) of 3600 s: [\d,]+ round trips, 99 % within /g;
@@ -74,7 +74,7 @@ test('progress is told every second', async (t) => {
   t.pass();
 });
 
-test('a server that does not send texts back is told apart', async (t) => {
+test('a server that does not echo is reported as such', async (t) => {
   const silent = await millrace(t, ['bench', await serverOf(t, ''), ...FIVE, '--seconds', '1']);
   t.is(silent.code, 1);
   t.regex(silent.err, /nothing came back: does the server send texts back\?/);
@@ -85,7 +85,7 @@ test('a server that does not send texts back is told apart', async (t) => {
   t.regex(other.err, all);
 });
 
-test('what cannot be reached is told in a line', async (t) => {
+test('an unreachable server is reported in one line', async (t) => {
   const listener = net.createServer();
   await new Promise((resolve) => listener.listen(0, '127.0.0.1', resolve));
   const { port } = listener.address();
@@ -95,7 +95,7 @@ test('what cannot be reached is told in a line', async (t) => {
   t.regex(err, /\nmillrace: bench: [^\n]*ECONNREFUSED[^\n]*\n$/);
 });
 
-test('a server that is no WebSocket server is told in a line', async (t) => {
+test('a server without WebSocket is reported in one line', async (t) => {
   const listener = net.createServer((socket) => {
     socket.on('error', () => {});
     socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n');

@@ -1,4 +1,4 @@
-// `millrace init`: what it writes is a project that runs, in JavaScript and in TypeScript; and it overwrites nothing.
+// `millrace init` writes a project that runs, in JavaScript and in TypeScript, and overwrites nothing.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -108,7 +108,7 @@ test('other files may be there', async (t) => {
   t.true(existsSync(path.join(cwd, 'server.js')));
 });
 
-test('what it does not know is wrong usage', async (t) => {
+test('unknown arguments are wrong usage', async (t) => {
   const cwd = folderWith(t, {});
   for (const [args, says] of [
     [['init', 'a', 'b'], 'init: unexpected argument b'],

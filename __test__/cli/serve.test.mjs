@@ -259,7 +259,7 @@ signalTests(test)('a second signal ends at once, with the exit code that shells 
   }
 });
 
-test('what does not start is told in a line, with exit code 1', async (t) => {
+test('if it cannot start, it prints one line and ends with exit code 1', async (t) => {
   const cwd = folderWith(t, { ...files(), 'broken.mjs': "throw new Error('broken on purpose');\n" });
   const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL], { cwd });
   const address = await run.address();
@@ -272,7 +272,7 @@ test('what does not start is told in a line, with exit code 1', async (t) => {
   t.regex(broken.err, /broken\.mjs:1:/, 'where it was thrown');
 });
 
-test('several addresses; origins of the same host unless told otherwise', async (t) => {
+test('several addresses; only origins of the same host by default', async (t) => {
   const cwd = folderWith(t, files());
   const origin = 'https://elsewhere.example';
   const strict = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--bind', '127.0.0.1:0'], { cwd });

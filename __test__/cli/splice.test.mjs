@@ -58,7 +58,7 @@ test('hosts are listed by several options, and several in each', async (t) => {
   t.is(await codeOf(listed, target.url()), 0);
 });
 
-test('what is private is reached as told', async (t) => {
+test('private targets are reached if an option allows it', async (t) => {
   const target = await echoTarget(t);
   for (const [args, code] of [
     [['--no-private-targets'], 4006],
@@ -109,7 +109,7 @@ test('limits in units', async (t) => {
   t.is((await within(session.closed, 'the end of the session')).code, 1009);
 });
 
-test('events and messages as told, and metrics', async (t) => {
+test('options for events, messages and metrics', async (t) => {
   const target = await echoTarget(t);
   const run = running(t, ['--event-name', 'onSocketClosed', '--binary', '--metrics']);
   const session = await sessionOf(t, run);
@@ -124,7 +124,7 @@ test('events and messages as told, and metrics', async (t) => {
   t.is((await ask(await running(t, []).address(), '/metrics')).status, 400);
 });
 
-test('origins are those of the same host unless told otherwise', async (t) => {
+test('by default, only origins of the same host may connect', async (t) => {
   const headers = { Origin: 'https://elsewhere.example' };
   await t.throwsAsync(connect(t, await running(t, []).address(), { headers }), { message: /403/ });
   await connect(t, await running(t, ['--origin', headers.Origin]).address(), { headers });
@@ -167,7 +167,7 @@ test('a file has the same names, and the command line goes before it', async (t)
   t.like(await changed.event(), { method: 'warn' });
 });
 
-test('what has no effect is taken and said', async (t) => {
+test('options without effect are accepted and reported', async (t) => {
   const run = running(t, ['--pprof-address=127.0.0.1:6060', '--read-timeout', '1m']);
   await run.address();
   await run.prints(/^millrace: splice: --pprof-address has no effect: there is no Go program to profile\n$/, 'err');
@@ -193,7 +193,7 @@ signalTests(test)('a second signal ends at once, with the exit code that shells 
   t.is(await run.exit(), 130);
 });
 
-test('what does not start is told in a line, with exit code 1', async (t) => {
+test('if it cannot start, it prints one line and ends with exit code 1', async (t) => {
   const address = await running(t, []).address();
   const taken = await millrace(t, ['splice', '--listen', address]);
   t.deepEqual([taken.code, taken.out], [1, '']);

@@ -75,7 +75,7 @@ test('a console and a browser talk in a room', async (t) => {
   t.false(anna.output.includes('<Anna>'), 'what a person says stands where it was typed');
 });
 
-test('nothing that a stranger sends steers the terminal or looks like a line of another', async (t) => {
+test('no input of another user controls the terminal or looks like a line of another user', async (t) => {
   const anna = await openConsole(t, 'hostile', 'Anna');
   const browser = await join(t, 'hostile', 'Ben');
   const body = 'a\x1b[2J\u009b31m\tb\u202ec\u2028d\n<Anna> forged\r\x07';
@@ -84,7 +84,7 @@ test('nothing that a stranger sends steers the terminal or looks like a line of 
   t.true(anna.output.endsWith('<Ben> a[2J31m\ufffdb\ufffdc\ufffdd\n  <Anna> forged\n'), JSON.stringify(anna.output));
 });
 
-test('what is wrong is said, and the console ends with 1 where it cannot go on', async (t) => {
+test('errors are printed, and the console ends with exit code 1 if it cannot continue', async (t) => {
   const anna = await openConsole(t, 'strict', 'Anna');
   anna.write(`/join a/b\n${'x'.repeat(2001)}\nstill here\n`);
   await anna.printed('! A room has 1 to 32');
@@ -133,7 +133,7 @@ test('requests are answered: accepted, refused with the reason, or not known', a
   );
 });
 
-test('more than a request may have is refused, and nobody else notices', async (t) => {
+test('a request that is too long is refused, and other users do not notice', async (t) => {
   const browser = await join(t, 'long', 'Ben');
   const { connection, ask } = await openSockety(t);
   t.is(await ask({ type: 'join', room: 'long', alias: 'Anna' }), FastReply.Accept);

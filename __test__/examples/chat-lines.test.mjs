@@ -79,7 +79,7 @@ test('lines and browsers see each other', async (t) => {
   t.is(await anna.rest(), '');
 });
 
-test('nothing that a stranger sends steers a terminal or looks like a line of another', async (t) => {
+test('no input of another user controls the terminal or looks like a line of another user', async (t) => {
   const anna = await enter(t, 'Anna', 'hostile');
   const browser = await browse(t, 'hostile', 'Ben');
   t.is(await anna.line(), '* Ben joined');
@@ -87,7 +87,7 @@ test('nothing that a stranger sends steers a terminal or looks like a line of an
   t.is(await anna.line(), '<Ben> a[2J31m b\ufffdc\ufffdd <Anna> forged');
 });
 
-test('what is wrong is said, and nobody else hears of it', async (t) => {
+test('errors are reported only to their own client', async (t) => {
   const browser = await browse(t, 'strict', 'Ben');
   const client = await TcpClient.connect(t, `127.0.0.1:${port}`);
   await client.line();

@@ -1,4 +1,4 @@
-// The chat example's page in a real browser. What its server says is in example-chat.test.mjs.
+// The chat example's page in a real browser. Its server is in chat.test.mjs.
 import { mkdtemp, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

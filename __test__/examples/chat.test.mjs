@@ -1,4 +1,4 @@
-// The chat example's server: what it says to a strict client. Its page is in example-chat-page.test.mjs.
+// The chat example's server, tested with a strict client. Its page is in chat-page.test.mjs.
 import test from 'ava';
 import { until } from '../support/deadline.mjs';
 import { Example } from '../support/example.mjs';
@@ -40,7 +40,7 @@ function say(client, body) {
   client.send(JSON.stringify({ type: 'message', body }));
 }
 
-test('who joins is told who is there, and the others are told', async (t) => {
+test('a new member gets the list of members, and the others get the new member', async (t) => {
   const room = newRoom();
   const anna = await join(t, room, ' Anna \u202e ');
   t.like(anna.joined, { type: 'joined', alias: 'Anna', room, history: [] });
@@ -76,7 +76,7 @@ test('joining another room leaves the first', async (t) => {
   t.like(await told(ben), { body: 'only in the second' });
 });
 
-test('whoever vanishes without a word is reported, once', async (t) => {
+test('a member whose connection is lost is reported, once', async (t) => {
   const room = newRoom();
   const anna = await join(t, room, 'Anna');
   const ben = await join(t, room, 'Ben');
@@ -90,7 +90,7 @@ test('whoever vanishes without a word is reported, once', async (t) => {
   );
 });
 
-test('a worker that dies leaves nobody behind in a room', async (t) => {
+test('no members stay in a room after their worker died', async (t) => {
   const server = await ownServer(t, { workerPath: worker('chat-mortal'), threads: 2 });
   const clients = [];
   for (const alias of ['A', 'B', 'C', 'D']) {
@@ -121,7 +121,7 @@ test('a worker that dies leaves nobody behind in a room', async (t) => {
   );
 });
 
-test('a newcomer is shown the last 50 messages, in order, also in a room that was empty', async (t) => {
+test('a new member gets the last 50 messages in order, also in a room that was empty', async (t) => {
   const room = newRoom();
   const anna = await join(t, room, 'Anna');
   // Slower than the limit of messages per second would allow in one go: each waits for its echo.

@@ -4,7 +4,7 @@ import test from 'ava';
 import { Example } from '../support/example.mjs';
 import { connect } from '../support/ws-client.mjs';
 
-test('notes are added, listed and told to those who listen', async (t) => {
+test('notes are added, listed and published to open sockets', async (t) => {
   const example = await Example.start('examples/express/server.mjs', ['--port', '0']);
   t.teardown(() => example.kill());
   const listener = await connect(t, example.url.replace(/^http:\/\//, '').replace(/\/$/, ''));

@@ -63,7 +63,7 @@ for (const [what, body, message] of [
   ['an empty name', { name: ' ', email: 'a@b' }, /name must be/],
   ['no address', { name: 'Dora', email: 'dora' }, /email must be/],
 ]) {
-  test(`what is no user is answered with 400: ${what}`, async (t) => {
+  test(`an invalid user is answered with 400: ${what}`, async (t) => {
     const { status, content } = await ask('/api/users', 'POST', body);
     t.is(status, 400);
     t.regex(content.error, message);

@@ -140,7 +140,7 @@ test('the thousandth answer says that it is the last', async (t) => {
   t.is(await client.rest(), '');
 });
 
-test('who says that it sends nothing more still gets the answers', async (t) => {
+test('a client that has ended its sending side still gets the answers', async (t) => {
   const client = await join(t);
   client.end(get('/docs/info.json') + get('/about'));
   t.is((await answer(client)).headers['Content-Type'], 'application/json; charset=utf-8');
@@ -175,7 +175,7 @@ test('a client that waits for a word before it sends its body gets one', async (
   t.is(echoed(await answer(client)).body.raw, 'hi');
 });
 
-test('a silent client is left, and told so if it has begun to ask', async (t) => {
+test('a silent client is closed, with an answer if it has begun a request', async (t) => {
   const [silent, begun, kept] = [await join(t), await join(t), await join(t)];
   begun.write('GET / HT');
   kept.write(get('/hello.txt'));
@@ -298,7 +298,7 @@ test('nothing outside the folder is reached', async (t) => {
   if (process.platform !== 'win32') t.is(String((await at('/inside.txt')).body), 'in');
 });
 
-test('error pages show what came, escaped, and are text where HTML is not taken', async (t) => {
+test('error pages show the escaped request, and are text if the client does not accept HTML', async (t) => {
   const page = await ask(t, get("/none?'&=1"));
   t.is(page.headers['Content-Type'], 'text/html; charset=utf-8');
   t.true(String(page.body).includes('/none?&#39;&#38;=1'), String(page.body));

@@ -77,7 +77,7 @@ test('a name leads nowhere else', async (t) => {
   for (const mark of ['\x1b', '\u202e']) t.false(server.output.includes(mark));
 });
 
-test('what is refused leaves nothing', async (t) => {
+test('refused uploads leave nothing behind', async (t) => {
   const { folder, port, open } = await serve(t, '--max-mib', '1');
   const source = folderFor(t, { 'a/same': '1', 'b/Same': '2', large: randomBytes(1024 * 1024 + 1) });
   const twice = await upload(t, port, path.join(source, 'a/same'), path.join(source, 'b/Same'));
@@ -96,7 +96,7 @@ test('what is refused leaves nothing', async (t) => {
   t.deepEqual(await readdir(folder), []);
 });
 
-test('an upload that breaks off leaves nothing, and the server goes on', async (t) => {
+test('an interrupted upload leaves nothing behind, and the server continues', async (t) => {
   const { server, folder, port, open } = await serve(t);
   for (const breakOff of [
     (stream) => stream.destroy(new Error('gone')),

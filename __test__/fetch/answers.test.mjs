@@ -1,4 +1,4 @@
-// What a `fetch` handler may answer, and what becomes of answers that are none.
+// What a `fetch` handler may answer, and what happens to invalid answers.
 import test from 'ava';
 
 import { ask } from '../support/ask.mjs';
@@ -94,7 +94,7 @@ test('a handler that never answers gives 503, and is reported', async (t) => {
   t.is(await codeOf(/GET \/never/, own), 'ERR_MILLRACE_HANDLER_TIMEOUT');
 });
 
-test('an answer that breaks off is cut, so that nobody takes it for whole', async (t) => {
+test('an answer that breaks off is cut, so that clients do not mistake it for a complete one', async (t) => {
   const error = await t.throwsAsync(get('/breaks'));
   t.regex(error.code, /ECONNRESET|HPE_/);
 });

@@ -80,7 +80,7 @@ test('many streams at once do not mix', async (t) => {
   for (const [index, { body }] of answers.entries()) t.true(body === texts[index], `stream ${index}`);
 });
 
-test('a body that nobody takes holds up its own stream alone', async (t) => {
+test('an unread body blocks only its own stream', async (t) => {
   const { session, post } = await served(t, { limits: { bodyBytes: 64 * 2 ** 20, answerTimeoutMs: 60_000 } });
   const stream = session.request({ ':path': '/never', ':method': 'POST' }, { endStream: false });
   t.teardown(() => stream.destroy());

@@ -1,4 +1,5 @@
-// Requests while servers stop, workers are replaced or die, and queues are full; and who answers on a shared port.
+// Requests while servers stop, workers are replaced or die, and queues are full; and which endpoint answers on a shared
+// port.
 import http from 'node:http';
 import test from 'ava';
 

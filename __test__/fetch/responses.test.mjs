@@ -1,4 +1,4 @@
-// Responses of every make: used up, broken, made by others, slow to begin, and those that nobody reads any more.
+// Responses of every kind: used, failing, from other constructors, slow to begin, and those that are no longer read.
 import { once } from 'node:events';
 import net from 'node:net';
 import test from 'ava';
@@ -21,12 +21,12 @@ test('a Response whose body is used or locked is an error, not an empty answer',
   }
 });
 
-test('Response.error() is no answer', async (t) => {
+test('Response.error() is not an answer', async (t) => {
   t.is((await get('/error')).status, 500);
   await report(/GET \/error failed: status must be a whole number from 200 to 599, not 0/);
 });
 
-test('redirects, subclasses, and what only looks like a Response', async (t) => {
+test('redirects, subclasses, and objects that only look like a Response', async (t) => {
   const moved = await get('/moved');
   t.is(moved.status, 307);
   t.is(moved.headers.location, 'http://example.org/there');
@@ -53,7 +53,7 @@ test('HEAD: an endless body is not made, and a length that was given is kept', a
   t.is((await get('/hello')).text, 'hello');
 });
 
-test('one piece with the end behind it has a length; a source that fails at once gives 500', async (t) => {
+test('a single chunk has a Content-Length; a source that fails at once gives 500', async (t) => {
   const one = await get('/one-piece');
   t.is(one.text, 'one piece');
   t.is(one.headers['content-length'], '9');
@@ -61,7 +61,7 @@ test('one piece with the end behind it has a length; a source that fails at once
   await report(/GET \/fails-first failed: no first piece/);
 });
 
-test('a stream whose first piece is late is no late answer', async (t) => {
+test('a stream with a late first chunk is not a late answer', async (t) => {
   const own = await ownServer(t, { ...options, limits: { answerTimeoutMs: 500 } });
   // on a busy machine the whole answer may be late
   const late = await until(async () => {
@@ -90,13 +90,13 @@ for (const [path, begun, seen] of [
   ['/iterator', 'iterating', 'returned'],
   ['/node-stream', 'reading', 'destroyed'],
 ]) {
-  test(`what waits for a piece is let go when the client leaves: ${path}`, async (t) => {
+  test(`a stream that waits for a chunk is cancelled when the client disconnects: ${path}`, async (t) => {
     const own = await reset(t, path, begun, seen);
     t.deepEqual(await own.errors(), []);
   });
 }
 
-test('a handler that gives up because the client left is nobody’s failure', async (t) => {
+test('a handler that aborts because the client disconnected has not failed', async (t) => {
   const own = await reset(t, '/gives-up', 'asked', 'gave up');
   await ask(own.addresses[0], '/throw');
   await report(/thrown/, own);

@@ -1,4 +1,4 @@
-// The `Response` of a worker thread on Node.js: whatever it is made of, it is what the platform's would be.
+// The `Response` of a worker thread on Node.js behaves like the platform's, whatever its arguments.
 import { inspect } from 'node:util';
 import test from 'ava';
 
@@ -132,7 +132,7 @@ test('simple answers are sent without the platform, all others with it', (t) => 
   t.is(wholeOf(new Platform('x')), undefined);
 });
 
-test('what somebody has looked into is the platform’s', async (t) => {
+test('an inspected response is the platform’s', async (t) => {
   const response = new Response('hello', { headers: { 'x-a': '1' } });
   response.headers.append('x-a', '2');
   t.is(wholeOf(response), undefined);

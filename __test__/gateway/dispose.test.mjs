@@ -1,4 +1,5 @@
-// `await using` of every kind of server, as a call of what it calls: a program in every runtime, which then ends by itself.
+// `await using` with every kind of server, by calling Symbol.asyncDispose: a program in every runtime, which then ends
+// by itself.
 import path from 'node:path';
 import test from 'ava';
 

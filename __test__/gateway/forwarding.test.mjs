@@ -1,4 +1,4 @@
-// A handler that sends a long text on as it came: everybody gets it whole, and in order with what else it sends.
+// A handler that forwards a long text unchanged: all recipients get it whole, in order with its other messages.
 import test from 'ava';
 
 import { open, ownServer, worker } from '../support/server.mjs';
@@ -39,7 +39,7 @@ test('many in one batch, each once and in order', async (t) => {
   for (const text of texts) t.is(await one.text(), text);
 });
 
-test('in order with short replies, twice, and not mistaken for a changed text', async (t) => {
+test('in order with short replies, twice, and not confused with a changed text', async (t) => {
   const [one, two] = await pair(t);
   const text = long('mixed', 5000);
   one.send(text);
@@ -48,7 +48,7 @@ test('in order with short replies, twice, and not mistaken for a changed text', 
   t.is(await two.text(), text);
 });
 
-test('after an await, to an alias, to nobody, after a wrong argument, and before a close', async (t) => {
+test('after an await, to an alias, to no recipient, after a wrong argument, and before a close', async (t) => {
   const [one] = await pair(t);
   const [later, alias, nobody, wrong, gone] = ['later', 'alias', 'nobody', 'wrong', 'gone'].map((way) =>
     long(way, 9000),

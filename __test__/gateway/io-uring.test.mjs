@@ -1,4 +1,4 @@
-// The start option `ioUring`: writes to many connections go out together or one by one, and arrive alike.
+// The start option `ioUring`: writes to many connections go out together or one by one, and arrive in both cases.
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 import test from 'ava';

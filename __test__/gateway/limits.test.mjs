@@ -55,7 +55,7 @@ test.serial('messagesPerSecond: reading pauses, nothing is lost, others are not 
   const before = performance.now();
   await fast.raw(Buffer.concat(Array.from({ length: count }, (_, index) => text(`m ${index}`))));
   for (let index = 0; index < 10; index++) t.is(await ask(other, { cmd: 'ping' }), 'pong');
-  // unless the machine was so busy that all of them were due meanwhile
+  // unless the machine was so busy that all of them became due meanwhile
   if (performance.now() - before < 1500) t.true(fast.received < count, `${fast.received} already`);
   for (let index = 0; index < count; index++) t.is(await fast.text(), `m ${index}`);
   const took = performance.now() - before;
@@ -87,7 +87,7 @@ test.serial(
   },
 );
 
-test('unhandledBytes: bounded in bytes too, one message always fits', async (t) => {
+test('unhandledBytes: limited in bytes, too; one message always fits', async (t) => {
   const server = await ownServer(t, commands({ unhandledBytes: 1000, pingIntervalMs: 0 }));
   const ws = await member(t, server);
   await ws.raw(gate('bytes'));
@@ -151,7 +151,7 @@ test('pingIntervalMs and pongTimeoutMs: a silent peer is gone in time, an answer
   t.is(await ask(alive, { cmd: 'ping' }), 'pong');
 });
 
-test('only complete frames count as life: dripping a frame does not answer a ping', async (t) => {
+test('only complete frames count as activity: a frame sent byte by byte does not answer a ping', async (t) => {
   const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 400, messageDeadlineMs: 60_000 }));
   const ws = await open(t, server, { autoPong: false });
   const bytes = text('x'.repeat(1000));
@@ -167,10 +167,10 @@ test('only complete frames count as life: dripping a frame does not answer a pin
   t.true(at < bytes.length);
 });
 
-test('any complete frame counts as life: a ping answered by a message needs no pong', async (t) => {
+test('any complete frame counts as activity: a message after a ping replaces the pong', async (t) => {
   const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 5000 }));
   const [silent, ws] = [await open(t, server, { autoPong: false }), await open(t, server, { autoPong: false })];
-  // as long as one that answers with nothing is there, and for some pings more
+  // until a client that answers nothing is closed, and for some more pings
   for (let [count, most] = [1, 6]; count <= most || !silent.over; count++) {
     if (!silent.over) most = count + 6;
     await ws.when(() => ws.pings.length >= count, `ping ${count}`);
@@ -180,7 +180,7 @@ test('any complete frame counts as life: a ping answered by a message needs no p
   t.false(ws.over);
 });
 
-test('while we do not read, the pong deadline stands still', async (t) => {
+test('the pong deadline is suspended while the server does not read', async (t) => {
   const server = await ownServer(
     t,
     commands({ pingIntervalMs: 200, pongTimeoutMs: 4000, unhandledEvents: 2, handlerTimeoutMs: 60_000 }),
@@ -307,7 +307,7 @@ test('shardInboxBytes: over it subscribing fails before anything changes, unsubs
   t.deepEqual(await server.call('subscribe', sender.id, 'new'), [sender.id], 'there is room again');
 });
 
-test('limits that are none are TypeErrors that name them', async (t) => {
+test('invalid limits are TypeErrors that name them', async (t) => {
   const server = await ownServer(t);
   for (const [name, value] of [
     ['messageBytes', -1],
@@ -329,7 +329,7 @@ test('limits that are none are TypeErrors that name them', async (t) => {
   t.deepEqual(await server.call('getDebugState', 'workers'), {});
 });
 
-test('a connection that never speaks is closed by the handshake timeout, and is no socket meanwhile', async (t) => {
+test('a connection that never sends is closed by the handshake timeout, and is not a socket until then', async (t) => {
   const server = await ownServer(t, commands({ handshakeTimeoutMs: 400 }));
   const socket = net.connect(connectOptions(server.addresses[0]));
   t.teardown(() => socket.destroy());

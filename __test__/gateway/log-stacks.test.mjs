@@ -1,4 +1,4 @@
-// What a failing handler is reported with: the place in the TypeScript it was written in, and nothing of ours.
+// The stack in the report of a failing handler: the place in its TypeScript source, without frames of Millrace.
 import test from 'ava';
 import ts from 'typescript';
 

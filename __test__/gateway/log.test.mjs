@@ -1,4 +1,4 @@
-// The log: what onLog is told, what is filtered, what is bounded. The server runs in a child process.
+// The log: the lines that onLog gets, filters, and limits. The server runs in a child process.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -59,7 +59,7 @@ for (const runtime of RUNTIMES) {
   });
 }
 
-test('a gateway without a log takes no lines from one that has one', async (t) => {
+test('a gateway without a log takes no lines from a gateway with one', async (t) => {
   const run = logged(t, { logLevel: 'debug', beside: true });
   const address = await run.address();
   // the first connection of the process is that of the gateway without a log
@@ -71,7 +71,7 @@ test('a gateway without a log takes no lines from one that has one', async (t) =
   other.destroy();
 });
 
-test('the default level leaves connections out; rules let one target speak', async (t) => {
+test('the default level leaves connections out; rules enable single targets', async (t) => {
   const plain = logged(t, {});
   const client = await connect(t, await plain.address());
   client.send('throw');
@@ -111,7 +111,7 @@ test('a slow reader and a refusal by a limit are warnings', async (t) => {
   t.true(fields.outbox_bytes > 65_536);
 });
 
-test('RUST_LOG goes before logLevel; without onLog the lines are printed', async (t) => {
+test('RUST_LOG overrides logLevel; without onLog the lines are printed', async (t) => {
   const env = { RUST_LOG: 'millrace::listener' };
   const told = logged(t, { logLevel: 'off' }, { env });
   await told.address();
@@ -130,7 +130,7 @@ test('RUST_LOG goes before logLevel; without onLog the lines are printed', async
   t.is(silent.err, '');
 });
 
-test('a mistake in RUST_LOG is told and left out', async (t) => {
+test('an invalid rule in RUST_LOG is reported and ignored', async (t) => {
   const run = logged(t, {}, { env: { RUST_LOG: 'millrace::worker=loud,millrace::gateway=info' } });
   await run.address();
   t.is(await end(run), 0);
@@ -138,7 +138,7 @@ test('a mistake in RUST_LOG is told and left out', async (t) => {
   t.deepEqual(shortOf(run), ['info millrace::gateway started', 'info millrace::gateway stopped']);
 });
 
-test('an onLog that throws is told once, and the server goes on', async (t) => {
+test('an onLog that throws is reported once, and the server continues', async (t) => {
   const run = logged(t, { throws: true, logLevel: 'debug' });
   const client = await connect(t, await run.address());
   client.send('hello');
@@ -149,7 +149,7 @@ test('an onLog that throws is told once, and the server goes on', async (t) => {
   t.regex(run.err, /onLog broke\n +at /);
 });
 
-test('printed lines that nobody reads end nothing', async (t) => {
+test('printed lines without a reader do not end the server', async (t) => {
   const run = logged(t, { print: true, logLevel: 'debug' });
   const address = await run.address();
   run.closeOutput();
@@ -164,7 +164,7 @@ test('printed lines that nobody reads end nothing', async (t) => {
 test('a flood of lines is bounded, and says how many were dropped', async (t) => {
   const run = logged(t, { logLevel: 'debug' });
   const address = await run.address();
-  // nobody takes lines meanwhile, so that 1,024 are kept; each connection is two
+  // no lines are taken meanwhile, so 1,024 are kept; each connection writes two
   const done = path.join(folderWith(t, {}), 'done');
   run.tell(`block ${done}`);
   await run.prints(/BLOCKED/);

@@ -12,7 +12,7 @@ const members = async (t, count) => {
   return list;
 };
 let prefixes = 0;
-/** Channels of one test begin alike, and no others do. */
+/** Channels of one test share a prefix that no other test uses. */
 const freshPrefix = () => `p${++prefixes}:`;
 const call = (...args) => server.call(...args);
 const subscribe = (who, pattern, delta) => call('subscribe', who, { pattern }, delta);
@@ -22,7 +22,7 @@ const texts = ({ inbox }) => inbox.map(({ data }) => data);
 /** Everything that was sent to these clients before has arrived. */
 const settled = (clients) => Promise.all(clients.map((ws) => ask(ws, { cmd: 'ping' })));
 
-test('a pattern reaches its subscribers with what is sent to the channels that it matches', async (t) => {
+test('subscribers of a pattern get messages to the channels that it matches', async (t) => {
   const [one, two] = await members(t, 2);
   const prefix = freshPrefix();
   t.deepEqual(await subscribe(one.id, `${prefix}*`), [one.id]);
@@ -36,7 +36,7 @@ test('a pattern reaches its subscribers with what is sent to the channels that i
   t.deepEqual(texts(two), ['both']);
 });
 
-test('who is subscribed in several ways gets a message as often, and it counts as often', async (t) => {
+test('a socket with several matching subscriptions gets and counts a message for each', async (t) => {
   const [one] = await members(t, 1);
   const prefix = freshPrefix();
   await subscribe(one.id, `${prefix}*`);
@@ -82,7 +82,7 @@ test('a pattern is its bytes, and not the channel of the same name', async (t) =
   t.deepEqual(texts(one), ['bytes', 'the channel']);
 });
 
-test('a virtual socket has patterns of its own, marks what comes by them and takes them along', async (t) => {
+test('a virtual socket has its own patterns, marks their messages, and ends them when it is deleted', async (t) => {
   const [one] = await members(t, 1);
   const prefix = freshPrefix();
   const alias = await call('createVirtualSocket', one.id, 'mark ');
@@ -96,7 +96,7 @@ test('a virtual socket has patterns of its own, marks what comes by them and tak
   t.deepEqual(texts(one).sort(), ['mark twice', 'once', 'plain', 'twice']);
 });
 
-test('patterns go with their connection', async (t) => {
+test('patterns end with their connection', async (t) => {
   const [one] = await members(t, 1);
   const prefix = freshPrefix();
   const patterns = Array.from({ length: 100 }, (_, index) => `${prefix}${index}*`);
@@ -109,7 +109,7 @@ test('patterns go with their connection', async (t) => {
   for (const pattern of patterns) t.false(await call('hasSubscriptions', { pattern }));
 });
 
-test('messages of several threads come by a pattern in the order of their channel', async (t) => {
+test('messages of several threads arrive by a pattern in the order of their channel', async (t) => {
   const publishers = await onThreads(t, server, 3);
   const subscribers = await members(t, 6);
   const prefix = freshPrefix();
@@ -129,7 +129,7 @@ test('messages of several threads come by a pattern in the order of their channe
   for (const [index, list] of others.entries()) t.deepEqual(list, reference, `${index + 1} saw another order`);
 });
 
-test('what a handler does with patterns holds from the next call on', async (t) => {
+test('changes of patterns in a handler apply from the next call on', async (t) => {
   const [one] = await members(t, 1);
   const prefix = freshPrefix();
   const pattern = `${prefix}*`;

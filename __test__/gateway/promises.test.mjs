@@ -1,4 +1,4 @@
-// What is promised across files: defaults that protect, reports, the package as it is published, the documentation.
+// Promises that concern several files: safe defaults, reports, the published package, the documentation.
 import { execFile } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,12 +37,12 @@ test('by default a dead peer is gone within 35 s, and counted', async (t) => {
   const took = performance.now() - begun;
   t.log(`gone after ${(took / 1000).toFixed(1)} s`);
   t.true(took > 30_000, `not before its time: ${Math.round(took)} ms`);
-  // Timers have steps; the rest is this machine's, which may be busy. Twice as long it would be with another ping.
+  // Timers have steps, and the machine may be busy. With another ping it would take twice as long.
   t.true(took < 58_000, `in time: ${Math.round(took)} ms`);
   t.is((await server.call('stats')).pingTimeouts, 1);
 });
 
-test('a connection that waits for room at its busy worker goes on receiving', async (t) => {
+test('a connection that waits for room at its busy worker still receives', async (t) => {
   const limits = { workerQueueEvents: 16, workerTimeoutMs: 0, pingIntervalMs: 0 };
   const server = await ownServer(t, commands({ limits }));
   const [busy, waiting] = [await member(t, server), await member(t, server)];
@@ -67,7 +67,7 @@ test('a connection that waits for room at its busy worker goes on receiving', as
   for (let index = 0; index < count; index++) t.is(await waiting.text(), `waits ${index}`);
 });
 
-test("a dead worker's connections are told why", async (t) => {
+test("a dead worker's connections are closed with a reason", async (t) => {
   const server = await ownServer(t, commands({ threads: 2 }));
   const [one, two] = [await member(t, server), await member(t, server)];
   one.send(JSON.stringify({ cmd: 'exit', n: 1 }));
@@ -75,7 +75,7 @@ test("a dead worker's connections are told why", async (t) => {
   t.is(await ask(two, { cmd: 'ping' }), 'pong');
 });
 
-test('texts that go out without user data are reported, at most once a second', async (t) => {
+test('texts sent without their user data are reported, at most once a second', async (t) => {
   const server = await ownServer(t, commands());
   const ws = await member(t, server);
   const virtual = await server.call('createVirtualSocket', ws.id, 7);
@@ -152,7 +152,7 @@ withTar('the package as npm packs it works beside its platform package, for ESM 
   t.is(run.stdout.trim(), 'ran true');
 });
 
-test('everything that the types export is documented, members included', (t) => {
+test('all exported types and their members are documented', (t) => {
   const entry = path.join(root, 'js', 'src', 'index.ts');
   const { options } = ts.getParsedCommandLineOfConfigFile(path.join(root, 'tsconfig.build.json'), {}, ts.sys);
   const program = ts.createProgram([entry], options);
@@ -203,7 +203,7 @@ test('links and paths in the documentation lead somewhere', (t) => {
   t.true(pages.length > 15);
 });
 
-test('an open connection outlives every default: it is asked, answers and stays', async (t) => {
+test('an open connection that answers pings outlives every default timeout', async (t) => {
   const server = await ownServer(t, commands());
   const ws = await open(t, server);
   await ws.when(() => ws.pings.length >= 1, 'the first ping', { ms: 120_000 });

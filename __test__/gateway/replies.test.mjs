@@ -1,15 +1,15 @@
-// Short texts that handlers send to the socket they are handling leave together: not later than users can stand, and
-// before whatever else the worker does.
+// Short texts that handlers send to their own socket are posted together: after a short time at most, and before
+// anything else that the worker does.
 import test from 'ava';
 
 import { ask, open, ownServer, worker } from '../support/server.mjs';
 import { connect } from '../support/ws-client.mjs';
 
-test('a slow handler keeps back no reply of the handlers before it', async (t) => {
+test('a slow handler does not delay replies of earlier handlers', async (t) => {
   const server = await ownServer(t, { workerPath: worker('commands'), threads: 1, ioThreads: 1 });
   const clients = [];
   for (let index = 0; index < 5; index++) clients.push(await open(t, server));
-  // each handler keeps its worker busy until its key is there; all wait in one batch behind the first
+  // each handler keeps its worker busy until its key is set; all wait in one batch behind the first
   const floods = clients.map((ws, index) => {
     return ask(ws, { cmd: 'flood', who: 0, count: 0, prefix: '', after: `turn ${index}` });
   });
@@ -21,7 +21,7 @@ test('a slow handler keeps back no reply of the handlers before it', async (t) =
   }
 });
 
-test('a reply goes before the goodbye of a server that its handler stops', async (t) => {
+test('a reply is sent before the Close frame when its handler stops the server', async (t) => {
   const server = await ownServer(t);
   const [address] = await server.run('stop-from-handler', worker('stopper'));
   const clients = [];
@@ -37,7 +37,7 @@ test('a reply to a socket that closed meanwhile is counted', async (t) => {
   const server = await ownServer(t, { workerPath: worker('commands'), threads: 1, ioThreads: 1, limits });
   const [one, two] = [await open(t, server), await open(t, server)];
   const before = await server.call('stats');
-  // while the worker is busy, a message comes and its sender goes
+  // while the worker is busy, a message arrives and its sender disconnects
   const busy = ask(two, { cmd: 'flood', who: 0, count: 0, prefix: '', after: 'go' });
   one.send(JSON.stringify({ cmd: 'ping', n: 1 }));
   one.destroy();

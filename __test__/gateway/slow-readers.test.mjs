@@ -1,4 +1,5 @@
-// Guarantee 6: a slow reader costs at most its outbox; what happens then is the application's choice. Plus never-readers.
+// Guarantee 6: a slow reader costs at most its outbox, and the application chooses what happens then. Also clients that
+// never read.
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
@@ -6,7 +7,7 @@ import { linuxTests } from '../support/platforms.mjs';
 import { ask, member, ownServer, worker } from '../support/server.mjs';
 
 const MIB = 1024 * 1024;
-/** Who does not read is to be closed for what a test is about, however long that takes on a busy machine. */
+/** A client that does not read must be closed for the tested reason, however long that takes on a busy machine. */
 const PATIENT = { writeTimeoutMs: 600_000, closeTimeoutMs: 600_000, pingIntervalMs: 0 };
 const limits = (more) => ({
   workerPath: worker('commands'),
@@ -111,7 +112,7 @@ test('one message always fits an empty outbox', async (t) => {
   t.is(await ask(sender, { cmd: 'ping' }), 'pong');
 });
 
-test('a message that is being written is not what fills the outbox', async (t) => {
+test('a message that is being written does not count towards the outbox', async (t) => {
   const server = await ownServer(t, limits({ outboxBytes: 4 * MIB }));
   const [sender, reader] = [await member(t, server), await member(t, server)];
   const calls = ['x'.repeat(8 * MIB), '1'].map((data) => ({ fn: 'send', args: [reader.id, data] }));
@@ -212,7 +213,7 @@ test('a client that sends and never reads stops itself: it is not read while its
   const [other, rude] = [await member(t, server), await member(t, server)];
   rude.pause();
   const payload = 'x'.repeat(20_000);
-  // Echoes pile up; sooner or later nothing of what it sends is taken any more.
+  // Echoes pile up until the server takes nothing more from the client.
   await until(() => {
     for (let index = 0; index < 50; index++) rude.send(payload);
     return rude.bytesBuffered > 8 * MIB;

@@ -136,16 +136,16 @@ needing(test, PYTHON)('GET /metrics is what the parser of the Prometheus client 
   }
 });
 
-/** What a listener without a handler for requests answers to them. */
+/** The answer of a listener without a handler for requests. */
 const UPGRADE = 426;
 
-/** The status that a probe of this path gets, and what it says. */
+/** The status and the body that a probe of this path gets. */
 async function probe(server, where) {
   const response = await fetch(at(server, where));
   return [response.status, (await response.json()).status];
 }
 
-test('health and ready answer 200 in JSON, where a listener asks for them', async (t) => {
+test('health and ready answer 200 in JSON on listeners that have them', async (t) => {
   const server = await ownServer(t, options({ health: true }));
   t.deepEqual(await probe(server, '/health'), [200, 'ok']);
   t.deepEqual(await probe(server, '/ready'), [200, 'ready']);

@@ -1,4 +1,4 @@
-// `stopOnSignals`: programs as users write them, in every runtime, that nothing but a signal ends.
+// `stopOnSignals`: programs as users write them, in every runtime, which only a signal ends.
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import test from 'ava';
@@ -90,7 +90,7 @@ inEach('a signal while the server starts stops it when it has started', async (t
   program.signal('SIGTERM');
   await until(() => existsSync(path.join(cwd, 'came')), 'the signal');
   writeFileSync(path.join(cwd, 'go'), '');
-  // this listener of its own keeps some runtimes going
+  // this listener keeps some runtimes running
   await program.prints(/handleStop/);
   t.regex(program.out, /started\n/);
 });
@@ -157,7 +157,7 @@ inEach('how long outboxes have may be said', async (t, runtime) => {
      ${listening()}`,
   );
   const client = await connect(t, await program.address());
-  // it does not answer the goodbye, for which it would have five seconds
+  // it does not answer the Close frame, for which it would have five seconds
   client.pause();
   program.signal('SIGTERM');
   const [, ms] = await program.prints(/after (\S+) ms/);

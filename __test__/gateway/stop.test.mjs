@@ -98,7 +98,7 @@ test('stop with a worker in an endless loop ends', async (t) => {
   t.is((await fine.closed()).code, 1001);
 });
 
-test('stop twice is the same stop; functions afterwards do no harm', async (t) => {
+test('a second stop is the same stop; functions can be called afterwards', async (t) => {
   const server = await ownServer(t, { workerPath: worker('commands'), threads: 1 });
   await server.run('stop-twice', worker('commands'));
   t.is(await server.call('send', 'nobody', 'x'), 0);

@@ -1,4 +1,5 @@
-// The limits of `start`, without starting anything: which of them a listener is told, and how one of another protocol is named.
+// The limits of `start`, without starting anything: which of them a listener gets, and how a limit of another protocol
+// is reported.
 import { createRequire } from 'node:module';
 import test from 'ava';
 
@@ -16,7 +17,7 @@ function messageOf(options) {
   return 'accepted';
 }
 
-test('a listener is told the limits of its own protocol', (t) => {
+test('a listener gets the limits of its own protocol', (t) => {
   const limits = { messageBytes: 9, bodyBytes: 8, staticCheckMs: 0, answerTimeoutMs: 7, keysBytes: 6 };
   const http = { address: ':1', limits: { keepAliveRequests: 1 } };
   const resp = { address: 'unix:/tmp/s', protocol: 'resp', limits: { keysBytes: 5, subscriptionsPerSocket: 4 } };
@@ -40,7 +41,7 @@ for (const [listener, message] of [
   [{ protocol: 'resp', limits: { keysBytes: 0 } }, 'keysBytes must be a whole number from 1 to 1099511627776, not 0'],
   [{ limits: { http2Streams: 0 } }, 'http2Streams must be a whole number from 1 to 10000, not 0'],
 ]) {
-  test(`a listener is told: ${message}`, (t) => {
+  test(`a listener reports: ${message}`, (t) => {
     const bind = { address: 'unix:/tmp/s', ...listener };
     t.is(messageOf({ bind, ...MODULE }), `options.bind.limits.${message}`);
   });

@@ -35,7 +35,7 @@ test('every documented form of an address is accepted', (t) => {
   t.deepEqual(parseStartOptions({ bind: [], ...MODULE }, true).listeners, []);
 });
 
-test('anything else is named with its place', (t) => {
+test('any other address is reported with its place', (t) => {
   for (const bind of [
     '',
     '80',
@@ -77,7 +77,7 @@ test('options that are not built yet are unknown', (t) => {
   }
 });
 
-test('rawMethods is of a listener', (t) => {
+test('rawMethods is an option of a listener', (t) => {
   const { listeners } = parseStartOptions({ bind: [':1', { address: ':2', rawMethods: true }], ...MODULE }, true);
   t.deepEqual(
     listeners.map(({ options }) => options),
@@ -166,7 +166,7 @@ test('the options of TLS are checked', (t) => {
   );
 });
 
-test('whom a server believes is checked', (t) => {
+test('trustProxy is checked', (t) => {
   const accepted = ['127.0.0.1', '::1', '10.0.0.0/8', 'fc00::/7', '0.0.0.0/0', 'loopback', 'private', 'unix'];
   const { listeners } = parseStartOptions(
     { bind: [':1', { address: ':2', trustProxy: ['::1'], proxyProtocol: true }], trustProxy: accepted, ...MODULE },
@@ -202,7 +202,7 @@ test('whom a server believes is checked', (t) => {
   );
 });
 
-test('a listener has its own paths over the common ones', (t) => {
+test("a listener's own paths override the common ones", (t) => {
   const plan = parseStartOptions(
     {
       bind: [':1', { address: ':2', events: false, stats: '/numbers' }],
@@ -251,7 +251,7 @@ test('later calls need no worker path, and threads only with one', (t) => {
   t.is(messageOf({ bind: ':0', threads: 2 }, false), 'options.threads needs options.workerPath');
 });
 
-test('a listener has its own limits and origins over the common ones', (t) => {
+test("a listener's own limits and origins override the common ones", (t) => {
   const { listeners } = parseStartOptions(
     {
       bind: [':1', { address: ':2', origins: 'same-host', limits: { messageBytes: 5 } }],
@@ -281,7 +281,7 @@ test('a listener has its own limits and origins over the common ones', (t) => {
   );
 });
 
-test('the gateway is given what was given, nothing else', (t) => {
+test('the gateway gets exactly the given options', (t) => {
   const plan = parseStartOptions(
     {
       bind: ':0',
@@ -324,7 +324,7 @@ test('origins are scheme, host and port', (t) => {
   t.regex(messageOf({ bind: ':0', ...MODULE, origins: 'any' }), /^options\.origins must be/);
 });
 
-test('options are left as they were', (t) => {
+test('options are not modified', (t) => {
   const options = Object.freeze({
     bind: Object.freeze([Object.freeze({ address: ':0' })]),
     workerPath: 'worker.js',
@@ -336,13 +336,13 @@ test('options are left as they were', (t) => {
   t.deepEqual({ ...options }, before);
 });
 
-test('what is no object at all', (t) => {
+test('options that are not an object', (t) => {
   for (const options of [undefined, null, 5, 'x', []]) {
     t.regex(messageOf(options), /^options must be an object/);
   }
 });
 
-test('stopping drains for five seconds unless told otherwise', (t) => {
+test('stopping drains for five seconds by default', (t) => {
   t.is(parseStopOptions(undefined), 5000);
   t.is(parseStopOptions({}), 5000);
   t.is(parseStopOptions({ drain: 0 }), 0);

@@ -1,5 +1,5 @@
-// Events of single protocols: what they call, in which order, and what a failing or slow handler leads to. There is no
-// such event that needs no listener, so the tests add lines to the generated tables.
+// Events of single protocols: what they call, in which order, and what a failing or slow handler leads to. Every real
+// event of this kind needs a listener, so the tests add entries to the generated tables.
 import { createRequire } from 'node:module';
 import test from 'ava';
 
@@ -28,7 +28,7 @@ PROTOCOLS.push({
   },
 });
 
-test('a handler is found in the module, and its bit is told', (t) => {
+test('a handler is found in the module, and its bit is reported', (t) => {
   const handleProbe = () => undefined;
   const module = readWorkerModule({ handleProbe, handleTextMessage: () => undefined }, 'here');
   t.is(module.handleProbe, handleProbe);
@@ -49,7 +49,7 @@ test('a handler gets the socket, its token, the words of the fields and the payl
   const large = new Uint8Array(20_000).fill(7);
   drain(new Batch().event(3, CALLS, { fields: uint32([5]), payload: large, beside: 0 }), [large.slice().buffer]);
   exchange(new Batch().event(3, CALLS, { payload: [9] }));
-  // what is in the exchange is written over
+  // overwrite the contents of the exchange
   exchange(new Batch().event(3, CALLS, { payload: [8] }));
   const plain = seen.map(([id, token, ...rest]) => [
     id,
@@ -65,7 +65,7 @@ test('a handler gets the socket, its token, the words of the fields and the payl
   ]);
 });
 
-test('nobody is called for an event without a handler, of a socket that is gone, or that nobody knows', (t) => {
+test('nothing is called for an unknown event, an event without a handler, or an event of a closed socket', (t) => {
   const { drain, errors, notes } = setUp({ handleTextMessage: () => undefined });
   drain(new Batch().open(0, 1, { awaited: false }).event(0, CALLS).event(9, CALLS).event(0, 70_002));
   t.deepEqual([errors, notes], [[], []]);
@@ -90,7 +90,7 @@ test('an event without a handler is for the code of its protocol, which is loade
   t.is(errors[0].message.split('\n')[0], `event ${OWN} failed for socket 5: broken`);
 });
 
-test("only a socket's end waits for what the code of a protocol waits for", async (t) => {
+test("only a socket's end waits for the promises of a protocol's code", async (t) => {
   const seen = [];
   const [first, second] = [deferred(), deferred()];
   const promises = [first.promise, second.promise];
@@ -130,7 +130,7 @@ test('the code of a protocol that is late ends its connection', async (t) => {
   t.true(notes.some(([name, id, code]) => name === 'close' && id === 1 && code === 1011));
 });
 
-test('an event waits for a promise, and what comes next waits for its own', async (t) => {
+test('an event waits for a promise, and the next event waits for its own', async (t) => {
   const seen = [];
   const [first, second] = [deferred(), deferred()];
   const { drain, notes } = setUp({

@@ -1,4 +1,4 @@
-// What the options and the workers make of the list of protocols, with two more in it that exist only here.
+// How options and workers use the list of protocols, with two more protocols that exist only here.
 import { createRequire } from 'node:module';
 import test from 'ava';
 
@@ -41,7 +41,7 @@ function messageOf(...bind) {
   return 'accepted';
 }
 
-test('a protocol reads its own options, and what it makes of them is the plan', (t) => {
+test('a protocol reads its own options, and its result becomes the plan', (t) => {
   const bind = { address: ':1', protocol: 'echo', loud: 'yes', reusePort: true, limits: { messageBytes: 5 } };
   const { listeners } = parseStartOptions({ bind, workerPath: '/app/worker.js' }, true);
   t.deepEqual(listeners, [
@@ -49,13 +49,13 @@ test('a protocol reads its own options, and what it makes of them is the plan', 
   ]);
 });
 
-test('the problems that protocols find are told with all others', (t) => {
+test('problems that protocols find are reported with all others', (t) => {
   const message = messageOf(':1', { address: ':2', protocol: 'echo', loud: 'no', reusePort: 1 });
   t.true(message.includes('options.bind[1].loud of :2 must be loud'), message);
   t.true(message.includes('options.bind[1].reusePort must be true or false, not 1'), message);
 });
 
-test('an option of other protocols is told with those that have it', (t) => {
+test('an option of other protocols is reported with the protocols that have it', (t) => {
   t.is(
     messageOf({ address: ':1', protocol: 'silent', origins: '*' }),
     "options.bind[0].origins is for listeners with protocol 'http', 'splice' or 'echo'",
@@ -73,7 +73,7 @@ test('an option of other protocols is told with those that have it', (t) => {
   t.is(messageOf({ address: ':1', loud: undefined }), 'accepted');
 });
 
-test('a protocol that there is not is told with those that there are', (t) => {
+test('an unknown protocol is reported with the list of protocols', (t) => {
   t.true(built.startsWith("'http', 'resp'"), built);
   for (const [protocol, told] of [
     ['gopher', '"gopher"'],

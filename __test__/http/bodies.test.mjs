@@ -1,4 +1,4 @@
-// Bodies that go wrong on the way to a handler that reads them, be it `fetch` or an app: what the client is told.
+// Invalid or incomplete bodies for a handler that reads them, `fetch` or an app: the answer to the client.
 import test from 'ava';
 
 import { answerOf, everything } from '../support/app-client.mjs';
@@ -35,7 +35,7 @@ for (const [name, path] of [
     t.deepEqual(await server.errors(), []);
   });
 
-  test(`${name}: a body that does not come is 408, one that breaks off 400`, async (t) => {
+  test(`${name}: an incomplete body gets 408, one that breaks off 400`, async (t) => {
     const [impatient, patient] = [await served(t, 400), await served(t, 60_000)];
     for (const begun of [
       `${head('Content-Length: 10')}half`,

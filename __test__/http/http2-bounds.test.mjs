@@ -1,5 +1,5 @@
-// What a client of HTTP/2 can make the server hold, and for how long; and the rules of requests, which are those of
-// HTTP/1.1.
+// How much memory an HTTP/2 client can use on the server, and for how long; and the rules of requests, which are those
+// of HTTP/1.1.
 import { once } from 'node:events';
 import ava from 'ava';
 
@@ -34,7 +34,7 @@ async function unfinished(session, headers, body) {
   return answer[':status'];
 }
 
-test('a body that stands still is answered with 408', async (t) => {
+test('a body that makes no progress is answered with 408', async (t) => {
   const server = await served(t, { bodyTimeoutMs: 300 });
   const session = await sessionOf(t, server);
   t.is(await unfinished(session, { ':path': '/text' }, 'half'), 408);
@@ -78,14 +78,14 @@ test('a body over the limit is answered with 413, announced or not', async (t) =
   t.is((await ask(session, { ':path': '/hello' })).body, 'hello', 'the connection goes on');
 });
 
-test('a large upload comes whole', async (t) => {
+test('a large upload arrives whole', async (t) => {
   const length = 40 * 2 ** 20;
   const server = await served(t, { bodyBytes: length });
   const session = await sessionOf(t, server);
   t.is((await ask(session, { ':path': '/count', ...POST }, Buffer.alloc(length, 'piece'))).body, String(length));
 });
 
-test('heads are judged as in HTTP/1.1', async (t) => {
+test('heads are checked as in HTTP/1.1', async (t) => {
   const server = await served(t);
   const session = await sessionOf(t, server);
   const many = (count) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, 'y']));
@@ -118,7 +118,7 @@ test('HEAD, 204 and 304 have no body', async (t) => {
   t.like(await ask(session, { ':path': '/no-content' }), { status: 204, body: '', reset: undefined });
 });
 
-test('requests and their bytes are counted, and the version is told', async (t) => {
+test('requests and their bytes are counted, and handlers get the version', async (t) => {
   const server = await served(t);
   const session = await sessionOf(t, server);
   await ask(session, { ':path': '/hello' });
@@ -171,7 +171,7 @@ test('an event stream keeps its permit until the peer has taken all of it', asyn
   await until(async () => (await stat(server, 'connections')) === 1, 'the end of the stream');
 });
 
-test('who takes back request after request is disconnected, also if each was begun', async (t) => {
+test('a client that cancels request after request is disconnected, even if each was begun', async (t) => {
   const server = await served(t, { controlFramesBurst: 200, controlFramesPerSecond: 1 });
   const neighbour = await sessionOf(t, server);
   const flood = framesOf(t, server).write(settings());

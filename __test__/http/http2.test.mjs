@@ -1,4 +1,4 @@
-// HTTP/2 over TLS: chosen by the client, with WebSockets as streams of it (RFC 8441), and within bounds.
+// HTTP/2 over TLS: chosen by the client, with WebSockets as its streams (RFC 8441), and with limits.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import http2 from 'node:http2';
@@ -34,7 +34,7 @@ needing(test, 'curl')('ALPN chooses HTTP/2, or HTTP/1.1 for whoever asks for not
   t.is((await run('curl', [...out, '--http1.1', url])).stdout, '1.1 426');
 });
 
-test('http2: false offers none', async (t) => {
+test('http2: false does not offer HTTP/2', async (t) => {
   const server = await served(t, { tls: { ...identity.files, http2: false } });
   const session = http2.connect(`https://${server.addresses[0]}`, { ca: authority.ca, servername: 'localhost' });
   t.teardown(() => session.destroy());
@@ -118,7 +118,7 @@ test('handleOpen refuses in HTTP/2 too, and selects a subprotocol', async (t) =>
   t.is(await greeted.text(), 'hello you');
 });
 
-test('a reader that does not read holds up itself alone', async (t) => {
+test('a client that does not read delays only itself', async (t) => {
   const limits = { outboxBytes: 64 * 2 ** 20, outboxFrames: 100_000 };
   const server = await served(t, { limits });
   const session = await sessionOf(t, server);
@@ -134,7 +134,7 @@ test('a reader that does not read holds up itself alone', async (t) => {
   await until(async () => (await stat(server, 'outboxBytes')) === 0, 'an empty outbox');
 });
 
-test('stop says goodbye to the sockets and to the connection', async (t) => {
+test('stop sends Close frames to the sockets and GOAWAY to the connection', async (t) => {
   const server = await served(t);
   const session = await sessionOf(t, server);
   const client = await member(t, server, { http2: session });
@@ -178,7 +178,7 @@ test('event streams and sockets share one connection, each with a permit of its 
   t.is(await ask(socket, { cmd: 'ping' }), 'pong');
 });
 
-test('a connection of no use is ended, and one that never begins', async (t) => {
+test('an unused connection is ended, and so is one that never begins', async (t) => {
   const server = await served(t, { limits: { http2IdleTimeoutMs: 4000, handshakeTimeoutMs: 6000 } });
   const session = await sessionOf(t, server);
   const closed = once(session, 'close');

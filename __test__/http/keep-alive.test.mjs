@@ -1,5 +1,5 @@
-// How long an HTTP connection stays and what its answers say of it. The endpoint behind is a WebSocket's: it
-// answers GET with 426.
+// How long an HTTP connection stays open, and the headers about it in answers. The endpoint is that of WebSockets,
+// which answers GET with 426.
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
@@ -13,7 +13,7 @@ const GET = request('GET / HTTP/1.1');
 const limited = (t, limits) => ownServer(t, { ...ECHO, limits });
 const tokens = ({ connection }) => connection.split(/,\s*/);
 
-// What a request says and whether the connection stays.
+// The headers of a request, and whether the connection stays open.
 for (const [name, version, connection, stays] of [
   ['1.1', '1.1', undefined, true],
   ['1.1 with keep-alive', '1.1', 'keep-alive', true],
@@ -40,7 +40,7 @@ for (const [name, version, connection, stays] of [
   });
 }
 
-test('an idle connection is closed without a word', async (t) => {
+test('an idle connection is closed without an answer', async (t) => {
   const own = await limited(t, { keepAliveTimeoutMs: 300 });
   const client = talk(t, own.addresses[0]).write(GET);
   t.is((await client.answer()).headers['keep-alive'], 'timeout=0, max=1000');
@@ -56,7 +56,7 @@ test('by default it is closed after five seconds', async (t) => {
   t.true(performance.now() - before > 4_900);
 });
 
-test('a request in time keeps it', async (t) => {
+test('a request in time keeps it open', async (t) => {
   const own = await limited(t, { keepAliveTimeoutMs: 8_000 });
   const [client, witness] = [talk(t, own.addresses[0]), talk(t, own.addresses[0])];
   await witness.write(GET).answer();
@@ -71,7 +71,7 @@ test('a request in time keeps it', async (t) => {
   t.is((await client.write(GET).answer()).status, 426);
 });
 
-test('the last request is told so', async (t) => {
+test('the answer to the last request has Connection: close', async (t) => {
   const own = await limited(t, { keepAliveRequests: 3 });
   const client = talk(t, own.addresses[0]).write(Buffer.concat([GET, GET, GET, GET]));
   for (const stays of [true, true, false]) {
@@ -110,7 +110,7 @@ test('pipelined requests are answered in order, whole or in pieces', async (t) =
   }
 });
 
-test('a request behind the answers, then an upgrade', async (t) => {
+test('a request after the answers, then an upgrade', async (t) => {
   const client = talk(t, server.addresses[0]).write(Buffer.concat([GET, GET]));
   t.is((await client.answer()).status, 426);
   t.is((await client.answer()).status, 426);
@@ -126,7 +126,7 @@ test('a handshake that is refused ends its connection', async (t) => {
   t.is(await client.closed(), '');
 });
 
-test('who says that nothing follows gets the answer', async (t) => {
+test('a client that ends its sending side gets the answer', async (t) => {
   const client = talk(t, server.addresses[0])
     .write(Buffer.concat([GET, GET]))
     .half();
@@ -136,7 +136,7 @@ test('who says that nothing follows gets the answer', async (t) => {
   t.false(client.reset);
 });
 
-test('who ends in the middle of a request is told (400)', async (t) => {
+test('a client that ends in the middle of a request gets 400', async (t) => {
   for (const part of [GET.subarray(0, 20), request('POST / HTTP/1.1').subarray(0, -1)]) {
     const client = talk(t, server.addresses[0]).write(part).half();
     t.is((await client.answer()).status, 400);
@@ -151,7 +151,7 @@ test('nothing follows an answer that says close, not even a refusal', async (t) 
   t.is(await client.closed(), '');
 });
 
-test('a client that says nothing is closed without a word', async (t) => {
+test('a client that sends nothing is closed without an answer', async (t) => {
   const own = await limited(t, { firstRequestTimeoutMs: 200 });
   const client = talk(t, own.addresses[0]);
   t.is(await client.closed(), '');
@@ -167,7 +167,7 @@ test('by default it is closed after two seconds', async (t) => {
   t.true(took > 1_900, `${took} ms: not at once`);
 });
 
-test('a first request in HTTP/1.0 that does not come on is closed after two seconds, one in HTTP/1.1 is waited for', async (t) => {
+test('an incomplete first request in HTTP/1.0 is closed after two seconds, one in HTTP/1.1 later', async (t) => {
   const limits = { handshakeTimeoutMs: 86_400_000, bodyTimeoutMs: 86_400_000 };
   const own = await ownServer(t, { workerPath: worker('fetch'), threads: 1, limits }, { patient: false });
   const begin = (text) => talk(t, own.addresses[0]).write(text);
@@ -198,7 +198,7 @@ test('a later request in HTTP/1.0 has as long as one in HTTP/1.1', async (t) => 
   t.is((await client.write(bytes.subarray(30)).answer()).status, 426);
 });
 
-test('a head that does not come is answered with 408', async (t) => {
+test('an incomplete head is answered with 408', async (t) => {
   const own = await limited(t, { handshakeTimeoutMs: 5_000 });
   const first = talk(t, own.addresses[0]).write(GET.subarray(0, 20));
   const second = talk(t, own.addresses[0]).write(GET);
@@ -213,7 +213,7 @@ test('a head that does not come is answered with 408', async (t) => {
   }
 });
 
-test('a head that drips is answered with 408 all the same', async (t) => {
+test('a head that arrives byte by byte is answered with 408, too', async (t) => {
   const own = await limited(t, { handshakeTimeoutMs: 6_000, firstRequestTimeoutMs: 5_000 });
   const client = talk(t, own.addresses[0]).write('GET / HTTP/1.1\r\nX: ');
   const drip = setInterval(() => client.over || client.write('y'), 20);
@@ -221,7 +221,7 @@ test('a head that drips is answered with 408 all the same', async (t) => {
   t.is((await client.answer()).status, 408);
 });
 
-test('a handshake that drips for longer than a client may be silent is one', async (t) => {
+test('a handshake may arrive byte by byte for longer than a client may be silent', async (t) => {
   const own = await limited(t, { firstRequestTimeoutMs: 5_000, handshakeTimeoutMs: 60_000 });
   const [client, silent] = [talk(t, own.addresses[0]), talk(t, own.addresses[0])];
   const bytes = handshakeBytes();
@@ -231,7 +231,7 @@ test('a handshake that drips for longer than a client may be silent is one', asy
   t.is((await client.answer()).status, 101);
 });
 
-test('a body that does not come is answered with 408', async (t) => {
+test('an incomplete body is answered with 408', async (t) => {
   const own = await limited(t, { bodyTimeoutMs: 300 });
   const client = talk(t, own.addresses[0]).write(request('POST / HTTP/1.1', ['Content-Length: 10'], { body: 'half' }));
   const { status, headers } = await client.answer();
@@ -241,7 +241,7 @@ test('a body that does not come is answered with 408', async (t) => {
   t.is(await client.closed(), '');
 });
 
-test('a body that nobody reads does not hurt the answer', async (t) => {
+test('an unread body does not affect the answer', async (t) => {
   const body = Buffer.alloc(300_000, 'x');
   const bytes = request('POST / HTTP/1.1', [`Content-Length: ${body.length}`], { body });
   const client = talk(t, server.addresses[0]).write(Buffer.concat([bytes, GET]));
@@ -265,7 +265,7 @@ test('stop ends idle connections at once', async (t) => {
   await stopped;
 });
 
-test('a request that is being answered when the server stops is answered, and told to close', async (t) => {
+test('a request that is being answered when the server stops is answered with Connection: close', async (t) => {
   const own = await ownServer(t, { workerPath: worker('gate'), threads: 1 });
   const pending = handshake(own.addresses[0]);
   await until(async () => Object.keys(await own.call('getDebugState', 'sockets')).length === 1, 'handleOpen');
@@ -275,7 +275,7 @@ test('a request that is being answered when the server stops is answered, and to
   t.is(headers.connection, 'close');
 });
 
-test('limits that are none are TypeErrors that name them', async (t) => {
+test('invalid limits are TypeErrors that name them', async (t) => {
   const own = await ownServer(t);
   for (const [name, value] of [
     ['keepAliveTimeoutMs', 0],

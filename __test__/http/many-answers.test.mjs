@@ -1,4 +1,4 @@
-// Answers of many connections in one turn: with io_uring or one by one they arrive whole and in order, also where the
+// Answers of many connections in one turn: with io_uring or one by one they arrive whole and in order, even if the
 // client takes none for a while, and before the connection is closed.
 import { once } from 'node:events';
 import net from 'node:net';
@@ -59,7 +59,7 @@ for (const ioUring of [true, false]) {
     const server = await ownServer(t, { workerPath: worker('fetch'), ...options });
     const address = server.addresses[0];
     const sockets = await Promise.all(Array.from({ length: CLIENTS }, (_, client) => connect(t, address, client)));
-    // those that do not read hold nobody up
+    // clients that do not read do not delay others
     for (let index = 0; index < 50; index++) t.is((await ask(address, '/hello')).text, 'hello');
     const all = await within(Promise.all(sockets.map(bodiesOf)), 'all answers', 300_000);
     for (const [client, bodies] of all.entries()) {

@@ -16,7 +16,7 @@ const authority = Authority.of(test, async (made) => {
   identity = await made.issue();
 });
 
-test('CONNECT is refused with 501, and what follows is no request', async (t) => {
+test('CONNECT is refused with 501, and bytes after it are not a request', async (t) => {
   const server = await ownServer(t, OPTIONS);
   const client = talk(t, server.addresses[0]).write(Buffer.concat([CONNECT, request('GET /hello HTTP/1.1')]));
   const answer = await client.answer();
@@ -49,7 +49,7 @@ for (const [name, options] of Object.entries({
   });
 }
 
-test('over HTTP/2 they are answered alike', async (t) => {
+test('over HTTP/2 they get the same answers', async (t) => {
   const server = await ownServer(t, { ...OPTIONS, tls: identity.files });
   const session = await openSession(t, server.addresses[0], { ca: authority.ca });
   const traced = await ask(session, { ':method': 'TRACE', ':path': '/about' });

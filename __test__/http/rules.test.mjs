@@ -1,5 +1,5 @@
-// The rules of a strict HTTP server from end to end, with files, pages and an endpoint that says what it was asked: one
-// request as exact bytes, its status, and for most of them what was understood.
+// The rules of a strict HTTP server from end to end, with files, pages and an endpoint that echoes the request: one
+// request as exact bytes, its status, and for most of them the parsed values.
 import test from 'ava';
 
 import { makeFolder, removeFolder } from '../support/files.mjs';
@@ -25,7 +25,7 @@ const sized = (line, body, headers = []) =>
   to(line, [...headers, `Content-Length: ${Buffer.byteLength(body)}`], { body });
 const chunked = (body, headers = []) => to(`POST ${ECHO}`, ['Transfer-Encoding: chunked', ...headers], { body });
 
-/** One rule: the group and name, the request, its status, and what the answer must be like. */
+/** One rule: the group and name, the request, its status, and a check of the answer. */
 function rule(name, bytes, status, expected) {
   test(`${name}: ${status}`, async (t) => {
     const client = talk(t, server.addresses[0]).write(bytes);

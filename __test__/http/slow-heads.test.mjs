@@ -1,5 +1,5 @@
-// Many peers that begin a request and do not go on: others are answered, and a half-received head costs what was
-// received. MILLRACE_SLOW_HEADS sets how many (default 2,000).
+// Many peers that begin a request and do not complete it: others are answered, and an incomplete head costs only its
+// received bytes. MILLRACE_SLOW_HEADS sets how many (default 2,000).
 import { once } from 'node:events';
 import net from 'node:net';
 

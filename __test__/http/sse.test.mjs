@@ -34,7 +34,7 @@ function listen(t, url, more) {
   return { source, next, opened: once(source, 'open') };
 }
 
-/** A plain request; the body as it comes. */
+/** A plain request; the body as it arrives. */
 async function request(t, server, where, { method = 'GET', headers = { accept: 'text/event-stream' } } = {}) {
   const [host, port] = server.addresses[0].split(':');
   const asked = http.request({ host, port, method, path: where, headers, agent: false });
@@ -76,7 +76,7 @@ test('a broadcast reaches WebSockets and event streams, text and binary', async 
   t.is((await stream.next()).data, large);
 });
 
-test('handleOpen is told by which transport a client comes, and from which port', async (t) => {
+test("handleOpen gets the client's transport and port", async (t) => {
   const server = await ownServer(t, options());
   const ws = await open(t, server, { path: '/?name=ws' });
   const { transport, port } = await key(server, 'open ws');
@@ -143,7 +143,7 @@ test('a refused stream gives nothing away: the connection ends, the next one is 
   await until(async () => (await server.call('stats')).connections === 0, 'the connection to be gone');
 });
 
-test('a client that leaves is closed with 1006, and its subscriptions are gone', async (t) => {
+test('a client that disconnects is closed with 1006, and its subscriptions end', async (t) => {
   const server = await ownServer(t, options());
   const { source, opened } = listen(t, at(server, '/events?name=a'));
   await opened;
@@ -176,7 +176,7 @@ test('server.stop() says 1001 and ends the streams', async (t) => {
   await stopped;
 });
 
-test('a heartbeat goes out every pingIntervalMs, and nobody has to answer it', async (t) => {
+test('a heartbeat is sent every pingIntervalMs, and clients need not answer it', async (t) => {
   const server = await ownServer(t, options({ limits: { pingIntervalMs: 100, pongTimeoutMs: 100 } }));
   const response = await request(t, server, '/events?name=a');
   let text = '';
@@ -199,7 +199,7 @@ test('a client that reads nothing costs its outbox, then is closed with 1013', a
   t.is((await key(server, 'close slow')).code, 1013);
 });
 
-test('off by default, and a path of its own', async (t) => {
+test('off by default, and on another path', async (t) => {
   const plain = await ownServer(t, options({ events: undefined }));
   const none = await request(t, plain, '/events');
   t.not(none.statusCode, 200);

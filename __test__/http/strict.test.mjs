@@ -1,5 +1,5 @@
-// What is a request and what is refused before any endpoint sees it: one test per rule, with exact bytes. The
-// endpoint behind is a WebSocket's: it answers a good GET with 426 and every other good request with 405.
+// Which requests are valid, and which are refused before an endpoint gets them: one test per rule, with exact bytes.
+// The endpoint is that of WebSockets, which answers a valid GET with 426 and every other valid request with 405.
 import test from 'ava';
 
 import { request, talk } from '../support/http-connection.mjs';
@@ -16,7 +16,7 @@ async function statusOf(t, bytes) {
   return { ...answer, connection };
 }
 
-/** Refused with `status`: one answer, then the end, whatever was sent behind. */
+/** Refused with `status`: one answer, then the end, whatever was sent after it. */
 function refuses(name, status, bytes) {
   test(`${status}: ${name}`, async (t) => {
     const answer = await statusOf(t, Buffer.concat([Buffer.from(bytes), NEXT]));
@@ -30,7 +30,7 @@ function refuses(name, status, bytes) {
   });
 }
 
-/** Let through: an endpoint answers, and the next request on the connection, too. */
+/** Accepted: an endpoint answers this request and the next one on the connection. */
 function passes(name, bytes, { keeps = true } = {}) {
   test(`passes: ${name}`, async (t) => {
     const answer = await statusOf(t, Buffer.concat([Buffer.from(bytes), ...(keeps ? [NEXT] : [])]));
@@ -168,7 +168,7 @@ for (const [name, body] of Object.entries({
   'LF alone behind a trailer': '0\r\nX: y\n\r\n',
 })) {
   test(`400: chunked: ${name}`, async (t) => {
-    // the head is good, so that its endpoint may have answered before the body goes wrong
+    // the head is valid, so the endpoint may have answered before the body turns out to be invalid
     const answer = await statusOf(t, Buffer.concat([chunked(body), NEXT]));
     t.true([400, 405].includes(answer.status), String(answer.status));
     t.is(await answer.connection.closed(), '', 'nothing of it is taken for another request');
@@ -182,7 +182,7 @@ refuses('chunked in two headers', 400, post(['Transfer-Encoding: chunked', 'Tran
 refuses('an empty transfer coding', 400, post(['Transfer-Encoding:'], '0\r\n\r\n'));
 refuses('chunked in HTTP/1.0', 400, request('POST / HTTP/1.0', ['Transfer-Encoding: chunked'], { body: '0\r\n\r\n' }));
 
-// smuggling: what one reader takes for a body is a request for another
+// smuggling: one reader's body is another reader's request
 const HIDDEN = 'GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n';
 refuses('length and chunked', 400, post(['Content-Length: 4', 'Transfer-Encoding: chunked'], `0\r\n\r\n${HIDDEN}`));
 refuses('chunked and length', 400, post(['Transfer-Encoding: chunked', 'Content-Length: 50'], `0\r\n\r\n${HIDDEN}`));
@@ -221,7 +221,7 @@ test('HEAD has the headers of GET and no body; an answer has a date', async (t) 
   t.is((await connection.answer()).status, 426, 'no body came in between');
 });
 
-test('what is complete in front of a refusal is answered, in order', async (t) => {
+test('complete requests before a refused one are answered, in order', async (t) => {
   const bytes = [
     NEXT,
     request('PUT / HTTP/1.1', ['Content-Length: 2'], { body: 'hi' }),
@@ -234,7 +234,7 @@ test('what is complete in front of a refusal is answered, in order', async (t) =
   t.is(await connection.closed(), '');
 });
 
-test('octet by octet it is all the same', async (t) => {
+test('requests sent byte by byte get the same answers', async (t) => {
   const bytes = Buffer.concat([
     NEXT,
     request('POST / HTTP/1.1', ['Transfer-Encoding: chunked'], { body: '2\r\nhi\r\n0\r\n\r\n' }),

@@ -1,5 +1,5 @@
-// Small programs over all of Express 5 and the middlewares of npm: a client sees the same of each on `node:http` and through
-// `nodeHandler`, byte for byte but for Date, Server, Connection and Keep-Alive.
+// Small programs over all of Express 5 and the middlewares of npm: a client gets the same bytes from each on
+// `node:http` and through `nodeHandler`, except for Date, Server, Connection and Keep-Alive.
 import test from 'ava';
 
 import { reference, run } from '../support/node-pair.mjs';

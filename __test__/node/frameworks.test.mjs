@@ -1,5 +1,5 @@
-// Apps of Express 4 and 5, Koa, Fastify and NestJS, and a server of `node:http`, unchanged in workers: a client sees of each
-// what it sees of it on `node:http`.
+// Apps of Express 4 and 5, Koa, Fastify and NestJS, and a server of `node:http`, unchanged in workers: a client gets
+// the same answers as on `node:http`.
 import test from 'ava';
 
 import { APPS, plainListener } from '../support/node-frameworks.mjs';

@@ -1,4 +1,4 @@
-// Listeners of Node over HTTP/2 and over TLS: requests and answers in the form of HTTP/1.
+// Request listeners of Node over HTTP/2 and over TLS: requests and answers in the form of HTTP/1.
 import { once } from 'node:events';
 import https from 'node:https';
 import ava from 'ava';
@@ -23,7 +23,7 @@ async function served(t) {
   return { server, session };
 }
 
-test('a request has the form of HTTP/1, and says that it is none', async (t) => {
+test('a request has the form of HTTP/1, with httpVersion 2.0', async (t) => {
   const { session } = await served(t);
   const answer = await ask(session, { ':path': '/facts?a=%zz', 'x-one': ['a', 'b'], cookie: ['a=1', 'b=2'] });
   t.is(answer.status, 200);
@@ -37,7 +37,7 @@ test('a request has the form of HTTP/1, and says that it is none', async (t) => 
   t.false(facts.headers.some((name) => name.startsWith(':')));
 });
 
-test('bodies both ways, chunks, trailers and what has no body', async (t) => {
+test('bodies in both directions, chunks, trailers and answers without a body', async (t) => {
   const { session } = await served(t);
   const body = 'large '.repeat(100_000);
   const echoed = await ask(session, { ':path': '/echo', ':method': 'POST' }, body);
@@ -54,14 +54,14 @@ test('bodies both ways, chunks, trailers and what has no body', async (t) => {
   t.is((await ask(session, { ':path': '/none' })).status, 404);
 });
 
-test('what is shorter than it says, or no message, is no answer', async (t) => {
+test('an invalid message, or one shorter than its length, is not sent', async (t) => {
   const { session } = await served(t);
   await t.throwsAsync(ask(session, { ':path': '/short' }), { code: 'ERR_HTTP2_STREAM_ERROR' });
   t.is((await ask(session, { ':path': '/smuggle' })).status, 500);
   t.is((await ask(session, { ':path': '/hello' })).body, 'hello');
 });
 
-test('a client that gives its request up is told of', async (t) => {
+test('a listener learns that a client cancelled its request', async (t) => {
   const { session } = await served(t);
   const stream = session.request({ ':path': '/streams' });
   stream.on('error', () => undefined);

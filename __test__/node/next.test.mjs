@@ -1,4 +1,4 @@
-// An app of Next.js, built and then unchanged in a worker: pages, assets and routes are as on `node:http`.
+// A Next.js app, built and then run unchanged in a worker: pages, assets and routes are the same as on `node:http`.
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// The types of `millrace/node`: what is a listener, and where what it makes may stand.
+// The types of `millrace/node`: what `nodeHandler` accepts, and where its result may be used.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 // biome-ignore lint/correctness/useImportExtensions: the built files, as users get them
 import { start } from '../../js/dist/index.mjs';

@@ -1,4 +1,4 @@
-// What `nodeHandler` takes, what a module may not have beside it, and handlers on the calling thread.
+// What `nodeHandler` accepts, what a module must not export beside it, and handlers on the calling thread.
 import { createServer } from 'node:http';
 import test from 'ava';
 
@@ -8,7 +8,7 @@ import { nodeHandler } from '../support/millrace-node.mjs';
 const MESSAGE = Symbol.for('millrace.message');
 const listener = (_req, res) => res.end();
 
-test('what is no listener is an error that says so', (t) => {
+test('an argument that is not a listener is an error that says so', (t) => {
   for (const wrong of [undefined, null, 7, 'app', {}, []]) {
     t.throws(() => nodeHandler(wrong), {
       instanceOf: TypeError,
@@ -17,13 +17,13 @@ test('what is no listener is an error that says so', (t) => {
   }
 });
 
-test('a promise of what is no listener rejects when it is waited for', async (t) => {
+test('a promise of a value that is not a listener rejects when it is awaited', async (t) => {
   await t.throwsAsync(nodeHandler(Promise.resolve({}))[MESSAGE].ready(), { instanceOf: TypeError });
   await t.throwsAsync(nodeHandler(Promise.reject(new Error('no app')))[MESSAGE].ready(), { message: 'no app' });
   await t.notThrowsAsync(nodeHandler(Promise.resolve(listener))[MESSAGE].ready());
 });
 
-test('apps are told apart by what they have', async (t) => {
+test('frameworks are recognised by the members of their apps', async (t) => {
   const ready = [];
   const fastify = { routing: listener, ready: async () => void ready.push('fastify') };
   const nest = { init: async () => void ready.push('nest'), getHttpAdapter: () => ({ getInstance: () => listener }) };

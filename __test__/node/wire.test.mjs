@@ -46,7 +46,7 @@ test('pipelined requests are answered in order, each with its own answer', async
   );
 });
 
-test('a request is seen byte for byte as it was sent', async (t) => {
+test('a listener gets a request byte for byte as it was sent', async (t) => {
   const lines = ['X-UPPER: a', 'x-lower:  b  ', 'X-Upper: c', 'X-Latin: \u00e9'];
   const answer = await ask(t, 'GET /facts?%zz=//%2F<>"`#x', lines);
   const facts = JSON.parse(answer.body);
@@ -81,7 +81,7 @@ test('HTTP/1.0 gets no chunks, and its version', async (t) => {
   }
 });
 
-test('an answer that is shorter than it says is cut; one that is longer ends where it says, and with its connection', async (t) => {
+test('an answer shorter than its Content-Length is cut; a longer one ends there, and so does its connection', async (t) => {
   const short = open(t).write(request('GET /short HTTP/1.1'));
   await short.closed();
   t.regex(short.seen.toString(), /Content-Length: 10\r\n/);
@@ -91,7 +91,7 @@ test('an answer that is shorter than it says is cut; one that is longer ends whe
   t.is(long.seen.length, 0);
 });
 
-test('what is no message reaches nobody', async (t) => {
+test('an invalid message is not sent', async (t) => {
   const connection = open(t).write(request('GET /smuggle HTTP/1.1'));
   await connection.closed();
   t.is(connection.seen.toString(), '');
@@ -102,13 +102,13 @@ test('a whole answer may be written to the socket', async (t) => {
   t.deepEqual([answer.status, answer.body.toString()], [400, 'raw']);
 });
 
-// what a listener is told of a client that leaves, on both
+// the events of a listener when a client disconnects, on both servers
 for (const [name, path, more] of [
   ['before the answer', '/waits', {}],
   ['in the middle of the answer', '/streams', {}],
   ['in the middle of its body', '/body', { headers: ['Content-Length: 100'], body: 'half' }],
 ]) {
-  test.serial(`a client that leaves ${name} is seen as by node:http`, async (t) => {
+  test.serial(`a client that disconnects ${name} causes the same events as on node:http`, async (t) => {
     const plain = createServer(listener).listen(0, '127.0.0.1');
     t.teardown(() => plain.close());
     await once(plain, 'listening');
@@ -120,7 +120,7 @@ for (const [name, path, more] of [
         request(`${method} ${path} HTTP/1.1`, more.headers, { body: more.body }),
       );
       if (path === '/streams') await until(() => connection.seen.includes('begun'), 'the beginning');
-      // the request has come when another one behind it was answered
+      // the request has arrived when a later one was answered
       await ask(t, 'GET /hello', [], {}, address);
       await ask(t, 'GET /hello', [], {}, address);
       connection.destroy();
@@ -164,7 +164,7 @@ test.serial('a client that does not read slows its listener down', async (t) => 
   await until(async () => (await written()) >= 40_000_000, 'the rest');
 });
 
-test('who expects to be told to go on is told once, and gets the answer', async (t) => {
+test('a client with Expect: 100-continue gets one 100, and the answer', async (t) => {
   for (const [path, length] of [
     ['/echo', 5],
     ['/early', 5],
@@ -194,7 +194,7 @@ test.serial('no failure of a listener ends its worker; each is reported', async 
       request(`POST ${path} HTTP/1.1`, headers, { body: '3\r\nabc\r\n0\r\n\r\n' }),
     );
     if (path === '/throw-late') await connection.closed();
-    // nobody knows whose it was
+    // the error belongs to no known request
     else t.is((await connection.answer()).status, 503);
   }
   for (const path of ['/throw-in-finish', '/throw-in-timer', '/rejects-nowhere']) {
@@ -220,13 +220,13 @@ test("WebSockets stay the gateway's, on the same port", async (t) => {
   t.is(await socket.text(), 'to a socket');
 });
 
-test('what needs a net.Socket says so', async (t) => {
+test('members that need a net.Socket throw an error that says so', async (t) => {
   const [codes, harmless] = JSON.parse((await ask(t, 'GET /sockets')).body);
   for (const [name, code, says] of codes) t.deepEqual([code, says], ['ERR_MILLRACE_NO_NET_SOCKET', true], name);
   t.true(harmless);
 });
 
-test('early hints go out in front of the answer', async (t) => {
+test('early hints are sent before the answer', async (t) => {
   const connection = open(t).write(request('GET /hints HTTP/1.1'));
   const hints = await connection.answer();
   t.is(hints.status, 103);

@@ -65,7 +65,7 @@ signalTests(test)('builds, runs, and does both again with each change', async (t
   t.regex(notes(), /begin two argument\nend two\n$/, 'ended with it');
 });
 
-test('a program that ends by itself is told, and started with the next change', async (t) => {
+test('a program that ends by itself is reported, and started with the next change', async (t) => {
   const folder = folderWith(t, { 'server.mjs': 'process.exit(3);' });
   const told = [];
   const stop = develop({

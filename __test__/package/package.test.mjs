@@ -97,7 +97,7 @@ const LIBRARIES = [
   ...['msgpackr', 'chokidar', 'readdirp', 'ws'],
 ];
 
-test.serial('the tarballs hold what is needed and nothing else', (t) => {
+test.serial('the tarballs contain the needed files and nothing else', (t) => {
   const folder = project(t, tarballs);
   t.deepEqual(
     readdirSync(path.join(folder, 'node_modules'))
@@ -284,7 +284,7 @@ process.report.getReport = () => ({ header: {} });
   t.notRegex(output, /npm install/);
 });
 
-test.serial('a platform package that cannot be loaded is told from one that is missing', (t) => {
+test.serial('a platform package that cannot be loaded is distinguished from a missing one', (t) => {
   const folder = project(t, tarballs, { files: { 'ask.mjs': ASK } });
   writeFileSync(path.join(folder, `node_modules/millrace-${platform}/millrace.${platform}.node`), 'no addon');
   const { status, output } = runIn(folder, [process.execPath, 'ask.mjs']);
@@ -334,7 +334,7 @@ const OLDER = [
 ];
 
 for (const [lacks, older, ask] of OLDER) {
-  test.serial(`an addon that is older than the JavaScript is told by what it lacks: ${lacks}`, (t) => {
+  test.serial(`an addon that is older than the JavaScript is detected: it lacks ${lacks}`, (t) => {
     const folder = project(t, tarballs, { files: { 'ask.cjs': ask, 'worker.cjs': COMMONJS['worker.cjs'] } });
     const addon = path.join(folder, 'node_modules', `millrace-${platform}`);
     writeFiles(addon, { 'older.cjs': `const addon = require('./millrace.${platform}.node');\n${older}\n` });

@@ -1,4 +1,4 @@
-// What a machine does not have is not needed there: each optional tool hidden by itself, and tests that run without one.
+// Missing optional tools do not fail the tests: hides each tool, and runs tests without it.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';

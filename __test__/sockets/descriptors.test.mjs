@@ -1,4 +1,4 @@
-// Descriptors of low-level sockets: nothing but them can be reached, and none stays behind.
+// Descriptors of low-level sockets: no other descriptors can be reached, and none is leaked.
 import { execFile } from 'node:child_process';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { promisify } from 'node:util';

@@ -1,4 +1,4 @@
-// Low-level sockets in each runtime, on the main thread and in workers, while they wait too.
+// Low-level sockets in each runtime, on the main thread and in workers, also during blocking calls.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +20,7 @@ function started(runtime, scenario, ...given) {
   });
 }
 
-/** What a child prints, as it comes, and how it ends. */
+/** The output of a child as it arrives, and its exit code. */
 function told(t, child) {
   const output = { text: '', problems: '' };
   child.stdout.on('data', (chunk) => {
@@ -82,7 +82,7 @@ inEach('what waits goes on after a signal', async (t, runtime) => {
   const { output, exited } = told(t, child);
   const isWaiting = () => output.text.includes('waits');
   await until(isWaiting, () => `the child: ${output.text}${output.problems}`);
-  // a thread that the kernel does not choose for a signal sees none: so many do not all go elsewhere
+  // the kernel chooses the thread for a signal: with so many, some reach this one
   const timer = setInterval(() => child.kill('SIGUSR2'), 5);
   t.is(await within(exited, () => `the end: ${output.text}${output.problems}`), 0);
   clearInterval(timer);
@@ -91,7 +91,7 @@ inEach('what waits goes on after a signal', async (t, runtime) => {
   t.true(took >= 799 && took < 20_000, String(took));
 });
 
-/** What Deno leaves of each worker that has loaded any addon (docs/runtimes.md), and sometimes of one more. */
+/** What Deno leaks for each worker that has loaded any addon (docs/runtimes.md), and sometimes for one more. */
 const LEFT = { node: 0, bun: 0, deno: 11 * 2 };
 
 inEach('workers that come and go leave no descriptor', async (t, runtime) => {

@@ -1,4 +1,4 @@
-// Low-level sockets against the runtime's own: TCP, UDP, IPv6, unix sockets; what would block, ends and errors.
+// Low-level sockets against the runtime's own: TCP, UDP, IPv6, unix sockets; calls that would block, ends and errors.
 import dgram from 'node:dgram';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -18,17 +18,17 @@ const ipv6 = only(posix, hasIpv6, 'no IPv6 on loopback');
 const linux = only(test, process.platform === 'linux', 'the numbers of Linux');
 const BYTES = { bytes: true };
 
-/** The next connection, on a listener that does not wait. */
+/** The next connection, on a non-blocking listener. */
 const accepted = (fd) => until(() => sockets.accept(fd), 'a connection');
 
-/** What comes next at a socket that does not wait. */
+/** The next data of a non-blocking socket. */
 const received = (fd, options) =>
   until(() => {
     const data = sockets.recv(fd, 65_536, 0, options);
     return data === null ? false : { data };
   }, 'data').then(({ data }) => data);
 
-/** A client of node:net on a socket of ours that does not wait. */
+/** A node:net client and the non-blocking socket that accepted it. */
 async function client(t) {
   const listener = listening(t);
   sockets.setnonblocking(listener.fd);

@@ -1,4 +1,4 @@
-// millrace/sockets where a platform lacks some of it, or all: the native functions of this one, without those.
+// millrace/sockets on platforms that lack some or all calls: the native functions of this platform without those.
 import { Worker } from 'node:worker_threads';
 import test from 'ava';
 
@@ -28,7 +28,7 @@ async function on(t, platform, native, code) {
   });
 }
 
-test('on Windows the module loads, and its functions say that they are not there', async (t) => {
+test('on Windows the module loads, and its functions throw ENOSYS', async (t) => {
   const [failures, constant, path, last] = await on(
     t,
     'win32',

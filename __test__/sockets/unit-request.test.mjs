@@ -5,7 +5,7 @@ import { parse_http_request } from '../support/millrace-sockets.mjs';
 
 const parse = (...lines) => parse_http_request(lines.join('\r\n'));
 
-test('a request is taken apart', (t) => {
+test('a request is parsed', (t) => {
   const body = '{"a": 1}';
   const expected = {
     method: 'POST',
@@ -47,7 +47,7 @@ test('queries', (t) => {
   t.deepEqual([url, path], ['/a?b?c', '/a']);
 });
 
-test('headers that are repeated are joined', (t) => {
+test('repeated headers are joined', (t) => {
   const { headers } = parse(
     'GET / HTTP/1.1',
     'A: 1',
@@ -76,7 +76,7 @@ test('a body has the bytes that its length says, or those that are there', (t) =
   t.is(body('3, 3', 'four'), 'fou');
 });
 
-test('what is no request is an error', (t) => {
+test('an invalid request is an error', (t) => {
   const empty = t.throws(() => parse_http_request(''), { name: 'InternalError', message: 'Empty request data' });
   t.is(empty.syscall, 'parse_http_request');
   for (const lines of [
@@ -100,7 +100,7 @@ test('what is no request is an error', (t) => {
   }
 });
 
-test('whatever bytes come, it is a request or an error', (t) => {
+test('any bytes are either a request or an error', (t) => {
   const text = 'POST /a?b=c HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc';
   let requests = 0;
   for (let at = 0; at < text.length; at++) {

@@ -1,4 +1,4 @@
-// Messages that are given up: what becomes of the channels that they took.
+// Aborted messages: whether their channels are used again.
 import test from 'ava';
 
 import { within } from '../support/deadline.mjs';

@@ -158,7 +158,7 @@ test('a message handler answers by actions', async (t) => {
   t.deepEqual(await Promise.all(answers), [0, 5, 2]);
 });
 
-test('what a handler throws and none looks at is an error event of the connection', async (t) => {
+test('an uncaught error of a handler is an error event of the connection', async (t) => {
   const errors = [];
   const handler = new MessageHandler().action('t', () => {
     throw new Error('thrown');
@@ -229,7 +229,7 @@ test('as much as one likes is sent at once, in its order', async (t) => {
   t.deepEqual(seen, [...names, 'last']);
 });
 
-test('what is sent faster than anybody takes it is refused in the end, and the connection goes on', async (t) => {
+test('messages sent faster than they are taken are finally refused, and the connection continues', async (t) => {
   const { server, to } = await serve(
     t,
     answering((message) => {
@@ -248,14 +248,14 @@ test('what is sent faster than anybody takes it is refused in the end, and the c
   t.is(server.clients.length, 1);
 });
 
-test('what nobody listens to is dropped, and does not stop the rest', async (t) => {
+test('messages without a listener are dropped, and do not block the rest', async (t) => {
   const { to } = await serve(t);
   const client = await to().ready();
   await within(client.pass(Draft.for('x').data(Buffer.alloc(40_000_000))()), '40 MB that nobody reads');
   t.false(client.closed);
 });
 
-test('data of every size goes through, whole', async (t) => {
+test('data of every size arrives whole', async (t) => {
   const lengths = [];
   const { to } = await serve(
     t,

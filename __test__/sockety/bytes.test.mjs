@@ -1,4 +1,4 @@
-// Sockety byte by byte: what servers of millrace/sockety take of it, and which mistakes end a connection, and only that.
+// Sockety byte by byte: which input servers of millrace/sockety accept, and which errors end only their connection.
 import { once } from 'node:events';
 import net from 'node:net';
 import test from 'ava';
@@ -10,7 +10,7 @@ const U = '00112233445546778899aabbccddeeff';
 const FAST_REPLY = `30 ${U}`;
 const bytes = (hex) => Buffer.from(hex.replaceAll(' ', '').replaceAll('U', U), 'hex');
 
-/** A server that notes all that it hears, with the errors of its connections. */
+/** A server that records all events, with the errors of its connections. */
 async function listen(t, options) {
   const heard = [];
   const errors = [];
@@ -118,7 +118,7 @@ test('each mistake ends its connection with a word, and no other', async (t) => 
   await witness.close();
 });
 
-test('headers that are none, and limits', async (t) => {
+test('invalid headers, and limits', async (t) => {
   const { server, port } = await listen(t);
   for (const hex of ['00', 'E2 00 00', '47 45 54 20']) {
     const socket = await raw(t, port, hex);

@@ -73,7 +73,7 @@ test('close with force ends at once', async (t) => {
   t.true(other.closed);
 });
 
-test('nobody listens there: error, then close', async (t) => {
+test('without a server: error, then close', async (t) => {
   const { server, port } = await serve(t);
   await server.close();
   const client = connect(port, '127.0.0.1');
@@ -93,7 +93,7 @@ test('a name without an address is an error', async (t) => {
   t.true(['ENOTFOUND', 'EAI_AGAIN'].includes(error.code), error.code);
 });
 
-test('a server that says nothing is given up after connectTimeout', async (t) => {
+test('connecting to a silent server fails after connectTimeout', async (t) => {
   const silent = net.createServer(() => undefined);
   silent.listen(0, '127.0.0.1');
   await once(silent, 'listening');
@@ -104,7 +104,7 @@ test('a server that says nothing is given up after connectTimeout', async (t) =>
   t.true(client.closed);
 });
 
-test('a peer that speaks something else is an error of the protocol, and harms nobody', async (t) => {
+test('a peer with another protocol is a protocol error, and does no harm', async (t) => {
   const { server, port, to } = await serve(
     t,
     answering((message) => message.accept()),
@@ -133,7 +133,7 @@ test('without listeners an error ends nothing but the connection', async (t) => 
   await t.throwsAsync(client.ready(), { code: 'ERR_SOCKETY_CLOSED' });
 });
 
-test('a silent peer is told of by timeout, then close', async (t) => {
+test('a silent peer causes timeout, then close', async (t) => {
   const events = [];
   const { port } = await serve(
     t,
@@ -151,7 +151,7 @@ test('a silent peer is told of by timeout, then close', async (t) => {
   t.deepEqual(events, ['timeout', 'close']);
 });
 
-test('heartbeats keep a connection, and are told to who listens', async (t) => {
+test('heartbeats keep a connection open, and are emitted as events', async (t) => {
   let heartbeats = 0;
   const { to } = await serve(t, (connection) => connection.on('heartbeat', () => heartbeats++), { timeout: 400 });
   const client = await to({ timeout: 400 }).ready();
@@ -189,7 +189,7 @@ test('close of a server lets its connections go on, and resolves with the last',
   t.is(await again.send(ping()).response(), 0);
 });
 
-test('a server listens where it is told, once', async (t) => {
+test('a server listens on the given address, once', async (t) => {
   const folder = folderFor(t, {});
   const server = createServer();
   let called = 0;
@@ -305,7 +305,7 @@ test('arguments are checked', (t) => {
   t.throws(() => connect({ port: 1, maxWritableChannels: 4097 }), { message: 'Invalid number of channels' });
 });
 
-test('a receiver that stops reading stops the sender, and nobody else', async (t) => {
+test('a receiver that stops reading pauses only the sender', async (t) => {
   const messages = [];
   const { to } = await serve(t, (connection) =>
     connection.on('message', (message) => {
@@ -343,7 +343,7 @@ test('a receiver that stops reading stops the sender, and nobody else', async (t
   t.is(received, total * piece.length);
 });
 
-test('a peer that closes its half gets the answers to what it asked', async (t) => {
+test('a peer that closes its half gets the answers to its requests', async (t) => {
   const { port } = await serve(
     t,
     answering((message) => message.accept()),
@@ -356,7 +356,7 @@ test('a peer that closes its half gets the answers to what it asked', async (t) 
   t.deepEqual(Buffer.concat(pieces), Buffer.concat([Buffer.from('e330', 'hex'), id]));
 });
 
-test('a peer that resets its connection fails what is read and what is waited for', async (t) => {
+test('a reset fails pending reads and answers', async (t) => {
   const outcomes = [];
   const { port } = await serve(t, (connection) => {
     connection.on('message', async (message) => {

@@ -65,7 +65,7 @@ test('a file that has grown is sent as it was announced', async (t) => {
   t.is(String(came[0][0]), 'first line\n');
 });
 
-test('what cannot be read fails its message alone', async (t) => {
+test('a file that cannot be read fails only its message', async (t) => {
   const { client, failed } = await collecting(t);
   const folder = folderFor(t, {});
   const place = await file(folder, 'gone', randomBytes(1_000));
@@ -133,7 +133,7 @@ test('files are written as they are, many at the same time', async (t) => {
   }
 });
 
-test('how far a file is written is told', async (t) => {
+test('bytesLeft reports the progress of a saved file', async (t) => {
   const folder = folderFor(t, {});
   const seen = [];
   const { to } = await serve(
@@ -156,7 +156,7 @@ test('how far a file is written is told', async (t) => {
   t.is((await stat(path.join(folder, 'large'))).size, length);
 });
 
-test('a file that breaks off leaves nothing, whatever breaks it', async (t) => {
+test('an interrupted file leaves nothing behind, whatever the cause', async (t) => {
   const folder = folderFor(t, {});
   const { to, outcomes } = await saving(t, folder);
   const client = await to().ready();
@@ -210,7 +210,7 @@ const late = (bytes, begin) =>
     'late',
   );
 
-test('a file that somebody waits to read is written whole', async (t) => {
+test('a file that a reader waits for is written whole', async (t) => {
   const folder = folderFor(t, {});
   const bytes = randomBytes(3_000_000);
   const asked = deferred();
@@ -283,7 +283,7 @@ for (const [how, stop] of Object.entries({
   });
 }
 
-test('what was discarded is neither saved nor read', async (t) => {
+test('discarded contents are neither saved nor read', async (t) => {
   const folder = folderFor(t, { kept: 'as it was' });
   const data = randomBytes(3_000_000);
   const codes = [];
@@ -356,7 +356,7 @@ test('files that are only announced take no descriptors', async (t) => {
   t.deepEqual([...new Set(outcomes.map(({ reason }) => reason?.code))], ['ERR_SOCKETY_CLOSED']);
 });
 
-test('where a file cannot be saved, the error says why', async (t) => {
+test('if a file cannot be saved, the error says why', async (t) => {
   const folder = folderFor(t, { there: 'x' });
   const whole = FileTransfer.buffer(randomBytes(200_000), 'x');
   const save = (target) => withFile(t, (one) => one.saveTo(target).catch((error) => error), whole);

@@ -1,4 +1,4 @@
-// What a worker sends of Sockety where its I/O thread has too much to do.
+// Sockety messages of a worker whose I/O thread is overloaded.
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
@@ -8,7 +8,7 @@ import { message } from '../support/sockety-wire.mjs';
 
 const WORKER = fileURLToPath(new URL('../support/workers/sockety.mjs', import.meta.url));
 
-test('what finds no room in an inbox is not told to be sent', async (t) => {
+test('sent() does not resolve for messages without room in the inbox', async (t) => {
   const server = await ownServer(t, {
     workerPath: WORKER,
     threads: 1,

@@ -1,4 +1,4 @@
-// Sockety with small outboxes, and a client that reads late and slowly: whatever a worker sends reaches it whole.
+// Sockety with small outboxes, and a client that reads late and slowly: all messages of a worker arrive whole.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';

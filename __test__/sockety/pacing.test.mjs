@@ -1,4 +1,4 @@
-// Messages that leave faster than the other side takes them: they wait, in order, with the data that they were given.
+// Messages sent faster than the other side takes them: they wait in order, with the data that they had.
 import test from 'ava';
 
 import { until, within } from '../support/deadline.mjs';
@@ -8,13 +8,13 @@ import { answering, serve } from '../support/sockety-own.mjs';
 const large = Draft.for('large').data().optimize();
 const ping = Draft.for('ping').optimize();
 
-/** What is neither read nor discarded would hold up the connection. */
+/** Discards contents, which would otherwise block the connection. */
 function takes(message) {
   message.discard();
   message.accept();
 }
 
-test('what waits leaves, also where a note was under way about less', async (t) => {
+test('waiting messages are sent, even if a notification about fewer was in flight', async (t) => {
   const { to } = await serve(t, answering(takes));
   const client = await to().ready();
   for (let ticks = 0; ticks < 8; ticks++) {
@@ -27,7 +27,7 @@ test('what waits leaves, also where a note was under way about less', async (t) 
   t.pass();
 });
 
-test('fast replies that are ahead do not stop what waits behind them', async (t) => {
+test('fast replies do not block messages that wait behind them', async (t) => {
   let message;
   const { to } = await serve(
     t,
@@ -70,7 +70,7 @@ test('a buffer may be used again once its message was sent', async (t) => {
   );
 });
 
-test('what was refused stays refused', async (t) => {
+test('a refused message stays refused', async (t) => {
   const { to } = await serve(t, answering(takes));
   const client = await to().ready();
   const data = Buffer.alloc(64_000);

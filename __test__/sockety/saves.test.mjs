@@ -1,4 +1,4 @@
-// Files that are saved: how many at a time, what holds input up meanwhile, and what they fail with.
+// Saved files: how many at a time, when they pause the input, and their errors.
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -76,7 +76,7 @@ test('files that are still coming hold nothing up, however many', async (t) => {
   t.deepEqual(readdirSync(folder), []);
 });
 
-test('what the native side could not be told is told again', async (t) => {
+test('operations that the native side could not take are tried again', async (t) => {
   const folder = folderFor(t, {});
   const { connection, transfers, notes } = connectionOf();
   const message = withFiles(connection, [70_000]);
@@ -99,7 +99,7 @@ test('what the native side could not be told is told again', async (t) => {
   connection.untold(operation, fields);
 });
 
-test('where the native side removes a file, its content says why', async (t) => {
+test('if the native side removes a file, the error of its content says why', async (t) => {
   const folder = folderFor(t, {});
   for (const why of ['ERR_SOCKETY_ABORTED', 'ENOENT']) {
     const { connection, transfers, notes } = connectionOf();
@@ -131,7 +131,7 @@ test('where the native side removes a file, its content says why', async (t) => 
   }
 });
 
-test('a file whose connection has ended says so where it is saved or read', async (t) => {
+test('saving or reading a file fails if its connection has ended', async (t) => {
   const { connection, transfers } = connectionOf();
   const message = withFiles(connection, [10, 10]);
   const [one, other] = message.files;

@@ -8,7 +8,7 @@ import { answering, serve } from '../support/sockety-own.mjs';
 
 const ping = Draft.for('ping');
 
-test('a server greets whoever connects', async (t) => {
+test('a server greets each client', async (t) => {
   const { server, to } = await serve(t, (connection) => connection.pass(Draft.for('hello')()));
   const client = to();
   const [message] = await once(client, 'message');
@@ -61,7 +61,7 @@ test('listeners that throw or are removed leave nothing behind', async (t) => {
   t.false(server.listening);
 });
 
-test('connections beyond maxConnections are told to nobody', async (t) => {
+test('connections beyond maxConnections cause no event', async (t) => {
   let told = 0;
   const { server, port } = await serve(t, () => told++);
   server.maxConnections = 1;

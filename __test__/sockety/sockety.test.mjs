@@ -63,7 +63,7 @@ inEach(test, 'messages are answered with data and with codes', async (t, { launc
   t.deepEqual(unpack((await client.message()).data), [1, 'x']);
 });
 
-test('what a message announces is told', async (t) => {
+test('handlers get the announced sizes of a message', async (t) => {
   const { client, server } = await serve(t);
   const files = [
     { name: '../../etc/pass\0wd', size: 1 },
@@ -115,7 +115,7 @@ inEach(test, 'data, files and a stream are read as they come, among other messag
   });
 });
 
-test('every byte may come alone', async (t) => {
+test('input may arrive byte by byte', async (t) => {
   const { client } = await serve(t);
   const head = message({ action: 'digest', expects: true, stream: true, dataSize: 3, files: [{ name: 'f', size: 2 }] });
   const parts = [head, dataPacket('abc'), filePacket(0, 'fi'), fileEnd(0), streamPacket('s'), STREAM_END];
@@ -171,7 +171,7 @@ inEach(test, 'data, files and a stream are sent', async (t, { launch }) => {
   t.true(await told(server, 'sent'));
 });
 
-test('a file that is not as long as it was announced is given up, and its sender told', async (t) => {
+test('a message with a file of the wrong length is aborted, and its sender learns of it', async (t) => {
   const { client } = await serve(t);
   client.write(message({ action: 'mismatch', expects: true }));
   const { channel: own } = await client.packet();
@@ -181,7 +181,7 @@ test('a file that is not as long as it was announced is given up, and its sender
   t.is(String((await client.message()).data), 'ERR_SOCKETY_NOT_SENT');
 });
 
-test('a client that does not read stops what is streamed to it, and gets all of it later', async (t) => {
+test('a client that does not read pauses its stream, and gets all of it later', async (t) => {
   const { client, server } = await serve(t);
   const count = 1000;
   client.write(message({ action: 'pour', expects: true, data: Buffer.from(String(count)) }));
@@ -204,7 +204,7 @@ test('a client that does not read stops what is streamed to it, and gets all of 
   t.is(bytes, count * 65_536);
 });
 
-test('contents that nobody reads hold up only their own connection', async (t) => {
+test('unread contents block only their own connection', async (t) => {
   const limits = { bufferedBytes: 1024 * 1024 };
   const { client, server } = await serve(t, { bind: sockety({ limits }) });
   client.write(message({ action: 'wait', id: ID, stream: true }));
@@ -224,13 +224,13 @@ test('contents that a handler did not ask for are dropped', async (t) => {
   const { client } = await serve(t);
   const piece = noise(65_536);
   client.write(message({ action: 'ignore', stream: true }));
-  // far more than may wait for somebody who reads
+  // far more than may wait to be read
   for (let at = 0; at < 400; at++) client.write(streamPacket(piece));
   client.write(STREAM_END, message({ action: 'code' }));
   t.is((await client.packet()).code, 4095);
 });
 
-test('a stream that nobody reads holds nothing up once the rest of its message is read', async (t) => {
+test('an unread stream blocks nothing once the rest of its message is read', async (t) => {
   const { client } = await serve(t);
   const piece = noise(65_536);
   client.write(message({ action: 'echo', stream: true, data: Buffer.from('data') }));
@@ -251,7 +251,7 @@ test('hundreds of handlers of one connection wait for their contents at the same
   for (let at = 0; at < count; at++) t.true((await client.message()).data.equals(data));
 });
 
-test('many files and much data leave at the same time, as fast as the client takes them', async (t) => {
+test('many files and much data are sent at the same time, as fast as the client takes them', async (t) => {
   const { client } = await serve(t);
   client.write(message({ action: 'pieces', data: Buffer.from('[30,10]') }));
   const came = new Map();
@@ -279,7 +279,7 @@ test('what a handler sends and what it answers keep their order, and closing los
   t.is(await client.packet(), undefined);
 });
 
-test('a client that sends nothing more gets the answers to what it asked', async (t) => {
+test('a client that has ended its sending side gets the answers to its requests', async (t) => {
   const { client, server } = await serve(t);
   const data = noise(1_500_000);
   client.end(message({ action: 'accept' }), channel(1), message({ action: 'echo', data }));

@@ -1,4 +1,4 @@
-// What messages of Sockety are made of: drafts, files, ids, and the handler that goes by actions.
+// The parts of Sockety messages: drafts, files, ids, and the handler that dispatches by action.
 import { readFile } from 'node:fs/promises';
 import test from 'ava';
 
@@ -147,7 +147,7 @@ test('a message handler runs all that fits, in order, and answers with the first
   t.is(handler.optimize(), handler.optimize());
 });
 
-test('a connection is not read while too much of its contents waits for somebody who reads', async (t) => {
+test('a connection is not read while too many of its contents wait to be read', async (t) => {
   const { connection, transfers, notes } = connectionOf();
   const size = 1024 * 1024;
   const message = withFiles(connection, Array(20).fill(size));

@@ -1,10 +1,10 @@
-// No open relay: which hosts and addresses clients of splice may have connections to.
+// No open relay: the hosts and addresses to which clients of splice may connect.
 import test from 'ava';
 
 import { ownServer, sharedServer } from '../support/server.mjs';
 import { Mux, options, splice, Target } from '../support/splice.mjs';
 
-/** Nothing is listed on loopback: every public host may be asked for, and no address that is not public. */
+/** On loopback without a list: every public host is allowed, and no address that is not public. */
 const server = sharedServer(test, options({ allowedHostnames: undefined }));
 
 const NOT_ALLOWED = { code: 4006, message: 'You are not allowed to connect to that hostname', path: 'url' };
@@ -82,7 +82,7 @@ test('a name that leads to this machine is refused', async (t) => {
   t.is(target.connections.length, 0);
 });
 
-test('user info is no host', async (t) => {
+test('user info does not count as the host', async (t) => {
   const target = await Target.listen(t);
   const mux = await Mux.open(t, await ownServer(t, options({ allowedHostnames: 'allowed.example' })));
   for (const userInfo of [
@@ -113,7 +113,7 @@ test('a listed address is reached in every spelling, and no other', async (t) =>
   }
 });
 
-test('localhost is reached where it is listed, whatever its case', async (t) => {
+test('localhost is reached if it is listed, whatever its case', async (t) => {
   const target = await Target.listen(t);
   const mux = await Mux.open(t, await ownServer(t, options({ allowedHostnames: 'a.example, LocalHost' })));
   for (const name of ['localhost', 'LOCALHOST', 'localhost.'])
@@ -121,7 +121,7 @@ test('localhost is reached where it is listed, whatever its case', async (t) => 
   t.deepEqual(await refused(mux, target.url('/', '127.0.0.1')), NOT_ALLOWED);
 });
 
-test('entries are repeated, or separated by blanks and commas', async (t) => {
+test('entries may be repeated, or separated by spaces and commas', async (t) => {
   const target = await Target.listen(t);
   const lists = ['a.example 127.0.0.1', 'a.example,127.0.0.1', ['a.example', ' \t127.0.0.1,b.example\n']];
   const bind = lists.map((allowedHostnames) => splice({ allowedHostnames }));
@@ -139,14 +139,14 @@ test('privateTargets reaches this machine', async (t) => {
   for (const host of ['127.0.0.1', 'localhost']) t.is(await refused(mux, target.url('/', host)), undefined, host);
 });
 
-test('nothing is reached where nothing is listed and anyTarget is false', async (t) => {
+test('without a list and with anyTarget: false, nothing is reached', async (t) => {
   const target = await Target.listen(t);
   const listener = { allowedHostnames: [], anyTarget: false, privateTargets: true };
   const mux = await Mux.open(t, await ownServer(t, options(listener)));
   t.deepEqual(await refused(mux, target.url()), NOT_ALLOWED);
 });
 
-test('a listener that others can reach needs a list or a word', async (t) => {
+test('a listener that other machines can reach needs a list or anyTarget', async (t) => {
   const target = await Target.listen(t);
   const listeners = [
     [{ allowedHostnames: '127.0.0.1' }, undefined],

@@ -1,4 +1,4 @@
-// What connect takes and gives, and why it fails; the handshake on both legs.
+// The parameters, results and errors of connect; the handshake on both legs.
 import test from 'ava';
 
 import { Authority } from '../support/certificates.mjs';
@@ -15,7 +15,7 @@ const authority = Authority.of(test, async (made) => {
   identity = await made.issue({ names: ['localhost', '127.0.0.1'] });
 });
 
-test('path and query are asked for as given, without user info and fragment', async (t) => {
+test('path and query are requested as given, without user info and fragment', async (t) => {
   const [mux, target] = [await open(t), await Target.listen(t)];
   const asked = {
     '': '/',
@@ -35,7 +35,7 @@ test('path and query are asked for as given, without user info and fragment', as
   }
 });
 
-test('given headers are sent, Origin and User-Agent too, and nothing of the client', async (t) => {
+test('given headers are sent, including Origin and User-Agent, and no headers of the client', async (t) => {
   const target = await Target.listen(t);
   const mux = await open(t, { headers: { Cookie: 'secret=1', 'X-Own': 'mine', 'User-Agent': 'client' } });
   const headers = {
@@ -54,7 +54,7 @@ test('given headers are sent, Origin and User-Agent too, and nothing of the clie
   t.is((await target.asked()).header('User-Agent'), undefined);
 });
 
-test('headers of the handshake, and those that end a line, are refused with the call', async (t) => {
+test('a call with headers of the handshake, or with line breaks in headers, fails', async (t) => {
   const [mux, target] = [await open(t), await Target.listen(t)];
   const refused = [
     { Host: 'x' },
@@ -87,7 +87,7 @@ test('headers of the handshake, and those that end a line, are refused with the 
   t.is(target.connections.length, 0);
 });
 
-test('the subprotocol that the target chooses is told', async (t) => {
+test('the result has the subprotocol that the target chooses', async (t) => {
   const [mux, target] = [await open(t), await Target.listen(t, { protocol: 'b.v2' })];
   const result = await mux.call('connect', { url: target.url(), subprotocols: ['a', 'b.v2'] });
   t.deepEqual(result, { index: 0, protocol: 'b.v2' });
@@ -103,7 +103,7 @@ test('the subprotocol that the target chooses is told', async (t) => {
   }
 });
 
-test('what is no URL of a WebSocket fails with 4005 and its path', async (t) => {
+test('a URL that is not a WebSocket URL fails with 4005 and its path', async (t) => {
   const mux = await open(t);
   const wrong = [
     ...[
@@ -146,14 +146,14 @@ test('wrong parameters fail with 4000 and the id', async (t) => {
   }
 });
 
-test('nobody listens: 4007 with the error of the system', async (t) => {
+test('without a server: 4007 with the error of the system', async (t) => {
   const mux = await open(t);
   const { error } = await mux.ask('connect', { url: 'ws://127.0.0.1:1/' });
   t.like(error, { code: 4007, path: 'url' });
   t.regex(error.message, /refused/i);
 });
 
-test('answers that are no handshake fail with 4007', async (t) => {
+test('answers that are not a handshake fail with 4007', async (t) => {
   const mux = await open(t);
   const head = (key, lines) =>
     `HTTP/1.1 101 Switching Protocols\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n`.replace(
@@ -226,7 +226,7 @@ test('timeout: a target that accepts and never answers fails with 4007, over TLS
   }
 });
 
-test('dialTimeoutMs bounds every timeout, and is the one of who gives none', async (t) => {
+test('dialTimeoutMs bounds every timeout, and is the default', async (t) => {
   const { mux } = await serve(t, {}, { limits: { dialTimeoutMs: 300 } });
   const silent = await Target.listen(t, { accept: false });
   for (const timeout of [undefined, 0, -5, 60_000, Number.MAX_SAFE_INTEGER]) {
@@ -270,7 +270,7 @@ needing(test, 'openssl')('mTLS: only clients with a certificate of the authority
   await t.throwsAsync(Mux.open(t, own, { tls: { ca: authority.ca, servername: 'localhost' } }));
 });
 
-test('documents that are no call are warned of, and the session goes on', async (t) => {
+test('documents that are not a call cause a warning, and the session continues', async (t) => {
   const mux = await open(t);
   const garbage = [
     '',
@@ -301,7 +301,7 @@ test('documents that are no call are warned of, and the session goes on', async 
   t.is((await mux.ask('none')).error.code, 4003);
 });
 
-test('messages without an index, and for nobody, are warned of', async (t) => {
+test('messages without an index, or for an unknown target, cause a warning', async (t) => {
   const mux = await open(t);
   for (const payload of [Buffer.alloc(0), Buffer.of(0), Buffer.of(255)]) {
     mux.ws.send(payload);
@@ -322,7 +322,7 @@ test('the answer to the handshake is a normal one', async (t) => {
   t.is(mux.ws.headers.upgrade.toLowerCase(), 'websocket');
 });
 
-test('requests that ask for no WebSocket get 400, for another version 426', async (t) => {
+test('requests other than WebSocket handshakes get 400, other versions 426', async (t) => {
   const [address] = server.addresses;
   for (const headers of [{ Upgrade: undefined, Connection: undefined }, { Upgrade: 'h2c' }]) {
     const { status, body } = await handshake(address, { path: '/any', headers });
@@ -334,7 +334,7 @@ test('requests that ask for no WebSocket get 400, for another version 426', asyn
   t.is(headers['sec-websocket-version'], '13');
 });
 
-test('pages of other origins do not come in', async (t) => {
+test('pages of other origins cannot connect', async (t) => {
   const [address] = server.addresses;
   t.is((await handshake(address, { headers: { Origin: 'https://evil.example' } })).status, 403);
   const headers = { Host: address, Origin: `http://${address}` };

@@ -19,7 +19,7 @@ test('sockets end uncleanly with a multiplexer that closes by itself', async (t)
   t.deepEqual(events, [['close', 1006, '', false]]);
 });
 
-each('a target that closes tells its code and reason', async (t, multiplexer) => {
+each('the close event has the code and reason of the target', async (t, multiplexer) => {
   const target = await echo(t);
   for (const closedName of ['onSocketDisconnect', 'onSocketClosed']) {
     const mux = client(t, await multiplexer({ closedName }));
@@ -38,7 +38,7 @@ each('a target that closes tells its code and reason', async (t, multiplexer) =>
   }
 });
 
-each('a target that is lost is no clean end', async (t, multiplexer) => {
+each('a lost target is not a clean close', async (t, multiplexer) => {
   const target = await echo(t);
   const mux = client(t, await multiplexer());
   const socket = await opened(mux, target.url);

@@ -1,10 +1,10 @@
-// The client of the splice multiplexer, where it loses its connection and makes another.
+// The splice client when it loses its connection and reconnects.
 import test from 'ava';
 import { until } from '../support/deadline.mjs';
 import { client, each, next, opened, throwsNamed, told } from '../support/splice-client.mjs';
 import { echo, multiplexer } from '../support/splice-multiplexer.mjs';
 
-each('with reconnect, open sockets are opened again', async (t, multiplexer) => {
+each('with reconnect, open sockets are reopened', async (t, multiplexer) => {
   const target = await echo(t);
   const splice = await multiplexer();
   const mux = client(t, splice, { reconnect: { min: 1, max: 20 } });
@@ -57,7 +57,7 @@ each('with reconnect, a target that is gone meanwhile is closed', async (t, mult
   t.deepEqual(events, ['reconnecting', ['error', 4007, true], ['close', 1006, '', false]]);
 });
 
-test('reconnecting waits for a multiplexer that is not there yet, and close ends it', async (t) => {
+test('reconnecting waits for a multiplexer that is not running yet, and close ends it', async (t) => {
   const splice = await multiplexer(t);
   const mux = client(t, { url: 'ws://127.0.0.1:1' }, { reconnect: { min: 1, max: 5 } });
   const socket = mux.open(splice.url);

@@ -16,7 +16,7 @@ import { SEEN } from '../support/splice-visit.mjs';
 import { endWith } from '../support/teardown.mjs';
 
 const SCRIPT = fileURLToPath(new URL('../support/scripts/splice-visit.mjs', import.meta.url));
-/** In Node.js 20 the global is behind a switch, which later versions take, too. */
+/** In Node.js 20 the global needs a flag, which later versions accept, too. */
 const ARGUMENTS = { node: ['--experimental-websocket'], bun: ['run'], deno: ['run', '-A', '--quiet'] };
 
 for (const [runtime, args] of Object.entries(ARGUMENTS)) {

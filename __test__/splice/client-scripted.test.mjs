@@ -1,4 +1,4 @@
-// The splice client over a WebSocket that does what a test says, in the order that it says.
+// The splice client over a fake WebSocket that the test controls.
 import test from 'ava';
 
 import { connect } from '../support/millrace-splice-client.mjs';
@@ -71,7 +71,7 @@ function oneOpen(options) {
   return { mux, made, ws, socket };
 }
 
-/** Runs `body` with timers that run when they are told to; it gets their pauses, in order. */
+/** Runs `body` with fake timers; it gets their pauses, in order. */
 function withTimers(random, body) {
   const { setTimeout, clearTimeout } = globalThis;
   const { random: chance } = Math;
@@ -97,7 +97,7 @@ for (const [reconnect, random, expected] of [
   [{ min: 10, max: 25 }, 0, [10, 20, 25, 25]],
   [{ max: 600 }, 0, [500, 600]],
 ]) {
-  test.serial(`pauses of ${JSON.stringify(reconnect)} double, less by chance of ${random}`, (t) => {
+  test.serial(`pauses of ${JSON.stringify(reconnect)} double, reduced by a random ${random}`, (t) => {
     withTimers(random, (timers) => {
       const { made, Scripted } = scripted();
       connect('ws://mux', { reconnect, WebSocket: Scripted });
@@ -126,7 +126,7 @@ test.serial('no further attempt is made once it is closed', (t) => {
   });
 });
 
-test('what waits is told by socket, and forgotten in order', (t) => {
+test('waiting bytes are counted per socket, and released in order', (t) => {
   const { mux, ws, socket } = oneOpen();
   const other = mux.open('ws://target/');
   ws.reply(ws.calls[1], 1);
@@ -151,7 +151,7 @@ test('what waits is told by socket, and forgotten in order', (t) => {
   t.deepEqual(amounts(), [0, 0]);
 });
 
-test('what is no message of a multiplexer does nothing', async (t) => {
+test('input that is not a message of a multiplexer does nothing', async (t) => {
   const { mux, ws, socket } = oneOpen();
   const events = [];
   for (const type of ['message', 'error', 'close']) socket.addEventListener(type, () => events.push(type));
@@ -181,7 +181,7 @@ test('what is no message of a multiplexer does nothing', async (t) => {
   ws.say({ id: 99, type: 'reply', result: { index: 7 } });
   ws.say({ id: 0, type: 'method', method: 'onSocketOpened', params: { index: 0 } });
   ws.say({ id: 0, type: 'method', method: 'onSocketClosed', params: { index: 5, code: 1000, reason: '' } });
-  // what came in one go with the opening is told in a later turn
+  // messages that arrived together with the opening are dispatched in a later turn
   await new Promise((resolve) => setTimeout(resolve));
   t.deepEqual([events, socket.readyState, mux.readyState], [[], 1, 1]);
 });
@@ -213,7 +213,7 @@ test('a socket that was closed before the reply fails once, and its target is cl
   t.deepEqual([method, params], ['terminate', { index: 4 }]);
 });
 
-test('messages and the end of a socket in one go with its opening come behind it', async (t) => {
+test('messages and the end that arrive together with the opening are dispatched after it', async (t) => {
   const { mux, ws } = oneOpen();
   const first = mux.open('ws://target/');
   const [, call] = ws.calls;

@@ -8,7 +8,7 @@ const mux: Splice = connect(new URL('wss://a.example'), options);
 void connect('ws://a', { reconnect: true });
 // @ts-expect-error there is no such option
 void connect('ws://a', { retry: true });
-// @ts-expect-error no class like WebSocket
+// @ts-expect-error not a class like WebSocket
 void connect('ws://a', { WebSocket: Date });
 mux.addEventListener('close', ({ code, reason, wasClean }) => [code.toFixed(), reason.trim(), wasClean === true]);
 mux.addEventListener('warn', ({ code, message }) => [code?.toFixed(), message?.trim()], { once: true });

@@ -1,4 +1,4 @@
-// The client of the splice multiplexer: what it opens is a WebSocket in all that can be seen of it.
+// The splice client: its sockets have the visible behaviour of a WebSocket.
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -16,7 +16,7 @@ import { echo, multiplexer } from '../support/splice-multiplexer.mjs';
 
 const FILE = new URL('../../js/dist/splice-client.mjs', import.meta.url);
 
-/** As a project for browsers has it. */
+/** As in a project for browsers. */
 const BROWSER = {
   lib: ['es2022', 'dom'],
   types: [],
@@ -26,7 +26,7 @@ const BROWSER = {
   moduleResolution: 'bundler',
 };
 
-each('messages go and come as text and as bytes', async (t, multiplexer) => {
+each('messages are sent and received as text and as bytes', async (t, multiplexer) => {
   const target = await echo(t);
   const mux = client(t, await multiplexer());
   const socket = mux.open(target.url);
@@ -80,7 +80,7 @@ each('text is text whatever index its socket has', async (t, multiplexer) => {
 });
 
 for (const firstIndex of [0x80, 0x8000]) {
-  test(`a multiplexer that gives no index for text, but ${firstIndex}, is told from one that does`, async (t) => {
+  test(`a multiplexer that gives no index for text, but ${firstIndex}, is detected`, async (t) => {
     const target = await echo(t);
     const splice = await multiplexer(t, { firstIndex });
     const mux = client(t, splice);
@@ -135,7 +135,7 @@ each('it has the constants, handlers and attributes of a WebSocket', async (t, m
   t.deepEqual([event.type, event.code, event.wasClean, socket.readyState], ['close', 1000, true, 3]);
 });
 
-each('subprotocols and headers go to the target, and what it chose comes back', async (t, multiplexer) => {
+each("subprotocols and headers go to the target, and the target's choice comes back", async (t, multiplexer) => {
   const seen = [];
   const target = await echo(t, (_, { headers }) => seen.push(headers));
   const mux = client(t, await multiplexer());
@@ -155,7 +155,7 @@ test('the timeout goes to the multiplexer', async (t) => {
   t.is(splice.calls[0].params.timeout, 1234);
 });
 
-test('what is no URL of a WebSocket, and no subprotocol, throws', async (t) => {
+test('an invalid URL or subprotocol throws', async (t) => {
   const mux = client(t, await multiplexer(t));
   for (const url of ['', '/path', 'a.example', 'http://a', 'ftp://a', 'ws://', 'ws://a#', 'ws://a/#b', 'ws://a b']) {
     throwsNamed(t, () => mux.open(url), 'SyntaxError');
@@ -167,7 +167,7 @@ test('what is no URL of a WebSocket, and no subprotocol, throws', async (t) => {
   t.is(mux.open('millrace:/chat?room=1').url, 'millrace:/chat?room=1');
 });
 
-each('what a target sends at once is not lost, even for who awaits the opening', async (t, multiplexer) => {
+each('early messages of a target are not lost, even for code that awaits the opening', async (t, multiplexer) => {
   const target = await echo(t);
   const mux = client(t, await multiplexer());
   for (const path of ['/hello', '/bye']) {
@@ -182,7 +182,7 @@ each('what a target sends at once is not lost, even for who awaits the opening',
   }
 });
 
-each('order is kept, between text and bytes too', async (t, multiplexer) => {
+each('order is kept, also between text and bytes', async (t, multiplexer) => {
   const target = await echo(t);
   const mux = client(t, await multiplexer());
   const socket = mux.open(target.url);
@@ -199,7 +199,7 @@ each('order is kept, between text and bytes too', async (t, multiplexer) => {
   );
 });
 
-test('bufferedAmount counts what has not left, of one socket', async (t) => {
+test('bufferedAmount counts the unsent bytes of one socket', async (t) => {
   const target = await echo(t, (socket) => socket.pause());
   const splice = await multiplexer(t);
   const mux = client(t, splice);
@@ -232,7 +232,7 @@ test('the multiplexer warns', async (t) => {
   t.deepEqual([event.type, event.code, event.message], ['warn', 4004, 'no such target']);
 });
 
-test('without a WebSocket anywhere it says what is missing', (t) => {
+test('without a WebSocket, the error says what is missing', (t) => {
   if (globalThis.WebSocket !== undefined) return t.pass('this runtime has one');
   t.throws(() => connect('ws://127.0.0.1:1'), { instanceOf: TypeError, message: /options\.WebSocket/ });
 });
@@ -257,7 +257,7 @@ test('the ES module imports nothing and has at most 3 KiB, compressed', async (t
   t.true(length <= 3 * 1024, `${length} bytes`);
 });
 
-test('where the platform has types for it, a socket is a WebSocket', async (t) => {
+test('if the platform has types for it, a socket is a WebSocket', async (t) => {
   const folder = folderFor(t, {
     'main.ts': `
 import { connect, type SpliceSocket } from ${JSON.stringify(fileURLToPath(FILE))};

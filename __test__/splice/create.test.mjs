@@ -70,7 +70,7 @@ for (const runtime of ['node', 'bun', 'deno']) {
       const session = await Session.open(t, address);
       session.ws.close();
       await within(session.closed, 'the end of the session');
-      // nothing is left but the listener, and it still is there
+      // only the listener is left, and it still works
       t.is((await ask(address, '/')).status, 400);
       writeFileSync(path.join(cwd, 'stop'), '');
       t.is(await run.exit(), 0);
@@ -80,7 +80,7 @@ for (const runtime of ['node', 'bun', 'deno']) {
   );
 }
 
-/** Ends by itself, if nothing holds it. It stops when there is a file that says so. */
+/** Ends by itself if nothing keeps it running. It stops when a certain file exists. */
 const KEEPS = `
 import { existsSync } from 'node:fs';
 import { createSplice } from '${new URL('../../js/dist/splice.mjs', import.meta.url)}';
@@ -95,7 +95,7 @@ looking.unref();
 console.log('listens on ' + server.addresses[0]);
 `;
 
-test('two in one process have nothing in common', async (t) => {
+test('two in one process are independent', async (t) => {
   const target = await echoTarget(t);
   const [one, two] = [await made(t), await made(t)];
   const [first, second] = [await Session.open(t, one.addresses[0]), await Session.open(t, two.addresses[0])];
@@ -135,14 +135,14 @@ test('it relays while its thread is busy: no JavaScript runs for traffic', async
   t.is(status, 0, 'nothing holds it any more');
 });
 
-test('a stop is one stop, however often it is asked for', async (t) => {
+test('several calls of stop are one stop', async (t) => {
   const server = await made(t);
   const stopping = server.stop();
   await Promise.all([stopping, server.stop(), server.stop({ drain: 0 })]);
   await t.throwsAsync(server.stop({ drain: -1 }), { instanceOf: TypeError, message: /options\.drain must be/ });
 });
 
-test('options of one listener go before those of all', async (t) => {
+test("a listener's own options override the common ones", async (t) => {
   const target = await echoTarget(t);
   const bind = [LOCAL, { address: LOCAL, privateTargets: false, metrics: '/m', origins: '*' }];
   const [open, strict] = (await made(t, { bind, metrics: true })).addresses;
@@ -167,7 +167,7 @@ unixTests(test)('on a unix socket', async (t) => {
   t.is((await session.echo(index, 'hello')).text, 'hello');
 });
 
-test('off loopback it reaches the hosts that are listed, or any that is public', async (t) => {
+test('on other addresses than loopback it reaches listed hosts, or any public host', async (t) => {
   await t.throwsAsync(createSplice({ bind: ':0' }), { instanceOf: TypeError, message: /is not a loopback address/ });
   const target = await echoTarget(t);
   const port = async (options) => {
@@ -199,7 +199,7 @@ test('a frameSizeLimit above the limit of messages holds', async (t) => {
   t.like(await session.event(), { method: 'warn', params: { code: 4000 } });
 });
 
-test('dialTimeout bounds how long a target is waited for, whatever the client says', async (t) => {
+test('dialTimeout bounds the wait for a target, whatever the client asks for', async (t) => {
   const mute = net.createServer((socket) => socket.on('error', () => {}));
   mute.listen(0, '127.0.0.1');
   t.teardown(() => mute.close());
@@ -214,7 +214,7 @@ test('dialTimeout bounds how long a target is waited for, whatever the client sa
   }
 });
 
-test('what is no WebSocket handshake is refused', async (t) => {
+test('requests other than WebSocket handshakes are refused', async (t) => {
   const [address] = (await made(t)).addresses;
   const upgrade = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' };
   t.like(await ask(address, '/any/path'), { status: 400, text: 'bad "Upgrade" header' });
@@ -236,7 +236,7 @@ unixTests(test)('of several listeners none is left where one cannot be', async (
   t.false(existsSync(file));
 });
 
-test('what the native side refuses is told', async (t) => {
+test('errors of the native side are reported', async (t) => {
   const [address] = (await made(t)).addresses;
   await t.throwsAsync(createSplice({ bind: address }), { code: 'ERR_MILLRACE_ADDRESS_IN_USE' });
   await t.throwsAsync(createSplice({ bind: LOCAL, allowedHostnames: 'http://a.example' }), {

@@ -1,4 +1,4 @@
-// How targets and sessions of splice end, and who is told what.
+// How targets and sessions of splice end, and what each side gets.
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
@@ -61,7 +61,7 @@ const WRONG = {
 };
 
 for (const [what, [bytes, code]] of Object.entries(WRONG)) {
-  test(`a target that sends ${what} is closed with ${code}, others go on`, async (t) => {
+  test(`a target that sends ${what} is closed with ${code}, others continue`, async (t) => {
     const { mux, index, at } = await one(t);
     const other = await Target.echo(t);
     const second = await mux.connect(other.url());
@@ -129,7 +129,7 @@ test('what was sent before terminate arrives before the close frame', async (t) 
   );
 });
 
-test('terminate of what cannot be ended says so', async (t) => {
+test('terminate with an invalid index is an error', async (t) => {
   const mux = await open(t);
   for (const index of [-1, 0, 1, 65534, 65535, 65536, 1e12, -(2 ** 40)]) {
     const { error } = await mux.ask('terminate', { index });
@@ -175,7 +175,7 @@ test('both may close at the same time: one event, one close frame each', async (
   t.deepEqual(mux.events, []);
 });
 
-test('eventName: onSocketClosed says it as the program wsplice does', async (t) => {
+test('eventName: onSocketClosed is the event of the program wsplice', async (t) => {
   const { mux } = await serve(t, { eventName: 'onSocketClosed' });
   const { index, at } = await reach(mux, await Target.listen(t));
   at.close(4000, 'r');
@@ -184,7 +184,7 @@ test('eventName: onSocketClosed says it as the program wsplice does', async (t) 
   t.like(params, { index, code: 4000, reason: 'r' });
 });
 
-test('an index is given again only behind the event that its target is gone', async (t) => {
+test("an index is reused only after the event for its target's end", async (t) => {
   const mux = await open(t);
   const target = await Target.listen(t, { accept: false });
   const accept = async (call) => {
@@ -235,7 +235,7 @@ test('targets get exactly the code and the reason of the client, once and masked
 });
 
 for (const how of ['reset', 'end', 'destroy']) {
-  test(`a client that vanishes takes its targets along: ${how}`, async (t) => {
+  test(`the targets of a client that vanishes are closed: ${how}`, async (t) => {
     const [mux, target] = [await open(t), await Target.listen(t)];
     const targets = [await reach(mux, target), await reach(mux, target), await reach(mux, target)];
     mux.ws[how]();
@@ -243,7 +243,7 @@ for (const how of ['reset', 'end', 'destroy']) {
   });
 }
 
-test('a client that vanishes ends what it asked for and was not reached', async (t) => {
+test('pending connects of a client that vanishes are cancelled', async (t) => {
   const [mux, target] = [await open(t), await Target.listen(t, { accept: false })];
   mux.connect(target.url()).catch(() => {});
   const at = await target.asked();
@@ -251,7 +251,7 @@ test('a client that vanishes ends what it asked for and was not reached', async 
   t.is((await at.closed()).code, 1006, 'its connection ends without a word');
 });
 
-test('a handshake that is answered when the client has gone opens nothing', async (t) => {
+test('a handshake that is answered after the client has disconnected opens nothing', async (t) => {
   const [mux, target] = [await open(t), await Target.listen(t, { accept: false })];
   mux.connect(target.url()).catch(() => {});
   const at = await target.asked();
@@ -260,7 +260,7 @@ test('a handshake that is answered when the client has gone opens nothing', asyn
   t.true([1001, 1006].includes((await at.closed()).code));
 });
 
-test('what a client does wrong is not the fault of its targets', async (t) => {
+test("a client's protocol error closes its targets with 1001", async (t) => {
   const wrong = {
     unmasked: [frame({ opcode: BINARY, payload: prefixed(0, 'x'), masked: false }), 1002],
     'a stray continuation': [frame({ opcode: CONTINUATION, payload: prefixed(0, 'x') }), 1002],
@@ -280,7 +280,7 @@ test('what a client does wrong is not the fault of its targets', async (t) => {
   }
 });
 
-test('a server that stops parts from clients and their targets', async (t) => {
+test('a server that stops closes clients and their targets', async (t) => {
   const own = await ownServer(t, options());
   const [mux, target] = [await Mux.open(t, own), await Target.listen(t)];
   const silent = await Target.listen(t, { accept: false });

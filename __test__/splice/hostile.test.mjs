@@ -1,4 +1,5 @@
-// Anything at all, from clients and from targets of splice: sessions end or go on, the server lives, and nothing is left behind.
+// Arbitrary input from clients and targets of splice: sessions end or continue, the server survives, and nothing is
+// left behind.
 import net from 'node:net';
 
 import test from 'ava';
@@ -9,7 +10,7 @@ import { connectOptions, handshakeBytes } from '../support/http.mjs';
 import { ownServer } from '../support/server.mjs';
 import { CONTROL, Mux, options, prefixed, reach, Target } from '../support/splice.mjs';
 
-/** Numbers as if by chance, the same for the same seed. */
+/** Pseudo-random numbers, the same for the same seed. */
 function chance(seed) {
   let state = seed * 2_654_435_761 + 1;
   return (below) => {
@@ -38,7 +39,7 @@ function call(next, url) {
   return document.subarray(0, next(8) === 0 ? next(document.length) : document.length);
 }
 
-/** A frame that may be right. */
+/** A frame that may be valid. */
 function something(next, masked, payload) {
   const opcode = pick(next, [1, 2, 2, 2, 2, 0, 9, 10, ...(next(10) === 0 ? [8, 3, 11] : [])]);
   const odd = next(30);
@@ -61,7 +62,7 @@ function ofClient(next, url) {
 
 const ofTarget = (next) => something(next, false, Buffer.alloc(next(3) === 0 ? next(70_000) : next(50), next(128)));
 
-/** Sends a mess, and ends in one of several ways. */
+/** Sends arbitrary frames, and ends in one of several ways. */
 function mess(address, url, seed) {
   const next = chance(seed);
   return new Promise((resolve) => {
@@ -90,7 +91,7 @@ function mess(address, url, seed) {
   });
 }
 
-test('frames as if by chance, from clients and targets', async (t) => {
+test('pseudo-random frames from clients and targets', async (t) => {
   const server = await ownServer(t, options({}, { limits: { targetsPerSession: 8, closeTimeoutMs: 500 } }));
   let targets = 0;
   const accept = (at) => {

@@ -1,4 +1,4 @@
-// Bounds of splice, and peers that do not read, do not answer or ask for too much.
+// Limits of splice, and peers that do not read, do not answer or ask for too much.
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
@@ -7,12 +7,12 @@ import { linuxTests } from '../support/platforms.mjs';
 import { CONTROL, Mux, prefixed, reach, serve, Target } from '../support/splice.mjs';
 
 const MIB = 1024 * 1024;
-/** Who does not read is to be closed for what a test is about. */
+/** A client that does not read must be closed for the tested reason. */
 const PATIENT = { writeTimeoutMs: 600_000, pingIntervalMs: 0, outboxesTotalBytes: 1024 * MIB };
 
 const TOO_MANY = { code: 4007, message: 'too many targets', path: 'url' };
 
-/** `size` bytes that say who sent them, and the how manieth they are. */
+/** `size` bytes that contain their sender and a sequence number. */
 function numbered(size, sender, number) {
   const data = Buffer.alloc(size, (sender * 41 + number * 7) & 0xff);
   data.writeUInt32BE(sender, 0);
@@ -62,7 +62,7 @@ test('targetsTotal: of all sessions of a listener, whose ends make room', async 
   }
 });
 
-test('controlBytes: an equal call is heard, a longer one closes with 1009, in fragments too', async (t) => {
+test('controlBytes: a call of that length is answered, a longer one closes with 1009, also in fragments', async (t) => {
   const { server, mux } = await serve(t, {}, { limits: { controlBytes: 1000 } });
   const call = (id, size) => {
     const bare = JSON.stringify({ id, method: 'none', x: '' });
@@ -82,7 +82,7 @@ test('controlBytes: an equal call is heard, a longer one closes with 1009, in fr
   t.is((await other.ws.closed()).code, 1009);
 });
 
-test('messageBytes: a message to a target may have as many behind its index', async (t) => {
+test('messageBytes: a message to a target may have as many bytes after its index', async (t) => {
   const { mux } = await serve(t, {}, { limits: { messageBytes: 1000 } });
   const { index, at } = await reach(mux, await Target.listen(t));
   mux.send(index, Buffer.alloc(1000, 1));
@@ -92,7 +92,7 @@ test('messageBytes: a message to a target may have as many behind its index', as
   t.is((await at.closed()).code, 1001);
 });
 
-test('a target that never reads keeps up no other, and is closed with 1013', async (t) => {
+test('a target that never reads does not block others, and is closed with 1013', async (t) => {
   const limits = { ...PATIENT, targetQueueBytes: 2 * MIB };
   const { mux } = await serve(t, {}, { limits });
   const [stalled, echo] = [await Target.listen(t, { accept: false }), await Target.echo(t)];
@@ -208,7 +208,7 @@ linuxTests(test)(
   },
 );
 
-test('a client that does not read and goes takes waiting targets along', async (t) => {
+test('when a client that does not read disconnects, its waiting targets are closed', async (t) => {
   const { server, mux } = await serve(t, {}, { limits: PATIENT });
   const target = await Target.listen(t);
   const targets = [await reach(mux, target), await reach(mux, target)];
@@ -311,7 +311,7 @@ test('a ping is answered on its own leg, with its payload', async (t) => {
   t.deepEqual([at.pings, mux.ws.pings], [[], []], 'nothing is relayed');
 });
 
-test('a target that answers no ping is gone with 1001, and a client takes its targets along', async (t) => {
+test('a target that answers no ping ends with 1001, and a client ends with its targets', async (t) => {
   const limits = { ...PATIENT, pingIntervalMs: 100, pongTimeoutMs: 1000 };
   const { server, mux } = await serve(t, {}, { limits });
   const [dead, alive] = [await Target.listen(t, { autoPong: false }), await Target.echo(t)];
@@ -326,7 +326,7 @@ test('a target that answers no ping is gone with 1001, and a client takes its ta
   t.deepEqual(await third.at.closed(), { code: 1001, reason: '' });
 });
 
-test('idleTimeoutMs: ends a target that nobody uses, not one that only sends, nor its session', async (t) => {
+test('idleTimeoutMs: ends an unused target, not one that only sends, nor its session', async (t) => {
   const { mux } = await serve(t, {}, { limits: { idleTimeoutMs: 4000 } });
   const target = await Target.listen(t);
   const busy = await reach(mux, target);

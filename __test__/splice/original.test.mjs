@@ -18,7 +18,7 @@ const authority = Authority.of(test, async (made) => {
   identity = await made.issue();
 });
 
-test('defect 1: terminate with a negative index ends no process', async (t) => {
+test('defect 1: terminate with a negative index does not end the process', async (t) => {
   const mux = await open(t);
   for (const index of [-1, -65_536, -(2 ** 53)]) t.is((await mux.ask('terminate', { index })).error.code, 4004);
   const { at } = await reach(mux, await Target.listen(t));
@@ -87,12 +87,12 @@ test('defect 5: pings and pongs with payloads leave the framing as it is, and fr
     t.is(await at.text(), 'up');
     t.is(await mux.textFrom(index), 'down');
     t.is(String(await mux.ws.pong()), payload);
-    // its connection would be over with a frame that is not masked
+    // a frame that is not masked would end its connection
     t.is(String(await at.pong()), payload);
   }
 });
 
-test('defect 6: close codes are told, 1006 is never on the wire, and no connection of a target stays behind', async (t) => {
+test('defect 6: close codes are reported, 1006 is never on the wire, and no target connection stays open', async (t) => {
   const mux = await open(t);
   const target = await Target.listen(t);
   const first = await reach(mux, target);
@@ -110,7 +110,7 @@ test('defect 6: close codes are told, 1006 is never on the wire, and no connecti
   t.deepEqual(await third.at.closed(), { code: 1001, reason: '' });
 });
 
-test('defect 7: nothing is lost that comes early, from either side', async (t) => {
+test('defect 7: early messages from either side are not lost', async (t) => {
   const early = frame({ payload: 'early', masked: false });
   const target = await Target.listen(t, { early });
   const call = JSON.stringify({ id: 1, type: 'method', method: 'connect', params: { url: target.url() } });
@@ -137,7 +137,7 @@ test('defect 9: strict clients can read the control channel', async (t) => {
   t.is(JSON.parse(data.subarray(2)).error.code, 4003);
 });
 
-test('defect 10: large calls are unmasked well, wherever a read ends', async (t) => {
+test('defect 10: large calls are unmasked correctly, wherever a read ends', async (t) => {
   const mux = await open(t);
   for (const [id, cut] of [1, 2, 3, 5, 4095, 4097, 65_535, 65_537, 100_001].entries()) {
     const call = JSON.stringify({ x: 'grüße '.repeat(40_000), id: id + 1, method: 'none' });
@@ -163,7 +163,7 @@ test('defect 11: malformed frames of a client close its session with 1002, and n
   }
 });
 
-test('defect 12: a slow target keeps up no other', async (t) => {
+test('defect 12: a slow target does not block other targets', async (t) => {
   const mux = await open(t);
   const [slow, echo] = [await Target.listen(t), await Target.echo(t)];
   const first = await reach(mux, slow);

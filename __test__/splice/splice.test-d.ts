@@ -50,13 +50,13 @@ void createSplice(options).then(async (server: SpliceServer) => {
   await server.stop({ drain: server.stats().connections + addresses.length });
 });
 
-// @ts-expect-error where to listen is needed
+// @ts-expect-error `bind` is required
 void createSplice({ anyTarget: true });
 // @ts-expect-error it has no workers
 void createSplice({ bind: ':0', workerPath: './worker.js' });
-// @ts-expect-error nor sockets of its own
+// @ts-expect-error nor its own sockets
 void createSplice({ bind: { address: ':0', localTargets: true } });
-// @ts-expect-error it speaks nothing else
+// @ts-expect-error it has no other protocol
 void createSplice({ bind: { address: ':0', protocol: 'http' } });
 // @ts-expect-error there is no such event
 void createSplice({ bind: ':0', eventName: 'onClosed' });

@@ -14,7 +14,7 @@ import { echoTarget, reach, Session } from '../support/splice-ws.mjs';
 
 /** All of them need certificates. */
 const test = needing(ava, 'openssl');
-/** A record of TLS that says what is wrong. */
+/** A TLS alert record. */
 const ALERT = 21;
 const LOCAL = '127.0.0.1:0';
 let identity;
@@ -41,7 +41,7 @@ async function made(t, options) {
 const open = (t, address, { cert, key } = {}, more = {}) =>
   Session.open(t, address, { secure: true, ca: authority.ca, cert, key, ...more });
 
-/** How the TLS handshake of a client ends: the first that comes of its bytes, its failure, or its end. */
+/** How the TLS handshake of a client ends: with its first bytes, an error, or the end of the connection. */
 async function tlsOutcome(t, address, { cert, key } = {}, more = {}) {
   const { hostname: host, port } = new URL(`tcp://${address}`);
   const socket = secure.connect({ host, port: Number(port), ca: authority.ca, cert, key, ...more });
@@ -53,7 +53,7 @@ async function tlsOutcome(t, address, { cert, key } = {}, more = {}) {
   return within(Promise.race([failed, answered, ended]), 'an outcome');
 }
 
-test('with tls.ca only clients with a certificate of it come through the handshake', async (t) => {
+test('with tls.ca, the handshake fails for clients without a certificate of that authority', async (t) => {
   const target = await echoTarget(t);
   const server = await made(t, { tls: { ...identity.files, ca: authority.file('ca.pem') } });
   const [address] = server.addresses;
@@ -65,7 +65,7 @@ test('with tls.ca only clients with a certificate of it come through the handsha
     ['of another authority', untrusted],
   ]) {
     t.regex(await tlsOutcome(t, address, certificate, { maxVersion: 'TLSv1.2' }), /^(?:ERR_SSL_|ECONNRESET)/, who);
-    // where the client thinks first that it is through
+    // here the client first believes that the handshake succeeded
     t.regex(await tlsOutcome(t, address, certificate), /^(?:ERR_SSL_|ECONNRESET|closed)/, who);
     await t.throwsAsync(open(t, address, certificate), undefined, who);
   }
@@ -77,7 +77,7 @@ test('with tls.ca only clients with a certificate of it come through the handsha
   );
 });
 
-test("'optional' has to be said", async (t) => {
+test("client certificates are optional only with 'optional'", async (t) => {
   const tls = { ...identity.files, ca: authority.ca, clientCertificates: 'optional' };
   const { addresses } = await made(t, { tls });
   t.like(await (await open(t, addresses[0])).call('nothing'), { error: { code: 4003 } });
@@ -89,7 +89,7 @@ test('a listener may be plain beside others', async (t) => {
   t.like(await (await Session.open(t, addresses[1])).call('nothing'), { error: { code: 4003 } });
 });
 
-test('renewed certificates are taken, and clients still need theirs', async (t) => {
+test('renewed certificates are loaded, and clients still need theirs', async (t) => {
   const server = await made(t, { tls: identity.files });
   const [address] = server.addresses;
   const before = await open(t, address);
@@ -115,7 +115,7 @@ test('HTTP without TLS is closed, or answered with 400', async (t) => {
   t.true(answer === '' || answer.charCodeAt(0) === ALERT || answer.startsWith('HTTP/1.1 400'), answer);
 });
 
-test('targets with wss: need a certificate that is believed', async (t) => {
+test('wss: targets need a trusted certificate', async (t) => {
   const { cert, key } = identity;
   const https = (await import('node:https')).createServer({ cert, key });
   const server = new WebSocketServer({ server: https });

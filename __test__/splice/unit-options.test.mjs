@@ -1,4 +1,4 @@
-// What `createSplice` makes of its options, and durations and sizes in words. Nothing is started.
+// How `createSplice` reads its options, and durations and sizes as text. Nothing is started.
 import test from 'ava';
 
 import { parseSpliceOptions } from '../../js/dist/splice/splice-options.js';
@@ -87,14 +87,14 @@ test('the names of the original are limits, with its defaults', (t) => {
   t.deepEqual(limits, { controlBytes: 7, writeTimeoutMs: 8, dialTimeoutMs: 9 });
 });
 
-test('control messages that may be longer than messages make these longer', (t) => {
+test('a limit of control messages above that of messages raises the latter', (t) => {
   const bytes = (options) => parseSpliceOptions({ bind: LOCAL, ...options }).limits.messageBytes;
   t.is(bytes({ frameSizeLimit: '16MB' }), undefined);
   t.is(bytes({ frameSizeLimit: '20MB' }), 20 * 1024 * 1024);
   t.is(bytes({ frameSizeLimit: '20MB', limits: { messageBytes: 5 } }), 5);
 });
 
-test('options of a listener hold for all that do not have their own', (t) => {
+test('common options apply to all listeners without their own', (t) => {
   const { bind } = parseSpliceOptions({
     bind: [LOCAL, { address: ':0', allowedHostnames: 'a.example', binary: undefined, tls: false }],
     anyTarget: false,
@@ -109,7 +109,7 @@ test('options of a listener hold for all that do not have their own', (t) => {
   ]);
 });
 
-test('an authority of clients means that they must have a certificate of it', (t) => {
+test('with a certificate authority for clients, they need a certificate', (t) => {
   const [tls, optional] = [
     { cert: 'cert.pem', key: 'key.pem', ca: 'ca.pem' },
     { cert: 'cert.pem', key: 'key.pem', ca: 'ca.pem', clientCertificates: 'optional' },
@@ -124,7 +124,7 @@ test('an authority of clients means that they must have a certificate of it', (t
   t.is(tls.clientCertificates, undefined, 'what was given stays as it is');
 });
 
-test('every problem is named, with its path', (t) => {
+test('every problem is reported with its path', (t) => {
   const error = t.throws(
     () =>
       parseSpliceOptions({
@@ -187,7 +187,7 @@ test('one problem is the message', (t) => {
   }
 });
 
-test('which addresses need to say who may be reached', (t) => {
+test('which addresses need a list of targets', (t) => {
   const needs = (address, options) => {
     try {
       parseSpliceOptions({ bind: address, ...options });

@@ -12,7 +12,7 @@ const server = sharedServer(test, options());
 const open = (t, more) => Mux.open(t, server, more);
 const MIB = 1024 * 1024;
 
-test('text stays text, binary binary, and empty messages are messages, both ways', async (t) => {
+test('text stays text, binary stays binary, and empty messages are messages, in both directions', async (t) => {
   const [mux, target] = [await open(t), await Target.listen(t)];
   const { index, at } = await reach(mux, target);
   t.is(index, 0);
@@ -26,7 +26,7 @@ test('text stays text, binary binary, and empty messages are messages, both ways
   t.is(new Set(at.masks).size, 4, 'each frame has a mask of its own');
 });
 
-test('messages of any length under any mask arrive as they were, each under a mask that the client did not choose', async (t) => {
+test('messages of any length with any mask arrive unchanged, with a mask that the client did not choose', async (t) => {
   const [mux, target] = [await open(t), await Target.listen(t)];
   for (let count = 0; count < 3; count++) await reach(mux, target);
   const { index, at } = await reach(mux, target);
@@ -48,7 +48,7 @@ test('messages of any length under any mask arrive as they were, each under a ma
   }
 });
 
-test('fragmented messages of the client arrive whole, wherever the index is cut', async (t) => {
+test('fragmented messages of the client arrive whole, wherever the index is split', async (t) => {
   const [mux, target] = [await open(t), await Target.listen(t)];
   const { index, at } = await reach(mux, target);
   const cuts = [
@@ -98,12 +98,12 @@ test('fragmented messages of a target arrive as one, with their kind', async (t)
   }
 });
 
-test('calls may be text or binary, in fragments, and cut within their index', async (t) => {
+test('calls may be text or binary, in fragments, and split within their index', async (t) => {
   const [mux, target] = [await open(t), await Target.listen(t)];
   const call = (id) => JSON.stringify({ params: { url: target.url(), more: [] }, other: null, method: 'connect', id });
   mux.ws.frame({ opcode: BINARY, payload: prefixed(CONTROL, call(1)) });
   t.deepEqual(await mux.reply(1), { result: { index: 0 } });
-  // FF FF is no UTF-8; the original's clients send it nevertheless
+  // FF FF is not UTF-8; the original's clients send it nevertheless
   mux.ws.frame({ opcode: TEXT, payload: prefixed(CONTROL, call(2)) });
   t.deepEqual(await mux.reply(2), { result: { index: 1 } });
   for (const opcode of [TEXT, BINARY]) {
@@ -147,7 +147,7 @@ test('ids are integers of 64 bits and come back exactly', async (t) => {
   }
 });
 
-test('calls are answered as they are done: a slow connect keeps up no other', async (t) => {
+test('calls are answered as they complete: a slow connect does not delay others', async (t) => {
   const mux = await open(t);
   const silent = await Target.listen(t, { accept: false });
   const quick = await Target.listen(t);
@@ -164,7 +164,7 @@ test('calls are answered as they are done: a slow connect keeps up no other', as
   );
 });
 
-test('the lowest free index is given, and failed connects take none', async (t) => {
+test('a target gets the lowest free index, and failed connects take none', async (t) => {
   const [mux, target] = [await open(t), await Target.listen(t)];
   for (const expected of [0, 1, 2, 3]) t.is(await mux.connect(target.url()), expected);
   for (const index of [2, 0]) {
@@ -177,7 +177,7 @@ test('the lowest free index is given, and failed connects take none', async (t) 
   t.is(await mux.connect(target.url()), 4);
 });
 
-test('text of an index that is no UTF-8 comes as binary', async (t) => {
+test('text of an index that is not UTF-8 arrives as binary', async (t) => {
   const [mux, target] = [await open(t), await Target.echo(t)];
   const count = 132;
   for (let index = 0; index < count; index++) t.is(await mux.connect(target.url()), index);
@@ -188,7 +188,7 @@ test('text of an index that is no UTF-8 comes as binary', async (t) => {
   t.true(target.connections.every((at) => at.received === 1));
 });
 
-test('webSocket: true gives indices whose text is text, and says what end was not clean', async (t) => {
+test('webSocket: true gives indices with which text stays text, and marks ends that were not clean', async (t) => {
   const [mux, target] = [await open(t), await Target.echo(t)];
   for (let index = 0; index < 128; index++) await mux.connect(target.url());
   t.is(await mux.connect(target.url(), { webSocket: true }), 256);
@@ -237,7 +237,7 @@ test('messages of 20 MB pass whole in both directions', async (t) => {
   t.is(await mux.textFrom(index), 'behind');
 });
 
-test('what a target says in the same segment as its 101 comes behind the reply', async (t) => {
+test("a target's message in the same segment as its 101 arrives after the reply", async (t) => {
   const mux = await open(t);
   const early = Buffer.concat([
     frame({ payload: 'first', masked: false }),
@@ -270,7 +270,7 @@ test('a target that closes in the same segment as its 101 was reached, and is go
   );
 });
 
-test('calls in the same segment as the request are heard', async (t) => {
+test('calls in the same segment as the request are answered', async (t) => {
   const target = await Target.listen(t);
   const call = JSON.stringify({ id: 77, type: 'method', method: 'connect', params: { url: target.url('/early') } });
   const after = Buffer.concat([

@@ -1,4 +1,4 @@
-// Static files: what is kept in memory follows the disk, and large files pass through in pieces.
+// Static files: the cache in memory follows the disk, and large files are sent in chunks.
 import { once } from 'node:events';
 import { closeSync, ftruncateSync, openSync, renameSync, unlinkSync } from 'node:fs';
 import net from 'node:net';
@@ -37,7 +37,7 @@ test('a file that changes is served anew, in length and in bytes', async (t) => 
   await until(async () => (await get('/a.txt')).text === 'again', 'its return');
 });
 
-test('a sibling that comes and goes is noticed', async (t) => {
+test('a compressed sibling that appears or disappears is noticed', async (t) => {
   const folder = folderFor(t, { 'a.txt': 'one' });
   const server = await ownServer(t, { ...ECHO, static: folder, limits: { staticCheckMs: 20 } });
   const get = requestsTo(server);

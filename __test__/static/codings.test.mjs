@@ -104,7 +104,7 @@ test('an index has siblings too, HEAD tells of them, ranges are of the coded byt
   t.is((await accepting('/large.js')).text, LARGE);
 });
 
-test('precompressed: false leaves siblings alone', async (t) => {
+test('precompressed: false ignores siblings', async (t) => {
   const off = await ownServer(t, {
     workerPath: worker('echo'),
     threads: 1,

@@ -1,4 +1,4 @@
-// Static files: which file a path names, what is said of it, and what happens where there is none.
+// Static files: which file a path names, the headers of its answer, and missing files.
 import { utimesSync } from 'node:fs';
 import path from 'node:path';
 import test from 'ava';
@@ -29,7 +29,7 @@ test.after.always(() => removeFolder(folder));
 const server = sharedServer(test, { workerPath: worker('echo'), threads: 1, static: folder });
 const get = requestsTo(server);
 
-test('a file is sent with its type, its length and what a cache has to know', async (t) => {
+test('a file is sent with its type, its length and headers for caches', async (t) => {
   const { status, headers, text } = await get('/app.js?v=1');
   t.is(status, 200);
   t.is(text, 'export {};');
@@ -65,7 +65,7 @@ for (const [target, type] of [
   });
 }
 
-test('HEAD says the same without the body', async (t) => {
+test('HEAD gets the same headers without the body', async (t) => {
   for (const target of ['/app.js', '/large.bin', '/docs/']) {
     const whole = await get(target);
     const head = await get(target, { method: 'HEAD' });
@@ -92,7 +92,7 @@ test('escapes are decoded', async (t) => {
   t.is((await get('/%61pp.js')).text, 'export {};');
 });
 
-test('what is not there is 404, what is there takes GET and HEAD only', async (t) => {
+test('a missing file is 404, and an existing one allows only GET and HEAD', async (t) => {
   for (const target of ['/nothing', '/app.js/', '/app.js/x', '/docs/nothing']) {
     const { status, text } = await get(target);
     t.deepEqual([status, text], [404, 'Not found'], target);
@@ -146,7 +146,7 @@ test('each listener may have its own', async (t) => {
   t.deepEqual(await statuses('/app.js'), [200, 404, 426]);
 });
 
-test('files go before fetch, which gets the rest: what is not there, and other methods', async (t) => {
+test('files come before fetch, which gets missing files and other methods', async (t) => {
   const own = folderFor(t, { about: 'file', 'index.html': 'page', 'docs/index.html': 'docs', '404.html': 'never' });
   const both = await ownServer(t, {
     workerPath: worker('fetch'),

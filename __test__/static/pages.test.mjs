@@ -1,4 +1,4 @@
-// Static files: the page for what is not there, a page of one's own for 404, headers and Cache-Control.
+// Static files: the fallback page, the page for 404, headers and Cache-Control.
 import test from 'ava';
 
 import { makeFolder, removeFolder, request, requestsTo } from '../support/files.mjs';
@@ -27,7 +27,7 @@ const server = sharedServer(test, {
 const get = requestsTo(server);
 const GOING = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
-test('who goes to a page that is not there gets the program', async (t) => {
+test('a browser that opens a missing page gets the fallback', async (t) => {
   for (const target of ['/users/7', '/users/anna.smith?x=1', '/a/b/c/']) {
     for (const method of ['GET', 'HEAD']) {
       const { status, text, headers } = await get(target, { method, headers: GOING });
@@ -41,7 +41,7 @@ test('who goes to a page that is not there gets the program', async (t) => {
   t.is((await get('/other/', { headers: GOING })).text, 'another');
 });
 
-test('what is not there for a program stays 404, with the page that was made for it', async (t) => {
+test('other missing files stay 404, with the page of notFound', async (t) => {
   for (const accept of [undefined, '*/*', 'image/png', 'application/json', 'text/html;q=0']) {
     const headers = accept === undefined ? {} : { Accept: accept };
     const answer = await get('/nothing.js', { headers });

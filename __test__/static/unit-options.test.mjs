@@ -1,4 +1,4 @@
-// The option `static`, without starting anything: what becomes of each form, and where relative paths lead.
+// The option `static`, without starting anything: how each form is read, and where relative paths lead.
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,7 +7,7 @@ import test from 'ava';
 const { parseStartOptions } = createRequire(import.meta.url)('../../js/dist/options/start-options.js');
 const HERE = path.resolve('__test__');
 
-/** What the native side is told for each listener. */
+/** The options that the native side gets for each listener. */
 const plans = (value, bind = ':0') =>
   parseStartOptions({ bind, workerPath: '/app/worker.js', static: value }, true).listeners.map(
     ({ options }) => options.static,
@@ -23,7 +23,7 @@ test('a path, a URL, an object and a list of them', (t) => {
   t.deepEqual(plans(undefined), [undefined]);
 });
 
-test('a listener has its own, or that of all', (t) => {
+test('a listener has its own option, or the common one', (t) => {
   const bind = [':0', { address: ':0' }, { address: ':0', static: 'js' }, { address: ':0', static: [] }];
   t.deepEqual(plans('__test__', bind), [
     [{ directory: HERE }],

@@ -1,4 +1,4 @@
-// Requests to an app as exact bytes, and the whole of what comes back as exact bytes.
+// Requests to an app as exact bytes, and its complete answers as exact bytes.
 import { once } from 'node:events';
 import net from 'node:net';
 

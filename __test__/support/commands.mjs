@@ -1,4 +1,5 @@
-// Commands as the pages print them: does what they name exist? Programs that are not ours are only known by name.
+// Checks commands that the pages print: their files, scripts and options must exist. Other programs are known only by
+// name.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 

@@ -1,4 +1,4 @@
-// A request without a network, for tests of what is above it: what an app answers is kept as it was handed over.
+// A request without a network, for tests of the layers above it: keeps the answer of an app as it was passed.
 
 /** One request and its answer, as `js/src/worker/exchange.ts` has them. */
 export class PlainExchange {

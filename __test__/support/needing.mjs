@@ -24,7 +24,7 @@ export function unless(missing, test) {
   return instead(test, (declare, title) => declare(title, (t) => t.fail(missing)));
 }
 
-/** `test`, but everything is skipped for this reason, which nobody can do anything against. */
+/** `test`, but everything is skipped for this reason, which the user cannot change. */
 export function skipping(test, reason) {
   return instead(test, (declare, title) => {
     noteSkip({ where: path.basename(fileURLToPath(ava.meta.file)), reason });

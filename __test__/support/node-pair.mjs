@@ -1,4 +1,4 @@
-// One listener on `node:http` and through `nodeHandler`, asked the same: what a client sees of each.
+// One listener on `node:http` and through `nodeHandler`: sends both the same requests, and returns what a client gets.
 import { once } from 'node:events';
 import { Agent, createServer, request } from 'node:http';
 

@@ -1,4 +1,4 @@
-// A raw RESP client: sends exact bytes, cuts what comes into whole replies, reads nothing into them.
+// A raw RESP client: sends exact bytes, and splits its input into whole replies without interpreting them.
 import net from 'node:net';
 import secure from 'node:tls';
 
@@ -77,7 +77,7 @@ export class RespClient {
     return replies;
   }
 
-  /** What came and was not taken, whole or not. */
+  /** Received replies that were not taken, including an incomplete one. */
   get left() {
     return this.#inbox.join('') + this.#rest.toString('latin1');
   }

@@ -1,5 +1,6 @@
-// A small multiplexer that speaks wsplice's protocol, for what a real one does not do at will: lose its connections, name
-// its events as another, answer and relay in one go. It knows no bounds and trusts everybody. Also targets for both.
+// A small multiplexer that speaks wsplice's protocol and does on demand what a real one does not: lose its connections,
+// use other event names, answer and relay in one segment. It has no limits and trusts all clients. Also targets for
+// both.
 import { once } from 'node:events';
 import net from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';

@@ -1,4 +1,4 @@
-// Targets of splice over node:net, which say exactly what a test wants and judge what they get.
+// Targets of splice over node:net, which send exact bytes and check their input.
 import { once } from 'node:events';
 import net from 'node:net';
 import secure from 'node:tls';

@@ -1,4 +1,4 @@
-// What is left of a test: processes first, then folders. A folder can be removed on every system only once nothing runs
+// Cleans up after a test: processes first, then folders. A folder can be removed on every system only once nothing runs
 // in it, and on some of them not at once.
 import { rm } from 'node:fs/promises';
 

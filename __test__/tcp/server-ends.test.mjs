@@ -1,4 +1,5 @@
-// Ends of connections to servers of millrace/tcp: by the client, by callbacks that fail, by us; and of servers.
+// How connections to servers of millrace/tcp end: by the client, by failing callbacks, by the server; and how servers
+// end.
 import test from 'ava';
 
 import { until, within } from '../support/deadline.mjs';
@@ -6,7 +7,7 @@ import { TCPConnection } from '../support/millrace-tcp.mjs';
 import { TcpClient } from '../support/tcp.mjs';
 import { drained, echo, serve, stalled, writer } from '../support/tcp-own.mjs';
 
-test('onEnd comes once, behind the last data and before onClose', async (t) => {
+test('onEnd is called once, after the last data and before onClose', async (t) => {
   const seen = [];
   const { join } = await serve(t, {
     onData(connection) {
@@ -64,7 +65,7 @@ test('without onEnd the answer of onData arrives, also a late one', async (t) =>
   t.deepEqual(errors, []);
 });
 
-test('a promise that does not settle holds an ended connection up for a bounded time', async (t) => {
+test('a promise that does not settle delays the close of an ended connection for a bounded time', async (t) => {
   const { join, errors } = await serve(t, { onData: () => new Promise(() => {}) }, { endTimeoutMs: 50 });
   const client = await join();
   client.end('x');
@@ -140,7 +141,7 @@ for (const name of ['onConnection', 'onData', 'onEnd', 'onDrain', 'onClose']) {
   }
 }
 
-test('what is thrown and is no error becomes one', async (t) => {
+test('a thrown value that is not an Error becomes one', async (t) => {
   const { errors, join } = await serve(t, {
     onData() {
       throw 'a text';
@@ -152,7 +153,7 @@ test('what is thrown and is no error becomes one', async (t) => {
   t.is(errors[0].error.cause, 'a text');
 });
 
-test('close ends a connection behind what was written, and what comes then counts no more', async (t) => {
+test('close ends a connection after writing everything, and ignores later data', async (t) => {
   const seen = [];
   const { server, join } = await serve(t, {
     onData(connection) {
@@ -195,7 +196,7 @@ test('a server that is closed closes all its connections, and can listen again',
   t.is(String(await again.bytes(5)), 'again');
 });
 
-test('a peer that does not read does not hold up the close of its server for long', async (t) => {
+test('a peer that does not read does not delay the close of its server for long', async (t) => {
   const { server } = await serve(t, {
     onConnection(connection) {
       while (connection.write(Buffer.alloc(65_536)) > 0);

@@ -9,7 +9,7 @@ import { TcpClient } from '../support/tcp.mjs';
 
 const SCRIPT = 'tcp-servers';
 
-/** What every server does, wherever it runs; the connection that is left. */
+/** Checks that apply to every server, wherever it runs; returns the remaining connection. */
 async function checked(t, port) {
   const join = () => TcpClient.connect(t, `127.0.0.1:${port}`);
   const client = await join();
@@ -40,7 +40,7 @@ inEach(test, 'a TCP server on the main thread', async (t, { launch }) => {
   const left = await checked(t, await process.run(SCRIPT, 'open'));
   await process.run(SCRIPT, 'close');
   t.is(await left.rest(), '');
-  // it can be had again
+  // the port can be used again
   await checked(t, await process.run(SCRIPT, 'open'));
   await process.run(SCRIPT, 'close');
   await process.end();
@@ -83,7 +83,7 @@ inEach(linuxTests(test), 'TCP servers of several threads share one gateway', asy
   await process.end();
 });
 
-test('errors that nobody takes are printed, and the server goes on', async (t) => {
+test('errors without a handler are printed, and the server continues', async (t) => {
   const process = await ownServer(t);
   const port = await process.run(SCRIPT, 'open');
   const fail = async () => {

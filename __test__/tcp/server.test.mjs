@@ -1,4 +1,4 @@
-// Servers of millrace/tcp: callbacks, what they take and write, and ends.
+// Servers of millrace/tcp: callbacks, reading and writing, and ends.
 import { once } from 'node:events';
 import net from 'node:net';
 import test from 'ava';
@@ -8,7 +8,7 @@ import { createServer, TCPConnection, TCPServer } from '../support/millrace-tcp.
 import { posixTests } from '../support/platforms.mjs';
 import { drained, echo, serve, stalled, writer } from '../support/tcp-own.mjs';
 
-test('a server answers, and says where it listens and who is there', async (t) => {
+test('a server answers, and reports its address and its connections', async (t) => {
   const seen = [];
   const { server, join } = await serve(t, {
     ...echo,
@@ -42,7 +42,7 @@ test('a server answers, and says where it listens and who is there', async (t) =
   t.is(connection.read(), null);
 });
 
-test('characters that packets cut come whole, and bytes of no character are replaced', async (t) => {
+test('characters split between packets arrive whole, and invalid bytes are replaced', async (t) => {
   const texts = [];
   const { join } = await serve(t, {
     onData(connection) {
@@ -95,7 +95,7 @@ test('text and bytes are taken from one stream', async (t) => {
   t.is(connection.buffer, 'instead!!');
 });
 
-test('arguments that make no sense are TypeErrors that name them', async (t) => {
+test('invalid arguments are TypeErrors that name them', async (t) => {
   const typeError = (message) => ({ instanceOf: TypeError, message });
   t.throws(() => createServer(7), typeError(/options/));
   t.throws(() => createServer({ bufferLimit: 0 }), typeError(/options\.bufferLimit/));
@@ -126,7 +126,7 @@ test('arguments that make no sense are TypeErrors that name them', async (t) => 
   t.false(connection.closed);
 });
 
-test('everything that is bytes can be written', async (t) => {
+test('all kinds of bytes can be written', async (t) => {
   const { server, join } = await serve(t, {});
   const client = await join();
   await until(() => server.connections.size === 1, 'the connection');
@@ -146,7 +146,7 @@ test('everything that is bytes can be written', async (t) => {
   t.is((await client.bytes(22)).toString(), '01234567234456723é\ufffd');
 });
 
-test('a peer that does not read takes what fits, and onDrain tells of room', async (t) => {
+test('a peer that does not read takes what fits, and onDrain reports room', async (t) => {
   // more than the system takes for a peer that does not read
   const bytes = Buffer.alloc(40_000_000, 'The quick brown fox. ');
   const write = writer(bytes);
@@ -180,7 +180,7 @@ test('a peer that does not read takes what fits, and onDrain tells of room', asy
   t.true(drains > 1);
 });
 
-test('of a text whole characters are taken', async (t) => {
+test('only whole characters of a text are taken', async (t) => {
   const text = '€'.repeat(3_000_000);
   let rest = Buffer.from(text);
   const counts = [];
@@ -201,7 +201,7 @@ test('of a text whole characters are taken', async (t) => {
   t.true(all.equals(Buffer.from(text)));
 });
 
-test('a connection whose buffer is not taken is not read', async (t) => {
+test('a connection whose buffer is not consumed is not read', async (t) => {
   let most = 0;
   let total = 0;
   let consume = false;
@@ -237,7 +237,7 @@ test('a connection whose buffer is not taken is not read', async (t) => {
   t.is(total, sent);
 });
 
-test('an address that cannot be had is a rejection, after which the server can listen', async (t) => {
+test('listening on an unavailable address rejects, and the server can listen afterwards', async (t) => {
   const { server } = await serve(t, {});
   const other = createServer();
   t.teardown(() => other.close());
@@ -259,7 +259,7 @@ test('an address that cannot be had is a rejection, after which the server can l
   await closing;
 });
 
-test('two servers of one thread do not know each other', async (t) => {
+test('two servers of one thread are independent', async (t) => {
   const [one, two] = [await serve(t, echo), await serve(t, { onConnection: (connection) => connection.write('two') })];
   const [first, second] = [await one.join(), await two.join()];
   first.write('one');

@@ -21,7 +21,7 @@ async function serve(t, bind, more) {
   return { server, join: (options) => TcpClient.connect(t, server.addresses[0], options) };
 }
 
-/** What `handleOpen` was told of each of these, when it is done. */
+/** The arguments that `handleOpen` got for each of these. */
 const opened = (server, ...clients) => Promise.all(clients.map(({ port }) => told(server, `open tcp ${port}`)));
 
 let identity;
@@ -91,7 +91,7 @@ test('a broadcast reaches TCP and WebSockets in one order', async (t) => {
   }
 });
 
-test('a payload forges no line', async (t) => {
+test('a payload cannot forge a line', async (t) => {
   const { server, join } = await serve(t, [tcp('line'), '127.0.0.1:0']);
   const client = await join();
   const web = await connect(t, server.addresses[1]);
@@ -102,7 +102,7 @@ test('a payload forges no line', async (t) => {
   t.deepEqual(await client.bytes(5), Buffer.from([0xfe, 32, 32, 0xff, 10]));
 });
 
-test('handleOpen is asked at once and told of the client; a refusal closes without a byte', async (t) => {
+test('handleOpen is called at once with the client; a refusal closes without a byte', async (t) => {
   const { server, join } = await serve(t, tcp('line'));
   const client = await join();
   const [seen] = await opened(server, client);
@@ -126,7 +126,7 @@ test('handleOpen is asked at once and told of the client; a refusal closes witho
   t.is(await client.line(), 'still here');
 });
 
-test('handleClose is told how it ended', async (t) => {
+test('handleClose gets the code of the end', async (t) => {
   const { server, join } = await serve(t, [tcp('line'), tcp('length', { lengthBytes: 2 })], {
     limits: { messageBytes: 100 },
   });
@@ -160,7 +160,7 @@ test('handleClose is told how it ended', async (t) => {
   t.is(await ended(reset), 1006);
 });
 
-test('a request of HTTP is no line', async (t) => {
+test('an HTTP request line closes the connection', async (t) => {
   const { server } = await serve(t, [tcp('line'), tcp('line', { allowHttp: true })]);
   const [refusing, allowing] = server.addresses;
   await t.throwsAsync(fetch(`http://${refusing}/`, { method: 'POST', body: 'publish forged\n' }));
@@ -173,7 +173,7 @@ test('a request of HTTP is no line', async (t) => {
   t.is(await late.line(), 'GET / HTTP/1.1');
 });
 
-test('what a length cannot say is dropped for that client alone, and counted', async (t) => {
+test('a message too long for its length is dropped for that client only, and counted', async (t) => {
   const bind = [tcp('length', { lengthBytes: 1 }), tcp('length', { lengthBytes: 2 })];
   const { server, join } = await serve(t, bind);
   const short = await join();
@@ -186,7 +186,7 @@ test('what a length cannot say is dropped for that client alone, and counted', a
   await counted(server, 'droppedByEncoding', 1);
 });
 
-test('connections of one address are bounded', async (t) => {
+test('connections of one address are limited', async (t) => {
   const { join } = await serve(t, tcp('line'), { limits: { connectionsPerAddress: 1 } });
   const first = await join();
   first.write('in\n');
@@ -245,7 +245,7 @@ test('traffic is counted, and sockets are listed', async (t) => {
   await counted(server, 'closed', 1);
 });
 
-test('a stop sends what was accepted, and tells the worker', async (t) => {
+test('a stop sends accepted messages, and calls the worker', async (t) => {
   const { server, join } = await serve(t, tcp('line'));
   const client = await join();
   client.write('in\n');

@@ -1,5 +1,5 @@
-// The options of a listener for raw TCP, without starting anything: what is accepted, what the native side is told of it,
-// and how every problem is named.
+// The options of a listener for raw TCP, without starting anything: which are accepted, what the native side gets, and
+// how every problem is reported.
 import { createRequire } from 'node:module';
 import test from 'ava';
 
@@ -11,7 +11,7 @@ const parse = (listener, more) =>
     true,
   ).listeners;
 
-test('what the native side is told of each framing', (t) => {
+test('what the native side gets for each framing', (t) => {
   for (const [given, options] of [
     [{ framing: 'line' }, { framing: 'line' }],
     [
@@ -42,7 +42,7 @@ test('what the native side is told of each framing', (t) => {
   }
 });
 
-test('options that are for every listener, and limits, are for this one too', (t) => {
+test('common options and limits apply to this listener, too', (t) => {
   const own = { address: 'unix:/tmp/s', framing: 'line', trustProxy: ['unix'], proxyProtocol: true, reusePort: false };
   t.deepEqual(parse({ ...own, limits: { idleTimeoutMs: 1000 } }, { limits: { messageBytes: 5 } }), [
     {
@@ -57,7 +57,7 @@ test('options that are for every listener, and limits, are for this one too', (t
   ]);
 });
 
-test('what is said of HTTP for all listeners is not for this one', (t) => {
+test('HTTP options for all listeners do not apply to this one', (t) => {
   const common = { static: '.', origins: 'same-host', websocketPath: '/ws', events: true, stats: true, metrics: true };
   t.deepEqual(parse({ framing: 'none' }, common)[0].options, { framing: 'none' });
 });
@@ -86,12 +86,12 @@ for (const [given, message] of [
     `${AT}.protocol must be 'http', 'resp', 'tcp', 'sockety' or 'splice', not "udp"`,
   ],
 ]) {
-  test(`told of ${message.slice(AT.length + 1)}, given ${describe(given)}`, (t) => {
+  test(`reports ${message.slice(AT.length + 1)}, given ${describe(given)}`, (t) => {
     t.throws(() => parse(given), { instanceOf: TypeError, message });
   });
 }
 
-test('all problems are told at once', (t) => {
+test('all problems are reported at once', (t) => {
   const { message } = t.throws(() => parse({ framing: 'x', lengthBytes: 3, allowHttp: 1, static: '.' }));
   for (const name of ['framing', 'lengthBytes', 'allowHttp', 'static'])
     t.true(message.includes(`${AT}.${name} `), name);

@@ -1,4 +1,4 @@
-// What a TCP connection keeps of what came, and counts of what goes, without a server.
+// The received and sent bytes of a TCP connection, without a server.
 import { createRequire } from 'node:module';
 import test from 'ava';
 
@@ -27,7 +27,7 @@ function* pairs() {
   for (const one of ALL) for (const other of ALL) yield Buffer.concat([one, other, PIECES[0], other]);
 }
 
-test('text is the same wherever packets cut it, and whenever it is asked for', (t) => {
+test('text is the same wherever packets split it, and whenever it is read', (t) => {
   for (const bytes of pairs()) {
     const whole = bytes.toString();
     for (let first = 0; first <= bytes.length; first += 1) {
@@ -48,7 +48,7 @@ test('text is the same wherever packets cut it, and whenever it is asked for', (
   }
 });
 
-test('bytes are those that came, and taken once', (t) => {
+test('bytes are returned as they arrived, and only once', (t) => {
   const received = new Received();
   const shared = Buffer.from('abcdef');
   received.push(shared.subarray(0, 2));
@@ -76,7 +76,7 @@ test('half a character is never taken from text', (t) => {
   t.is(received.takeText(2), 'x\ud83d', 'there is no other half');
 });
 
-/** A native side that notes what it is told, and refuses while it is full. */
+/** A native side that records its calls, and refuses data while it is full. */
 function native() {
   const told = [];
   return {
@@ -91,7 +91,7 @@ function native() {
   };
 }
 
-test('a note is asked for by the quarter, one at a time', (t) => {
+test('a notification is requested for each quarter, one at a time', (t) => {
   const worker = native();
   const outgoing = new Outgoing(worker, 7, 4096, () => t.fail());
   t.is(outgoing.writeBytes(Buffer.alloc(1000)), 1000);
@@ -103,7 +103,7 @@ test('a note is asked for by the quarter, one at a time', (t) => {
   t.is(worker.notes(), 1);
   t.true(worker.told.every(({ socketId, operation }) => socketId === 7 && operation === OPERATION_TCP_WRITE));
   t.false(outgoing.takeRoom());
-  // the first two thousand have left: what is left asks again
+  // the first two thousand were sent: the rest requests another notification
   t.false(outgoing.noted(), 'more than half waits');
   t.is(worker.notes(), 2);
   t.true(outgoing.isShort);
@@ -113,7 +113,7 @@ test('a note is asked for by the quarter, one at a time', (t) => {
   t.is(outgoing.writeText('é'.repeat(3000)), 4096);
 });
 
-test('what an I/O thread has no room for is not taken, and is tried again', async (t) => {
+test('data for which an I/O thread has no room is not taken, and is tried again', async (t) => {
   const worker = native();
   let rooms = 0;
   const outgoing = new Outgoing(worker, 7, 4096, () => {

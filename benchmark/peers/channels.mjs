@@ -6,7 +6,7 @@ export function channelNames(text) {
   return Array.from({ length: count }, (_, index) => `c${String(first + index * step).padStart(5, '0')}`);
 }
 
-/** The channel of a publication to one of many: it stands behind the stamp. */
+/** The channel of a publication to one of many: it follows the time stamp. */
 export function channelOf(text) {
   return text.slice(17, 23);
 }

@@ -1,4 +1,4 @@
-// What every peer's process does alike: which handler it was asked for, and how it says it is up.
+// Shared by all peers' processes: reads the requested handler, and reports that the server is ready.
 export const handlerName = option('handler');
 const known = [
   ...['echo', 'headline', 'fanout', 'channels'],
@@ -12,7 +12,7 @@ export function option(name, fallback) {
   return word?.slice(name.length + 3) ?? fallback;
 }
 
-/** Tells the runner the port, and which process is measured if not this one. It lives until the runner ends it. */
+/** Tells the runner the port, and which process is measured if not this one. The process lives until the runner ends it. */
 export function ready(port, pid = process.pid) {
   process.stdout.write(`ready ${port} ${pid}\n`);
 }

@@ -1,4 +1,4 @@
-// Which chart shows a scenario: bars of the figure that counts, or percentiles as dots.
+// Chooses the chart for a scenario: bars of its main figure, or percentiles as dots.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { barChart, dotChart } from './plot.mjs';
@@ -52,7 +52,7 @@ function ours(peer) {
   return peer.startsWith('millrace');
 }
 
-/** What is said of a peer that did not keep up with an open loop. */
+/** The note for a peer that did not keep up with an open loop. */
 export function saturated(figures) {
   return figures?.unsent > 0 ? 'overloaded' : undefined;
 }

@@ -1,19 +1,19 @@
-// How many connections a scenario may open here, and why not more.
+// Computes how many connections a scenario may open on this machine, and what limits them.
 import { readFileSync } from 'node:fs';
 import { availableParallelism, freemem } from 'node:os';
 
-/** Descriptors that a server or the generator needs beside its connections. */
+/** Descriptors that a server or the generator needs in addition to its connections. */
 const RESERVE = 200;
-/** Memory for both ends of a connection, in the kernel and in a server that is generous. */
+/** Memory for both ends of a connection, in the kernel and in a server with large buffers. */
 const BYTES = 64 * 1024;
 
-/** The most descriptors a process may have. */
+/** The maximum number of descriptors of a process. */
 export function descriptorLimit() {
   const limits = readFileSync('/proc/self/limits', 'utf8');
   return Number(/^Max open files\s+\S+\s+(\d+)/m.exec(limits)?.[1] ?? 1024);
 }
 
-/** The most connections to each of so many servers that are up at once. */
+/** The maximum number of connections to each server, for a number of servers at the same time. */
 export function mostConnections(options, servers) {
   const systemWide = Number(readFileSync('/proc/sys/fs/file-max', 'utf8')) / (4 * servers);
   const memory = freemem() / (servers * BYTES);

@@ -50,7 +50,7 @@ ${wrapped(peerNames)}
                        those in benchmark/results/latest are meant to be committed`;
 }
 
-/** Names in lines of a bearable length. */
+/** Names, wrapped into short lines. */
 function wrapped(names) {
   const lines = [''];
   for (const name of names) {

@@ -1,4 +1,4 @@
-// The servers: how each is started for a handler, and whether it can be.
+// The servers: how to start each for a handler, and whether it is available.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -11,7 +11,7 @@ function node(file, ...args) {
   return (handler) => [process.execPath, join(peersFolder, file), `--handler=${handler}`, ...args];
 }
 
-/** What every server of sockets can do, and what those over HTTP may be able to. */
+/** The handlers of every socket server, and those that HTTP servers may have. */
 const sockets = ['echo', 'headline', 'fanout', 'channels'];
 const http = ['http-file', 'http-fetch', 'http-app'];
 const qjs = ['qjs', 'qjs-fetch'];
@@ -36,7 +36,7 @@ function millrace(threads, ioThreads) {
   };
 }
 
-/** A package that is not installed here, but used where the user has it. */
+/** A package that this benchmark does not install, but uses if the user has it. */
 function optional(name, file) {
   const manifest = findManifest(name);
   return {
@@ -47,10 +47,9 @@ function optional(name, file) {
 }
 
 /**
- * In the order of the tables. `principal`: takes part everywhere; the others leave out scenarios that
- * are `principal`. `special`: takes part only where a scenario names it. `handlers`: those it has, if not
- * exactly those of sockets. `load`: what the generator is told about this server. `note`: what a reader of
- * its figures must know.
+ * In the order of the tables. `principal`: takes part everywhere; the others leave out scenarios that are `principal`.
+ * `special`: takes part only where a scenario names it. `handlers`: those it has, if not exactly those of sockets.
+ * `load`: the generator's arguments for this server. `note`: what readers of its figures must know.
  */
 const table = (options, binaries) => ({
   millrace: { principal: true, ...millrace(options.threads, options.ioThreads) },
@@ -106,7 +105,7 @@ const table = (options, binaries) => ({
     version: () => 'this commit',
     absence: () => undefined,
     handlers: [...sockets, 'splice', 'count'],
-    // it multiplexes nothing: in `splice` it is the target, reached directly
+    // it is not a multiplexer: in `splice` it is the target, reached directly
     command: (handler) => [binaries.floor, `--handler=${handler === 'splice' ? 'echo' : handler}`],
     note: 'a bare epoll loop in Rust: no JavaScript, no limits, no checks; what the kernel alone costs',
   },
@@ -183,7 +182,7 @@ export function choosePeers(options, binaries, handlers) {
   return { peers, absent };
 }
 
-/** Who takes part in a scenario, and who does not for a reason worth telling. */
+/** The peers that take part in a scenario, and those that do not, with reasons worth reporting. */
 export function participants(scenario, peers, options) {
   const taking = [];
   const without = [];
@@ -219,7 +218,7 @@ function program(scope, name) {
   const folder = join(peersFolder, 'node_modules', scope);
   const packages = existsSync(folder) ? readdirSync(folder).sort() : [];
   const paths = packages.map((each) => join(folder, each, name));
-  // where an install script has not run, a small file that only complains stands in its place
+  // if the install script has not run, a small placeholder that only prints an error is there instead
   return paths.find((path) => existsSync(path) && statSync(path).size > 1_000_000);
 }
 

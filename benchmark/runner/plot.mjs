@@ -1,10 +1,9 @@
-// Draws bar and line charts as SVG text, without dependencies or scripts. They carry their own
-// background and follow the reader's light or dark scheme; every value is written out. It knows
-// nothing of scenarios or peers.
+// Draws bar and line charts as SVG text, without dependencies or scripts. They carry their own background and follow
+// the reader's light or dark scheme; every value is written out. It has nothing to do with scenarios or peers.
 
 const WIDTH = 760;
 const FONT = '13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';
-/** Line and bar colours: told apart in both schemes and with the common colour blindnesses. */
+/** Line and bar colours: distinguishable in both schemes and with common colour blindness. */
 const LIGHT = ['#0969da', '#bc4c00', '#1a7f37', '#8250df', '#9a6700', '#cf222e', '#1b7c83', '#57606a'];
 const DARK = ['#58a6ff', '#f0883e', '#3fb950', '#bc8cff', '#d29922', '#ff7b72', '#39c5cf', '#8b949e'];
 
@@ -32,8 +31,8 @@ ${DARK.map((colour, i) => `.s${i} { stroke: ${colour}; } .f${i} { fill: ${colour
 }`;
 
 /**
- * Horizontal bars, one for each of `bars`: `{ label, value, note?, strong? }`. A bar without a value
- * shows its note alone. `subtitle` says what is measured and which end is good.
+ * Horizontal bars, one for each of `bars`: `{ label, value, note?, strong? }`. A bar without a value shows only its
+ * note. `subtitle` says what is measured and which direction is better.
  */
 export function barChart({ title, subtitle, bars }) {
   const labels = Math.min(220, 16 + 7.5 * Math.max(...bars.map(({ label }) => label.length)));
@@ -55,8 +54,8 @@ export function barChart({ title, subtitle, bars }) {
 }
 
 /**
- * Dots in rows: for each of `rows` (`{ label, values, note?, strong? }`) one dot per name in `series`,
- * on a logarithmic axis, so that figures of very different size can be read.
+ * Dots in rows: for each of `rows` (`{ label, values, note?, strong? }`) one dot per name in `series`, on a logarithmic
+ * axis, so that figures of very different sizes are readable.
  */
 export function dotChart({ title, subtitle, series, rows }) {
   const [left, right, top] = [150, WIDTH - 190, 92];
@@ -193,7 +192,7 @@ function logarithmic(values, from, to) {
   return { ticks, at };
 }
 
-/** Heights of labels moved so far apart that they can be read. */
+/** Moves labels apart vertically so that they do not overlap. */
 function apart(heights) {
   const order = heights.map((height, i) => ({ height, i })).sort((a, b) => a.height - b.height);
   let last = Number.NEGATIVE_INFINITY;

@@ -1,10 +1,10 @@
-// Starts servers and generators and ends them. Only what was started here is ever ended, by its pid.
+// Starts and ends servers and generators. Ends only processes that it has started, by pid.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 const children = new Set();
 
-/** Ends everything that was started and still runs. */
+/** Ends all started processes that are still running. */
 export function endAll() {
   for (const child of children) child.kill('SIGKILL');
 }
@@ -31,12 +31,12 @@ function start(command, stdin) {
   return { child, ended, lines, complaint: () => complaint.trim() };
 }
 
-/** The command on cores of its own, if that is wanted. */
+/** The command pinned to its own cores, if requested. */
 function pinned(command, cores, binaries, options) {
   return options.pin ? [binaries.load, 'pin', '--core', cores.join(','), '--', ...command] : command;
 }
 
-/** Starts a server on some cores and waits for its `ready <port>`, which another process to measure may follow. */
+/** Starts a server on some cores and waits for its line `ready <port>`, optionally followed by another pid to measure. */
 export async function startServer(peer, handler, cores, binaries, options) {
   const command = pinned(peer.command(handler), cores, binaries, options);
   const { child, ended, lines, complaint } = start(command, 'ignore');
@@ -82,7 +82,7 @@ export function startLoad(args, server, seconds, binaries, options) {
     },
     /** Asks for one more window. */
     step: () => child.stdin.write('\n'),
-    /** Lets it end and returns its exit status. */
+    /** Waits for its end and returns its exit status. */
     async end() {
       child.stdin.end();
       const status = await Promise.race([ended, pause(10_000)]);
@@ -93,7 +93,7 @@ export function startLoad(args, server, seconds, binaries, options) {
   };
 }
 
-/** The one line of JSON that a program prints, which has so many seconds for it. */
+/** The one line of JSON that a program prints within a number of seconds. */
 export async function reportOf(command, seconds) {
   const { child, ended, lines, complaint } = start(command, 'ignore');
   const line = new Promise((resolve) => lines.once('line', resolve));

@@ -1,4 +1,4 @@
-// The rows of the scenario `qjs`, and who is measured in them.
+// The rows of the scenario `qjs`, and the programs that are measured in them.
 import { answers } from '../peers/qjs/users.mjs';
 
 /** Connections that stay open, one request outstanding on each. */
@@ -21,7 +21,7 @@ export function programs(peers) {
   });
 }
 
-/** What the generator is told. */
+/** The generator's arguments. */
 export function loadArgs({ path, connections: count, body }) {
   return ['http', `--connections=${count}`, `--path=${path}`, `--body=${body}`];
 }

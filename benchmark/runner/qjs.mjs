@@ -1,5 +1,5 @@
-// Runs the scenario `qjs`: all servers are up from its first row to its last and take turns. Their memory is that at the end
-// of a window, so that of a server that has had all rows before.
+// Runs the scenario `qjs`: all servers run from the first row to the last and take turns. Memory is measured at the end
+// of a window, after all rows before it.
 import { startLoad, startServer } from './processes.mjs';
 import { figuresOf, loadArgs, programs, rows } from './qjs-rows.mjs';
 import { each, median, takeTurns } from './turns.mjs';
@@ -11,7 +11,7 @@ export async function runRows(_scenario, peers, _connections, binaries, options)
     await each(servers, async (each) => {
       each.server = await startServer(each.peer, each.handler, cores(each.peer.name, options), binaries, options);
     });
-    // the first row is had twice: its first time only warms up
+    // the first row runs twice: the first time only warms up
     await oneRow(rows[0], servers, binaries, options);
     for (const row of rows) {
       await oneRow(row, servers, binaries, options);
@@ -27,7 +27,7 @@ export async function runRows(_scenario, peers, _connections, binaries, options)
 async function oneRow(row, servers, binaries, options) {
   const seconds = 60 + Math.ceil((servers.length * options.windows * options.windowMs) / 1000) * 2;
   const times = [`--window-ms=${options.windowMs}`, `--warmup-ms=${options.warmUpMs}`];
-  // a server that failed once is not asked again
+  // a server that failed once is not measured again
   const runs = servers.map((server) => ({ server, error: server.error, windows: [] }));
   try {
     await each(runs, async (run) => {

@@ -1,4 +1,4 @@
-// What a reader gets: tables that tell the truth and charts that can be drawn.
+// The report: correct tables and valid charts.
 import { join } from 'node:path';
 import test from 'ava';
 import { rootFolder } from './build.mjs';

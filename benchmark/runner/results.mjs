@@ -1,4 +1,4 @@
-// Writes what was found: results.json with every window, results.md with tables and plots.
+// Writes the results: results.json with every window, results.md with tables and plots.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -11,7 +11,7 @@ import { markdown } from './tables.mjs';
 export async function environment(peers, absent, options) {
   const git = (...args) => run('git', args, rootFolder).then((text) => text.trim());
   const commit = await git('rev-parse', '--short=10', 'HEAD').catch(() => 'unknown');
-  // results are no change of what was measured
+  // new results do not change the measured code
   const changes = await git('status', '--porcelain', '--', ':!benchmark/results').catch(() => '');
   return {
     date: new Date().toISOString(),
@@ -20,7 +20,7 @@ export async function environment(peers, absent, options) {
       cpu: cpus()[0].model.trim(),
       cores: availableParallelism(),
       memoryGiB: Math.round(totalmem() / 2 ** 30),
-      // what a distribution appends to the version says nothing about it
+      // a distribution's suffix of the version is not useful here
       kernel: release().replace(/-.*/, ''),
       descriptorLimit: descriptorLimit(),
     },
@@ -58,7 +58,7 @@ export function write(folder, about, outcomes, study) {
   writeFileSync(join(folder, 'results.md'), withoutRoot(tables));
 }
 
-/** Results are committed, and where the clone lies says nothing about them: files in it are named from its root. */
+/** Results are committed, so paths are relative to the root of the clone. */
 export function withoutRoot(text) {
   return text.replaceAll(join(rootFolder, '/'), '');
 }

@@ -1,4 +1,4 @@
-// Runs one scenario against its peers and keeps what the generator reported, failures included.
+// Runs one scenario against its peers and keeps the generator's reports, including failures.
 import { mostConnections, obstacle } from './limits.mjs';
 import { participants } from './peers.mjs';
 import { startLoad, startServer } from './processes.mjs';
@@ -11,7 +11,7 @@ import { each, guarded, median, oneWindow, takeTurns } from './turns.mjs';
 /** How the rows of a scenario of that kind are measured. */
 const rows = { sockety: rowByRow, splice, qjs };
 
-/** The scenario with all that was found: `peers` by name, `left` out with reasons, `failed`. */
+/** The scenario with its results: `peers` by name, those `left` out with reasons, and whether any `failed`. */
 export async function runScenario(scenario, all, binaries, options) {
   const { taking, without } = participants(scenario, all, options);
   const atOnce = scenario.kind === 'windows' ? taking.length : 1;
@@ -33,7 +33,7 @@ export async function runScenario(scenario, all, binaries, options) {
   return { ...outcome, peers: results, note, failed };
 }
 
-/** All servers are up; the peers take turns, one window each, so that noise meets all alike. */
+/** Starts all servers; the peers take turns, one window each, so that noise affects all equally. */
 async function interleaved(scenario, peers, connections, binaries, options) {
   const runs = peers.map((peer) => ({ peer, name: peer.name, windows: [] }));
   const seconds = 120 + (options.windows + 1) * peers.length * (options.windowMs / 1000 + 13);
@@ -71,7 +71,7 @@ async function interleaved(scenario, peers, connections, binaries, options) {
   return { results, note };
 }
 
-/** Messages per second: half of what the slowest of the peers that count did in a closed loop. */
+/** Messages per second: half the closed-loop rate of the slowest reference peer. */
 async function halfLoad(scenario, runs, begin) {
   const counting = runs.filter(({ name }) => scenario.half.includes(name));
   const measured = counting.length > 0 ? counting : runs;
@@ -91,7 +91,7 @@ async function halfLoad(scenario, runs, begin) {
   return Math.max(100, Math.round(slowest / 200) * 100);
 }
 
-/** One peer after the other, each with a server of its own. */
+/** Measures one peer after the other, each with its own server. */
 async function oneByOne(scenario, peers, connections, binaries, options) {
   const results = {};
   for (const peer of peers) {
@@ -112,7 +112,7 @@ async function oneByOne(scenario, peers, connections, binaries, options) {
   return { results };
 }
 
-/** What the generator is told about one peer. */
+/** The generator's arguments for one peer. */
 function told(scenario, peer) {
   const tolerated = scenario.tolerates?.includes(peer.name) && !peer.load.includes('--tolerant');
   return tolerated ? [...peer.load, '--tolerant'] : peer.load;

@@ -1,4 +1,4 @@
-// What the runner decides before anything runs: options, who takes part, how many connections.
+// Decisions of the runner before anything runs: options, participating peers, numbers of connections.
 import test from 'ava';
 import { parse, usage } from './options.mjs';
 import { handlersOf, participants, peerNames } from './peers.mjs';
@@ -49,7 +49,7 @@ test('every scenario is complete', (t) => {
     ]) {
       t.true(peerNames.includes(peer), `${scenario.name}: ${peer}`);
     }
-    // a server that breaks its promises is tolerated only where its documentation does not make them
+    // a server may break a guarantee only if its documentation does not give it
     t.false(scenario.tolerates?.includes('millrace') ?? false, scenario.name);
   }
 });
@@ -60,7 +60,7 @@ test('who takes part', (t) => {
     peerNames.filter((name) => name !== 'millrace-2' && handlersOf(name).includes('echo')),
   );
   t.deepEqual(taking(named('http-file')), ['millrace', 'bun', 'node-http', 'express', 'nginx']);
-  // who does not have the handler does not take part even where it is asked for
+  // a peer without the handler does not take part even if it is requested
   t.deepEqual(taking(named('http-app'), { peersChosen: true }), [
     ...['millrace', 'millrace-2', 'bun', 'node-http', 'express', 'fastify'],
   ]);

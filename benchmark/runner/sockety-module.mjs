@@ -1,4 +1,4 @@
-// Which package is the original implementation of Sockety: its name, as `import` takes it, is the reader's to say.
+// The package of the original implementation of Sockety: the user names it, as for `import`.
 
 /** What the servers and clients of the peer `sockety` import. */
 export function socketyModule(environment = process.env) {

@@ -11,7 +11,7 @@ import { socketyModule } from './sockety-module.mjs';
 const NOT_THERE = 'there is no such thing in HTTP/1';
 const UNCONFIRMED = 'a request of HTTP/1 is over when it was answered: see the acknowledged row';
 
-/** What a client of a peer is told. */
+/** The arguments for a client of a peer. */
 function clientOf(peer) {
   if (peer === 'node-http') return ['--client=http1'];
   if (peer === 'node-http2') return ['--client=http2'];
@@ -60,7 +60,7 @@ async function oneRow(row, peer, file, times, binaries, options) {
       ...[`--row=${row.name}`, `--port=${server.port}`, `--pid=${server.pid}`, `--file=${file}`],
       ...[`--warm-up-ms=${times.warmUp}`, `--ms=${times.measured}`],
     ];
-    // what is under way when time is up takes a while on a slow machine
+    // tasks in progress at the end take a while on a slow machine
     const seconds = 60 + Math.ceil((times.warmUp + times.measured) / 1000);
     const { wrong, ...figures } = await reportOf(command, seconds);
     return { figures, error: wrong };

@@ -1,6 +1,6 @@
-// The rows of the scenario `splice`: what is measured, and what a window says of it.
+// The rows of the scenario `splice`, and the figures of a window.
 
-/** Bytes of an index, which a target does not get. */
+/** Bytes of the index, which targets do not get. */
 const INDEX = 2;
 
 const sizes = [32, 128, 1024, 4098];
@@ -13,7 +13,7 @@ function matrix(part) {
   return [...one, { part, clients: 128, targets: 1, size: 64 }, ...several];
 }
 
-/** As the original's clients wrote. */
+/** Writes of the size that the original's clients use. */
 const apart = sizes.map((size) => ({ part: 'apart', clients: 128, targets: 1, size }));
 
 /**
@@ -52,14 +52,14 @@ export function figuresOf(row, report, direct, options) {
   return figures;
 }
 
-/** Whether clients or targets had no more time, and the multiplexer had. */
+/** Whether clients or targets were at their limit, and the multiplexer was not. */
 function othersAreTheLimit({ server_share: server, generator_share: own, upstream_share: targets }, options) {
   const shared = options.pin && options.loadCore === options.secondCore;
   const busiest = shared ? own + targets : Math.max(own, targets);
   return server < BUSY && busiest > BUSY;
 }
 
-/** The share of a core from which on a program is its own limit. */
+/** The share of a core from which on a program counts as at its limit. */
 const BUSY = 0.95;
 
 /** Adds to each peer's figures how its p99 compares with that of a direct connection, named `floor`. */

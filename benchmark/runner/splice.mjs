@@ -6,7 +6,7 @@ import { each, median, takeTurns } from './turns.mjs';
 
 /** `{ results, note }`: of each peer its rows by name, and the first failure. */
 export async function runRows(_scenario, taking, _connections, binaries, options) {
-  // what all are compared with comes first
+  // the floor, with which all are compared, comes first
   const peers = taking.toSorted((a, b) => Number(b.name === 'floor') - Number(a.name === 'floor'));
   const results = Object.fromEntries(peers.map(({ name }) => [name, { rows: {} }]));
   for (const row of rows) {
@@ -50,7 +50,7 @@ async function begin(row, run, binaries, options) {
     : await startServer(run.peer, 'splice', cores(run.peer.name, options), binaries, options);
   const args = [...loadArgs(row, run.direct, run.target), '--step'];
   const times = [`--window-ms=${options.windowMs}`, `--warmup-ms=${options.warmUpMs}`];
-  // a window ends when all that is under way has come
+  // a window ends when all messages in flight have arrived
   const seconds = 60 + Math.ceil((options.windows * options.windowMs) / 1000) * 10;
   run.load = startLoad([...args, ...times], run.server, seconds, binaries, options);
   await run.load.next();

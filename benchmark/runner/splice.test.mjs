@@ -1,4 +1,4 @@
-// The scenario `splice`: what its rows are, what the generator is told, what the figures mean, how its tables look.
+// The scenario `splice`: its rows, the generator's arguments, the figures, and the tables.
 import test from 'ava';
 import { choosePeers, participants } from './peers.mjs';
 import { needsGenerator, needsPackages, scenarios } from './scenarios.mjs';
@@ -42,7 +42,7 @@ test('a round trip is relayed twice, a message one way once, one of a direct con
   t.is(figures('apart-128x1-128', false).relayed_us, 8);
   t.is(figures('round-trip-128x1-64', true).relayed_us, undefined);
   t.is(figures('flow-128x1-64', false).p99_us, undefined);
-  // what the target gets, without the index
+  // the bytes that the target gets, without the index
   t.is(figures('flow-32x1-4098', false).payload_mibit, (1000 * 4096 * 8) / 2 ** 20);
 });
 

@@ -1,4 +1,4 @@
-// The SHA-256 study lives in a folder of its own; here is only the door to it.
+// Runs the SHA-256 study, which is in a folder of its own.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -8,7 +8,7 @@ const path = join(benchmarkFolder, 'study/index.mjs');
 
 export const studyExists = existsSync(path);
 
-/** `{ markdown, json, failed }` of the study; what it draws goes into the folder. */
+/** `{ markdown, json, failed }` of the study; its charts go into the folder. */
 export async function study({ options, binaries, folder }) {
   const { runStudy } = await import(pathToFileURL(path).href);
   return runStudy({ options, binaries, folder });

@@ -1,4 +1,4 @@
-// The words of results.md: machine, overview, one section per scenario.
+// The text of results.md: machine, overview, one section per scenario.
 import { show, table } from './cells.mjs';
 import { rowsDetails as qjs } from './qjs-table.mjs';
 import { rowsDetails as sockety } from './sockety-table.mjs';
@@ -37,7 +37,7 @@ export function markdown(about, outcomes, charts) {
   return `${lines.join('\n').replace(/\n{3,}/g, '\n\n')}\n`;
 }
 
-/** One line per figure: what each peer showed, and Millrace's ratio to Bun and to the floor. */
+/** One line per figure: each peer's value, and Millrace's ratio to Bun and to the floor. */
 function overview(outcomes) {
   const shown = outcomes.filter(({ skipped, kind }) => skipped === undefined && kind !== 'rows');
   const peers = [...new Set(shown.flatMap((outcome) => Object.keys(outcome.peers)))];
@@ -87,7 +87,7 @@ function details(outcome, charts) {
   return lines;
 }
 
-/** What two cores did to the figures of one. */
+/** The figures with two cores in relation to those with one. */
 function scaling({ compare, peers }) {
   const lines = [];
   for (const [two, one] of Object.entries(compare ?? {})) {

@@ -1,6 +1,6 @@
-// Servers that are up at once and take turns, a window each, so that noise meets all alike.
+// Servers that run at the same time and take turns, one window each, so that noise affects all equally.
 
-/** So many rounds: every run gets a window in each. `keep` is told of each window and the number of its round. */
+/** Runs a number of rounds; each run gets a window per round. Calls `keep` with each window and the number of its round. */
 export async function takeTurns(runs, rounds, keep) {
   for (let round = 0; round < rounds; round++) {
     for (const run of runs) {
@@ -15,12 +15,12 @@ export async function oneWindow(run) {
   return run.load.next();
 }
 
-/** For all at a time: nothing is measured meanwhile. */
+/** Calls a function for all runs in parallel, while nothing is measured. */
 export function each(runs, action) {
   return Promise.all(runs.map((run) => guarded(run, () => action(run))));
 }
 
-/** Keeps the first failure of a run; after it nothing more is done. */
+/** Keeps the first failure of a run, which is skipped from then on. */
 export async function guarded(run, action) {
   if (run.error !== undefined) return;
   try {

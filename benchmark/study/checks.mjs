@@ -15,7 +15,7 @@ const known = {
 };
 const invalid = Buffer.from([0x68, 0xff, 0xc3, 0x28, 0xe2, 0x82]);
 
-/** Each: what must be so, and a function that gives the value found and the value wanted. */
+/** The checks: each has a title, and a function that returns the actual and the expected value. */
 const CHECKS = [
   ['the reply to "hello"', async (server) => [await ask(server, 'hello'), known.hello]],
   ['the reply to the empty message', async (server) => [await ask(server, ''), known['']]],
@@ -38,7 +38,7 @@ const SIGNALS = { SIGINT: 0, SIGTERM: 1 };
 
 export const checkCount = CHECKS.length + Object.keys(SIGNALS).length;
 
-/** What is not as it must be with a variant, one line each. */
+/** The failed checks of a variant, one line each. */
 export async function checkServer(variant) {
   const wrong = [];
   const compare = (what, found, wanted) => {
@@ -120,7 +120,7 @@ function pong(server, payload) {
 async function activeWhileOpen(server, count) {
   const clients = await Promise.all(Array.from({ length: count }, () => connect(server)));
   try {
-    // those of the checks before may not be gone yet
+    // connections of earlier checks may still be open
     for (const end = Date.now() + 5_000; ; ) {
       const { body } = await server.get('/stats');
       if (body.activeConnections === count || Date.now() > end) return body.activeConnections;

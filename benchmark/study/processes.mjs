@@ -1,10 +1,10 @@
-// Starts the study's servers and generators and ends them. Only what was started here is ever ended, by its pid.
+// Starts and ends the study's servers and generators. Ends only processes that it has started, by pid.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 const children = new Set();
 
-/** Ends everything that was started and still runs. */
+/** Ends all started processes that are still running. */
 export function endAll() {
   for (const child of children) child.kill('SIGKILL');
 }

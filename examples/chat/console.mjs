@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * The chat in a terminal, together with browsers: `node examples/chat/console.mjs lobby Anna [port]`. The server has to
+ * The chat in a terminal, together with browsers: `node examples/chat/console.mjs lobby Anna [port]`. The server must
  * listen for it: `node examples/chat/server.mjs --sockety-port 7000`.
  *
  * --host localhost  where the server is
  * --ca ca.pem       speak TLS, with a server whose certificate comes from this authority
  *
- * Each line is said in the room. `/join ROOM` goes to another one; `/quit`, Ctrl-D or Ctrl-C end it.
+ * Sends each line to the room. `/join ROOM` changes the room; `/quit`, Ctrl-D or Ctrl-C end the program.
  */
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
@@ -27,7 +27,7 @@ const ANSWER_MS = 10_000;
 const options = { port: Number(port), host: values.host, maxDataSize: 1024 * 1024 };
 const chat = Draft.for('chat').data();
 
-/** Whatever steers a terminal, or turns the direction of reading. */
+/** Control characters and bidirectional marks. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 /** My id, in every room. @type {number | undefined} */
@@ -38,7 +38,7 @@ let room;
 let known = new Set();
 /** The room's version when I came in: changes up to it are in the list of members already. */
 let version = 0;
-/** What happens while I wait to be let in. @type {any[] | undefined} */
+/** Events that arrive before the answer to `join`. @type {any[] | undefined} */
 let early;
 /** @type {import('node:readline').Interface | undefined} */
 let input;
@@ -51,7 +51,7 @@ connection.on('close', () => {
   if (!isLeaving) fail('The server has ended the connection.');
   input?.close();
 });
-// Data may come late, but what came first is shown first.
+// Data may arrive late, but messages are shown in the order in which they began.
 let receiving = Promise.resolve();
 connection.on('message', (message) => {
   if (message.action !== 'publish') return message.discard();
@@ -92,7 +92,7 @@ async function converse() {
 
 /** @param {string} name @returns {Promise<boolean>} whether I am in that room now */
 async function join(name) {
-  // The gateway's threads have no order among each other: something may come before the room's history.
+  // The gateway's threads have no order among each other: an event may arrive before the room's history.
   early = [];
   const isIn = await ask({ type: 'join', alias, room: name });
   if (!isIn) replay();
@@ -138,7 +138,7 @@ function replay() {
 /** @param {any} event of the room that I am in */
 function happened(event) {
   if (event.type === 'chat-message') {
-    // What I said myself stands where I typed it.
+    // My own message is already on the screen, where I typed it.
     if (event.from !== me && !known.has(event.id)) showMessage(event);
   } else if (event.type === 'user-joined' || event.type === 'user-left') {
     if (event.version > version) show(`* ${event.alias} ${event.type === 'user-joined' ? 'joined' : 'left'}`);
@@ -150,7 +150,7 @@ function showMessage({ alias: from, body }) {
   show(`<${from}> ${body}`);
 }
 
-/** Ends with 1, and tells the first reason. @param {string} message */
+/** Ends with exit code 1, and prints the first reason. @param {string} message */
 function fail(message) {
   process.exitCode = 1;
   if (hasFailed) return;
@@ -159,8 +159,8 @@ function fail(message) {
 }
 
 /**
- * Shows what may come from a stranger, above the line that is being typed. Lines after the first are indented, so that nobody can
- * imitate one; what could steer the terminal is replaced.
+ * Prints untrusted text above the line that is being typed. Lines after the first are indented, so that users cannot
+ * forge messages; characters that could control the terminal are replaced.
  * @param {string} text
  */
 function show(text) {

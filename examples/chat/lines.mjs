@@ -1,16 +1,16 @@
 // @ts-check
 /**
- * The chat as lines of plain text, for `nc`: what a line asks for, and what happens in a room as somebody reads it. Knows no
- * sockets; what a request may say is checked by protocol.mjs, as for everybody else.
+ * The chat as lines of plain text, for `nc`: parses the lines of a client, and formats a room's events as lines. Has
+ * nothing to do with sockets; protocol.mjs checks the requests, as for all clients.
  */
 import { readRequest } from './protocol.mjs';
 
 export const GREETING = 'Welcome to the chat. What is your name?';
 
-/** Where a newcomer is let in. */
+/** The room that a new client joins. */
 const FIRST_ROOM = 'lobby';
 
-/** Whatever steers a terminal, or turns the direction of reading. */
+/** Control characters and bidirectional marks. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 /**
@@ -33,7 +33,7 @@ function asRequest(request) {
 }
 
 /**
- * What is shown of a message that a page would get.
+ * The line for a message that a page would get.
  * @param {any} event
  * @returns {string[]} no lines: nothing is shown
  */
@@ -63,7 +63,7 @@ function welcome({ id, alias, room, members, history }) {
 }
 
 /**
- * One line, which only says what it says: line ends in it would become blanks anyway.
+ * A single line without control characters: line ends in it would become spaces anyway.
  * @param {string} text
  */
 function printable(text) {

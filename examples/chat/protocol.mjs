@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The chat's own protocol: JSON texts, over WebSocket or as the data of Sockety's messages. This file checks what a client
- * sent; nothing here knows about sockets or rooms, and nothing here throws.
+ * The chat's own protocol: JSON texts, over WebSocket or as the data of Sockety's messages. This file checks the
+ * requests of clients. It has nothing to do with sockets or rooms, and never throws.
  *
  * From a client:  {type: 'join', alias, room}   {type: 'message', body}   {type: 'typing'}
  * To a client:    joined, user-joined, user-left, chat-message, typing, error
@@ -20,7 +20,7 @@ export const ALIAS_LENGTH = 24;
 export const ROOM_LENGTH = 32;
 /** Longest message, in UTF-16 units. */
 export const BODY_LENGTH = 2000;
-/** Longest request: the longest message fits in, with room for JSON's escapes. */
+/** Longest request: fits the longest message, with space for JSON's escapes. */
 export const REQUEST_BYTES = 16 * 1024;
 
 /**
@@ -78,8 +78,8 @@ function readMessage(value) {
 }
 
 /**
- * A name is shown beside other people's words: no line breaks, and no marks that turn the reading
- * direction of what follows.
+ * A name is shown beside other users' messages: it must have no line breaks, and no marks that reverse the direction of
+ * the text after it.
  * @param {string} text
  */
 function oneLine(text) {

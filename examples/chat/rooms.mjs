@@ -1,17 +1,17 @@
 // @ts-check
 /**
- * What all workers know together: who is in which room, and what was said there last.
+ * State that all workers share: who is in which room, and the last messages there.
  *
- * Each worker is a thread with its own memory, so the members of one room are usually spread over
- * several of them. The gateway's key/value store is the memory they share. Each change reads a
- * value, computes the next one and stores it with `setKeyIf` only if nobody stored another
- * meanwhile; otherwise it is computed again. One of the competing workers always succeeds.
+ * Each worker is a thread with its own memory, so the members of one room are usually spread over several of them. The
+ * gateway's key/value store is the memory they share. Each change reads a value, computes the next one and stores it
+ * with `setKeyIf`, which fails if another worker has stored a value meanwhile; then the change is computed again. One
+ * of the competing workers always succeeds.
  *
  * Everything is bounded: members and messages per room, and rooms that are remembered while empty.
  */
 import { getKey, setKey, setKeyIf } from 'millrace';
 
-/** Which node of how many this is: ids that it gives are of no other. */
+/** The number of this node, and how many nodes there are: no two nodes give the same id. */
 let place = { node: 0, nodes: 1 };
 
 /** @param {{ node: number, nodes: number }} own */
@@ -24,18 +24,18 @@ export function memberId(socketId) {
   return socketId * place.nodes + place.node;
 }
 
-/** Messages that a newcomer is shown. */
+/** How many messages a new member gets. */
 export const HISTORY_LENGTH = 50;
 /** Members of one room. */
 export const ROOM_SIZE = 250;
-/** Empty rooms whose history is kept; the one that has been empty longest goes first. */
+/** How many empty rooms keep their history; the one that has been empty longest is removed first. */
 export const EMPTY_ROOMS = 100;
 
 /**
  * @typedef {import('./protocol.mjs').Member} Member
  * @typedef {import('./protocol.mjs').Message} Message
  * @typedef {{ version: number, members: Member[] }} Presence
- *   the version grows with each change, so that a page can tell what a list already contains
+ *   the version grows with each change, so that a page knows which changes a list already contains
  */
 
 /**
@@ -95,9 +95,8 @@ export function record(room, said) {
 }
 
 /**
- * The present time, or one more than `previous` if the clock has not moved on, and then the next number that
- * is this node's: it grows from one call to the next, and goes on growing after the store was emptied or the
- * server restarted.
+ * The current time, or one more than `previous` if the clock has not advanced, rounded up to the next number of this
+ * node. It grows from one call to the next, even after the store was emptied or the server restarted.
  * @param {number} [previous]
  */
 function later(previous = 0) {
@@ -116,13 +115,13 @@ function rememberEmpty(room) {
     return names.slice(-EMPTY_ROOMS);
   });
   for (const name of forgotten) {
-    // Someone may have come back between the last member's leaving and this line.
+    // Someone may have joined since the last member left.
     if (getKey(membersKey(name)) === undefined) setKey(historyKey(name));
   }
 }
 
 /**
- * Compare and set, until no other worker came in between.
+ * Repeats compare-and-set until no other worker has changed the value in between.
  * @template T
  * @param {string} key
  * @param {(before: T | undefined) => T | undefined} change may run several times; undefined deletes

@@ -5,8 +5,8 @@
  * --port 3000       where the page is served (or PORT); 0 picks a free one
  * --host localhost  (or HOST) 0.0.0.0 lets other machines in, a phone for instance
  * --threads 4       worker threads
- * --sockety-port 7000   where console.mjs connects (or SOCKETY_PORT); 0 picks a free one. Without it, nowhere
- * --line-port 7001   where `nc localhost 7001` takes part (or LINE_PORT); 0 picks a free one. Without it, nowhere
+ * --sockety-port 7000   where console.mjs connects (or SOCKETY_PORT); 0 picks a free one. Default: none
+ * --line-port 7001   where `nc localhost 7001` connects (or LINE_PORT); 0 picks a free one. Default: none
  * --cert, --key     PEM files: https: and wss:, over HTTP/2; consoles speak TLS then, too
  * --backplane URL   with --node 1 --nodes 2: one of several that work together, see ../cluster
  */
@@ -39,7 +39,7 @@ const { 'line-port': linePort = process.env.LINE_PORT } = values;
 /** @type {import('millrace').Listener[]} */
 const others = [];
 if (socketyPort !== undefined) {
-  // 'raw': what is published arrives as browsers get it, the text alone.
+  // 'raw': publications arrive as in browsers, as the text alone.
   others.push({ address: `${host}:${socketyPort}`, protocol: 'sockety', publishForm: 'raw' });
 }
 if (linePort !== undefined) others.push({ address: `${host}:${linePort}`, protocol: 'tcp', framing: 'line' });
@@ -50,12 +50,12 @@ const chat = await start({
   threads: Number(values.threads),
   workerArg: { node: Number(values.node), nodes: Number(values.nodes) },
   ...(backplane !== undefined && { backplane }),
-  // The page: browser, page and WebSocket see one host and one port, so 'same-host' is all the protection needed.
+  // The page and its WebSocket have the same host and port, so 'same-host' is sufficient protection.
   static: { directory: new URL('./public/', import.meta.url), headers: HEADERS },
   origins: 'same-host',
   ...(tls && { tls }),
   limits: { messageBytes: REQUEST_BYTES, messagesPerSecond: 20 },
-  // Ctrl-C, or SIGTERM. The last word: the server goes (1001). The pages try again until it is back.
+  // Ctrl-C or SIGTERM: the server closes its connections with 1001. The pages try again until it is back.
   stopOnSignals: true,
   onError: (error) => console.error(error),
 }).catch((error) => {

@@ -2,8 +2,8 @@
 /**
  * The chat's worker: runs in each of Millrace's worker threads and answers what browsers, consoles and `nc` send.
  *
- * A connection's whole state is its token, `{alias, room, lines}`. A worker keeps nothing of its
- * own: when one dies, `handleClose` runs on another with the same token, and the room is told.
+ * A connection's whole state is its token, `{alias, room, lines}`. A worker keeps no state of its own: when one dies,
+ * `handleClose` runs on another with the same token, and the room is notified.
  */
 import { close, MillraceError, send, setToken, subscribe, unsubscribe } from 'millrace';
 import { FastReply, ResponseDraft } from 'millrace/sockety';
@@ -13,10 +13,10 @@ import { enter, history, leave, memberId, ROOM_SIZE, record, setPlace } from './
 
 /**
  * @typedef {{ alias?: string | undefined, room?: string | undefined, lines?: boolean | undefined }} Membership
- *   who a connection is, and where, unless it has not joined; whether it reads lines instead of JSON
+ *   the name and room of a connection that has joined, and whether it reads lines instead of JSON
  * @typedef {Membership & { alias: string, room: string }} Member  one that has joined
  * @typedef {{ membership?: Membership | undefined, problem?: import('./protocol.mjs').Problem }} Outcome
- *   where it is after a request, and why the request was refused
+ *   the room after a request, and why the request was refused
  */
 
 /** @param {{ node: number, nodes: number }} place which node of how many this is */
@@ -25,7 +25,7 @@ export function handleStart(place) {
 }
 
 /**
- * Whoever comes by raw TCP sits at a terminal.
+ * A client of raw TCP is a terminal.
  * @param {number} socketId
  * @param {string} _ip
  * @param {Record<string, string>} _headers
@@ -54,11 +54,11 @@ export function handleTextMessage(text, socketId, membership) {
 }
 
 /**
- * A console's request: a message with the action `chat`, and as its data the text that a browser would send. Its answer is
- * `FastReply.Accept`, or a response with the problem; what happens in the room comes as publications, as it does to browsers.
+ * A console's request: a message with the action `chat`, and as its data the text that a browser would send. Its answer
+ * is `FastReply.Accept`, or a response with the problem; events in the room arrive as publications, as in browsers.
  *
- * The next message of a connection may come before the data of one is complete, with the token of that time. So each waits
- * for the one before it, and is told by it where the connection is.
+ * The next message of a connection may arrive before the data of the previous one is complete, with the token of that
+ * time. So each message waits for the previous one, which tells it the room of the connection.
  * @param {import('millrace/sockety').Message} message
  * @param {number} socketId
  */
@@ -73,7 +73,7 @@ export async function handleSocketyMessage(message, socketId) {
   const outcome = Promise.all([message.dataBuffer(), before]).then(([data, membership]) =>
     perform(readRequest(data.toString()), socketId, membership),
   );
-  // Without all of its data nothing was asked.
+  // A message whose data is incomplete is not a request.
   consoles.set(
     connection,
     outcome.then(
@@ -104,7 +104,7 @@ export function handleClose(socketId, membership) {
 }
 
 /**
- * Does what a browser or a console asks for.
+ * Handles a request of a browser or a console.
  * @param {import('./protocol.mjs').Request | import('./protocol.mjs').Problem} request
  * @param {number} socketId
  * @param {Membership | undefined} membership
@@ -128,10 +128,10 @@ function perform(request, socketId, membership) {
 function join(socketId, { alias, room }, before) {
   if (hasJoined(before)) leaveRoom(socketId, before);
   const membership = { alias, room, lines: before?.lines };
-  // The token goes first: whatever happens from here on, handleClose knows the room to tidy.
+  // Set the token first: whatever happens next, handleClose knows the room to leave.
   if (!setMembership(socketId, membership)) return {};
-  // Subscribed before the list is read: what happens in between arrives twice, never not at all,
-  // and the page knows the second by its version or id.
+  // Subscribe before reading the list: events in between arrive twice and never get lost, and the page detects
+  // duplicates by their version or id.
   subscribe(socketId, channelOf(room, membership));
   const presence = enter(room, { id: memberId(socketId), alias });
   if (presence === undefined) {
@@ -155,7 +155,7 @@ function join(socketId, { alias, room }, before) {
  */
 function say(socketId, body, { alias, room, lines }) {
   const message = { type: 'chat-message', ...record(room, { from: memberId(socketId), alias, body }) };
-  // A page shows what comes back; in a terminal a line stands where it was typed.
+  // A page shows its own messages when they come back; a terminal already shows the typed line.
   broadcast(room, message, undefined, lines ? socketId : undefined);
 }
 
@@ -198,7 +198,7 @@ function reply(socketId, message, membership) {
 }
 
 /**
- * Each room has two channels, one for each form of its messages.
+ * Each room has two channels, one for each form of its messages: JSON and lines.
  * @param {string} room
  * @param {object} message
  * @param {number} [except]
@@ -225,7 +225,7 @@ function hasJoined(membership) {
 
 const refusal = new ResponseDraft().data();
 /**
- * Where each console is once its last request is done. A connection never changes its worker.
+ * The room of each console after its last request. A connection never changes its worker.
  * @type {WeakMap<import('millrace/sockety').Connection, Promise<Membership | undefined>>}
  */
 const consoles = new WeakMap();

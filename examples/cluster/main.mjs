@@ -1,11 +1,11 @@
 // @ts-check
 /**
- * The chat on two nodes: `node examples/cluster/main.mjs`, then open both addresses that it prints. What is said on one
- * page is read on the other, though their servers are two processes that know each other only by a Redis.
+ * The chat on two nodes: `node examples/cluster/main.mjs`, then open both addresses that it prints. Messages from one
+ * page appear on the other, although their servers are two processes that are connected only by a Redis server.
  *
  * --port 3001       of the first node; the second has the next one. 0 picks free ones
  * --nodes 2         how many, at most 16
- * --backplane URL   a Redis, Valkey or NATS that runs already; without it, a redis-server is started
+ * --backplane URL   a running Redis, Valkey or NATS server; without it, a redis-server is started
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -40,7 +40,7 @@ for (let node = 0; node < nodes; node++) {
 
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => stop(0));
 
-/** A Redis that keeps nothing, on a free port of this machine. */
+/** A Redis server without persistence, on a free port of this machine. */
 async function startRedis() {
   const listener = net.createServer().listen(0, '127.0.0.1');
   await once(listener, 'listening');
@@ -56,13 +56,13 @@ async function startRedis() {
 }
 
 /**
- * A part of the example: if it ends, all of it does.
+ * A part of the example: if one part ends, all end.
  * @param {string} program
  * @param {string[]} args
  * @param {'inherit' | 'ignore'} stdout
  */
 function run(program, args, stdout) {
-  // a Redis of our own does not see Ctrl-C: it ends after the nodes
+  // the redis-server does not get Ctrl-C: it must end after the nodes
   const detached = stdout === 'ignore';
   const child = spawn(program, args, { detached, stdio: ['ignore', stdout, 'inherit'] });
   children.push(child);
@@ -77,7 +77,7 @@ function run(program, args, stdout) {
 async function stop(code) {
   if (stopping) return;
   stopping = true;
-  // the nodes first: they say goodbye over the Redis
+  // the nodes first: they announce their end through Redis
   const running = children.filter((child) => child.exitCode === null && child.pid !== undefined);
   const ended = running.map((child) => once(child, 'exit'));
   const [server, ...others] = values.backplane === undefined ? running : [undefined, ...running];

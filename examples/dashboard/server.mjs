@@ -1,10 +1,10 @@
 // @ts-check
 /**
  * The dashboard example: `node examples/dashboard/server.mjs`, then open the address it prints. A page watches five
- * servers over one connection, and can have each of them restarted.
+ * servers over one connection, and can restart each of them.
  *
  * --port 3004        where the page is served (or PORT); 0 picks a free one
- * --splice-port 3005 where it connects to; 0 picks a free one
+ * --splice-port 3005 where the page connects; 0 picks a free one
  * --every 500        milliseconds between two figures of a source
  * --away 3000        milliseconds that a source is away when it is restarted
  */
@@ -24,10 +24,10 @@ const { values } = parseArgs({
 });
 
 const sources = await startSources(Number(values.every));
-// one file, which a browser can load as it is
+// a single file that a browser can load directly
 const client = await readFile(new URL(import.meta.resolve('millrace/splice-client')));
 
-/** Where sessions are opened; known once it listens. */
+/** The address for sessions; known once the listener is open. */
 let splicePort = '';
 
 /** @type {import('millrace').WorkerModule} */
@@ -37,13 +37,13 @@ const handlers = {
     return transport === 'splice' || path === '/restart';
   },
 
-  /** What a page may reach: five names that only this program knows the addresses of, and the socket for restarts. */
+  /** The targets of a page: five names whose addresses only this program knows, and the socket for restarts. */
   handleSpliceConnect(url) {
     if (url === 'millrace:/restart') return true;
     return sources.find(({ name }) => url === `ws://sources/${name}`)?.url ?? false;
   },
 
-  /** A page wants a source to be restarted. */
+  /** A page asks for a restart of a source. */
   handleTextMessage(name) {
     const source = sources.find((one) => one.name === name && one.url !== undefined);
     source?.stop();
@@ -73,9 +73,9 @@ const splice = await start({
   bind: {
     address: `127.0.0.1:${values['splice-port']}`,
     protocol: 'splice',
-    // of the page, which is on another port
+    // the origin of the page, which is on another port
     origins: [`http://localhost:${port}`, `http://127.0.0.1:${port}`],
-    // handleSpliceConnect decides what is reached, and these sources are on this machine
+    // handleSpliceConnect decides about targets, and these sources are on this machine
     privateTargets: true,
     localTargets: true,
   },

@@ -1,9 +1,9 @@
 // @ts-check
-/** Five servers that send figures, each on a port of its own. Nobody but this machine reaches them. */
+/** Five servers that send figures, each on its own port. Only this machine can reach them. */
 import { once } from 'node:events';
 import { WebSocketServer } from 'ws';
 
-/** What they send: where the figure begins, how far it goes in one step, and between which bounds. */
+/** The figures: the first value, the largest step, and the bounds. */
 const KINDS = [
   { name: 'price', unit: '€/MWh', at: 84, step: 2, least: 20, most: 180 },
   { name: 'temperature', unit: '°C', at: 11.5, step: 0.2, least: -5, most: 30 },
@@ -12,7 +12,7 @@ const KINDS = [
   { name: 'power', unit: 'kW', at: 310, step: 9, least: 0, most: 750 },
 ];
 
-/** Figures that a newcomer gets, so that its line begins somewhere. */
+/** How many past figures a new client gets, so that its chart is not empty. */
 const REMEMBERED = 40;
 
 export class Source {
@@ -40,7 +40,7 @@ export class Source {
     return this.#kind.unit;
   }
 
-  /** Where it is, while it is there. */
+  /** Its address, while it runs. */
   get url() {
     const address = this.#server?.address();
     return typeof address === 'object' && address !== null ? `ws://127.0.0.1:${address.port}` : undefined;
@@ -54,7 +54,7 @@ export class Source {
     this.#timer = setInterval(() => this.#next(server), this.#every);
   }
 
-  /** As a server ends that is about to be started again. */
+  /** Closes with the code of a server that is about to restart. */
   stop() {
     clearInterval(this.#timer);
     for (const socket of this.#server?.clients ?? []) socket.close(1012, 'restarting');

@@ -4,7 +4,8 @@ module.exports = {
     {
       name: 'chat',
       script: 'server.mjs',
-      // One process uses all cores, and its workers share one core of channels: PM2's cluster mode would make several servers.
+      // One process uses all cores, and its workers share their channels: PM2's cluster mode would start several
+      // separate servers.
       exec_mode: 'fork',
       instances: 1,
       env: { NODE_ENV: 'production', BIND: '127.0.0.1:8080', ADMIN: '127.0.0.1:9100' },

@@ -1,5 +1,5 @@
-// A chat of one room, as it is deployed: clients on one port, probes and metrics on another that only the machine's network
-// reaches. All that differs between places comes from the environment.
+// A chat with one room, ready to deploy: clients on one port, probes and metrics on another that only your network can
+// reach. All settings that differ between deployments come from the environment.
 import { start } from 'millrace';
 
 const { BIND = '127.0.0.1:8080', ADMIN = '127.0.0.1:9100', ORIGINS, BACKPLANE } = process.env;
@@ -7,7 +7,7 @@ const { BIND = '127.0.0.1:8080', ADMIN = '127.0.0.1:9100', ORIGINS, BACKPLANE } 
 const admin = await start({
   bind: { address: ADMIN, health: true, stats: true, metrics: true },
   workerPath: new URL('./worker.mjs', import.meta.url),
-  // one link for all nodes; without it run one process
+  // the link to other nodes; without it, run one process
   ...(BACKPLANE && { backplane: BACKPLANE }),
   onError: (error) => console.error(error),
 });
@@ -18,7 +18,7 @@ const server = await start({
 });
 console.log(`listening on ${server.addresses[0]}, probes and metrics on ${admin.addresses[0]}`);
 
-// `/ready` of the second port says 503 while the first one is drained
+// `/ready` on the second port answers 503 while the first one is draining
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, async () => {
     await server.stop({ drain: 10_000 });

@@ -1,4 +1,4 @@
-// Everybody hears everybody.
+// Each message goes to everyone.
 import { send, subscribe } from 'millrace';
 
 export function handleOpen(socketId, ip) {

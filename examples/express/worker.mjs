@@ -1,5 +1,5 @@
 // @ts-check
-/** An app of Express, unchanged, and sockets beside it: who posts a note tells everybody who has the page open. */
+/** An unchanged Express app with sockets: a posted note reaches all open pages. */
 import express from 'express';
 import { getKey, send, setKeyIf, subscribe } from 'millrace';
 import { nodeHandler } from 'millrace/node';
@@ -12,7 +12,7 @@ app.post('/api/notes', (req, res) => {
   const text = String(req.body?.text ?? '').trim();
   if (text === '') return void res.status(400).json({ error: 'a note needs a text' });
   add(text);
-  // by the gateway, to all workers' sockets
+  // the gateway sends it to the sockets of all workers
   send('notes', text);
   return void res.status(201).json({ text });
 });
@@ -24,7 +24,7 @@ export function handleOpen(socketId) {
   subscribe(socketId, 'notes');
 }
 
-/** The notes of all workers lie in the gateway. */
+/** The gateway stores the notes of all workers. */
 function notes() {
   return /** @type {string[]} */ (JSON.parse(getKey('notes')?.toString() ?? '[]'));
 }

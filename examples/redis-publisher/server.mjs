@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * The Redis publisher example: `node examples/redis-publisher/server.mjs`, then open the address it prints. A Python
- * program that only knows a stock Redis client publishes what the page shows.
+ * program with a standard Redis client publishes the figures that the page shows.
  *
  * --port 3003           where the page is served (or PORT); 0 picks a free one
  * --redis-port 6380     where Redis clients connect; 0 picks a free one

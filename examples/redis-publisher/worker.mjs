@@ -1,5 +1,5 @@
 // @ts-check
-// All that JavaScript has to do: say who hears what. The figures pass by.
+// JavaScript only subscribes the sockets. The figures do not pass through it.
 import { subscribe } from 'millrace';
 
 /** What publish.py publishes to. */

@@ -1,10 +1,10 @@
 // @ts-check
-/** Users, kept in memory, and the routes that list, make, change and delete them. */
+/** Users, kept in memory, and the routes that list, create, change and delete them. */
 import { HttpError, Router } from 'millrace/http';
 
 /** @typedef {{ id: number, name: string, email: string }} User */
 
-/** The routes, to be mounted at a path. Each router has users of its own. */
+/** The routes, to be mounted at a path. Each router has its own users. */
 export function usersRouter() {
   /** @type {Map<number, User>} */
   const users = new Map();
@@ -46,7 +46,7 @@ export function usersRouter() {
 }
 
 /**
- * What a client says a user is.
+ * Checks a user that a client sent.
  * @param {unknown} value
  * @throws {HttpError} 400 saying what is wrong
  */

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Static files: which one a path means, if it means one, and what of it is sent. Nothing outside the folder is ever opened,
- * whatever the path says and wherever symbolic links lead.
+ * Static files: finds the file for a path, and the part of it to send. Never opens a file outside the folder, whatever
+ * the path is and wherever symbolic links lead.
  */
 import { constants } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';
@@ -50,18 +50,18 @@ export function pathOf(uri) {
  * @param {string} folder
  * @param {string} wanted a decoded path
  * @returns {Promise<{ handle: import('node:fs/promises').FileHandle, size: number, modified: Date, type: string } | undefined>}
- *   undefined: there is none
+ *   undefined: there is no such file
  */
 export async function openFile(folder, wanted) {
-  // On some systems a backslash parts folders, too.
+  // On some systems, a backslash also separates folders.
   if (!wanted.startsWith('/') || wanted.endsWith('/') || wanted.includes('\\')) return undefined;
   const root = await realpath(folder);
   const file = path.join(root, wanted);
   if (!isBelow(root, file)) return undefined;
-  // Links are followed here, so that the place is looked at to which they lead.
+  // Resolve links first, so that the check applies to the file they lead to.
   const real = await realpath(file).catch(() => undefined);
   if (real === undefined || !isBelow(root, real)) return undefined;
-  // Neither a link that has come meanwhile nor a pipe holds this up.
+  // Do not follow a link that was created meanwhile, and do not block on a pipe.
   const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
   const handle = await open(real, flags).catch(() => undefined);
   if (handle === undefined) return undefined;
@@ -81,7 +81,7 @@ function isBelow(root, file) {
 }
 
 /**
- * What is answered for a file: the status, and which of its bytes, from `start` to before `end`.
+ * The answer for a file: the status, and which of its bytes, from `start` to before `end`.
  * @param {import('./request.mjs').Request} request
  * @param {{ size: number, modified: Date }} file
  */
@@ -123,7 +123,7 @@ function isUnchanged(headers, etag, seconds) {
  */
 function readRange(text, size) {
   const [, first = '', last = ''] = /^bytes=([0-9]*)-([0-9]*)$/.exec(text ?? '') ?? [];
-  // Several ranges, and other units, are answered with the whole.
+  // Several ranges, and other units, get the whole file.
   if (first === '' && last === '') return undefined;
   if (first === '') return Number(last) === 0 || size === 0 ? 'none' : [Math.max(0, size - Number(last)), size];
   if (last !== '' && Number(last) < Number(first)) return undefined;

@@ -1,5 +1,5 @@
 // @ts-check
-/** Where a request's body ends: after a length, or after the last of its chunks. Takes bytes as they come; keeps the body. */
+/** Where a request's body ends: after a length, or after the last of its chunks. Takes bytes as they arrive and keeps the body. */
 import { HttpError } from './http-error.mjs';
 
 /** Longest body, in bytes. */
@@ -10,7 +10,7 @@ const TRAILER_BYTES = 16 * 1024;
 
 /**
  * @typedef {object} Body
- * @property {(bytes: Buffer) => number} take takes what belongs to the body; returns how many bytes that were
+ * @property {(bytes: Buffer) => number} take takes the bytes that belong to the body; returns their number
  * @property {() => boolean} isComplete
  * @property {() => Buffer} contents
  */
@@ -22,13 +22,13 @@ const TRAILER_BYTES = 16 * 1024;
 export function bodyOf(headers) {
   const coding = headers['transfer-encoding'];
   const length = readLength(headers['content-length']);
-  // Together with a length it is the coding that counts, and the connection is closed behind the answer.
+  // The coding overrides a length, and the connection is closed after the answer.
   if (coding === undefined) return new BodyOfLength(length);
   if (coding.toLowerCase() !== 'chunked') throw new HttpError(501, 'The only transfer coding is chunked.');
   return new ChunkedBody();
 }
 
-/** @param {string | undefined} text several equal lengths are one */
+/** @param {string | undefined} text several equal lengths count as one */
 function readLength(text) {
   if (text === undefined) return 0;
   const [length = '', ...others] = text.split(/[\t ]*,[\t ]*/);
@@ -109,7 +109,7 @@ class ChunkedBody {
 
   /** @param {string} line */
   readSize(line) {
-    // Extensions, behind a semicolon, are nobody's.
+    // Extensions, after a semicolon, are ignored.
     const [, digits = ''] = /^([0-9A-Fa-f]+)(?:[\t ]*;.*)?$/.exec(line) ?? [];
     if (digits === '') throw new HttpError(400, "A chunk's size is no hexadecimal number.");
     this.missing = Number.parseInt(digits, 16);

@@ -1,13 +1,14 @@
 // @ts-check
 /**
- * A request's head: its first line and its headers, a line at a time. Strict: what is not exactly right is refused, because two
- * programs that read a doubtful line in two ways can be played off against each other. Knows no body and no connection.
+ * A request's head: its first line and its headers, a line at a time. Strict: everything that is not exactly right is
+ * refused, because an attacker can exploit a line that two programs read differently. Has nothing to do with bodies and
+ * connections.
  */
 import { HttpError } from './http-error.mjs';
 
 /**
  * @typedef {{ method: string, uri: string, version: string, headers: Record<string, string>, hosts: number }} Head
- *   the names of headers are in lower case; of one that is repeated the values are joined by commas
+ *   the names of headers are in lower case; the values of a repeated header are joined by commas
  */
 
 export const METHODS = [
@@ -20,7 +21,7 @@ export const METHODS = [
   'TRACE',
   'CONNECT',
   'PATCH',
-  // A token like any other, whatever it looks like.
+  // Also a valid token, although it does not look like a header name.
   'QjS+SpEc1aL-Valid%Method',
 ];
 export const VERSIONS = ['1.0', '1.1', '2.0'];
@@ -29,7 +30,7 @@ export const VERSIONS = ['1.0', '1.1', '2.0'];
 const TARGET_BYTES = 8192;
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** All that RFC 3986 lets stand in a URI. */
+/** The characters that RFC 3986 allows in a URI. */
 const TARGET = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/;
 /** No control characters but tabs. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -60,7 +61,7 @@ export function readHeader(head, line) {
   const colon = line.indexOf(':');
   if (colon < 0) throw new HttpError(400, 'A header has no colon.');
   const name = line.slice(0, colon);
-  // Also a line that begins with a blank, and a blank before the colon.
+  // Also refuses a line that begins with a space, and a space before the colon.
   if (!TOKEN.test(name)) throw new HttpError(400, 'The name of a header is no token.');
   const value = line.slice(colon + 1).replace(/^[\t ]+|[\t ]+$/g, '');
   if (!VALUE.test(value)) throw new HttpError(400, `The header ${name} has control characters.`);
@@ -77,7 +78,7 @@ export function checkHost({ version, headers, hosts }) {
 }
 
 /**
- * Whether the connection stays open behind the answer, as the client wishes.
+ * Whether the client wants the connection to stay open after the answer.
  * @param {Head} head
  */
 export function wantsKeepAlive({ version, headers }) {

@@ -1,5 +1,5 @@
 // @ts-check
-/** What is wrong with a request, as a status code and a sentence for its client. Writes no answer. */
+/** A client error, as a status code and a message for the client. Does not write the answer. */
 
 export class HttpError extends Error {
   /**

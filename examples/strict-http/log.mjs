@@ -1,5 +1,5 @@
 // @ts-check
-/** Lines about requests and the server's life, on the console and in a file. summary.mjs sums them up. */
+/** Log lines about requests, starts and stops, on the console and in a file. summary.mjs sums them up. */
 import { createWriteStream } from 'node:fs';
 
 export class Log {
@@ -37,7 +37,7 @@ export class Log {
   #line(text) {
     const now = new Date();
     const local = new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString();
-    // A line stays one, whatever is in it.
+    // Line breaks in the text must not start a new line.
     const line = `[${local.slice(0, 10)} ${local.slice(11, 19)}] ${text.replace(/\p{Cc}/gu, ' ')}\n`;
     process.stdout.write(line);
     this.stream.write(line);

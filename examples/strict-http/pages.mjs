@@ -46,7 +46,7 @@ ${body}
 
 /**
  * @param {number} status
- * @param {string} message what is wrong, or the address that is not there
+ * @param {string} message what is wrong, or the address that does not exist
  */
 export function errorPage(status, message) {
   return page(`${status} ${REASONS[status]}`, `<p>${escaped(message)}</p>${hintsFor(status)}`);

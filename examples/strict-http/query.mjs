@@ -3,7 +3,7 @@
 import { HttpError } from './http-error.mjs';
 
 /**
- * A plus is a plus.
+ * A plus stays a plus.
  * @param {string} text
  */
 export function readQuery(text) {
@@ -11,7 +11,7 @@ export function readQuery(text) {
 }
 
 /**
- * As browsers write forms: a plus is a blank.
+ * As browsers encode forms: a plus is a space.
  * @param {string} text
  */
 export function readForm(text) {
@@ -19,7 +19,7 @@ export function readForm(text) {
 }
 
 /**
- * Of names that are repeated the last one counts.
+ * If a name is repeated, the last value counts.
  * @param {string} text
  * @param {string} what
  * @returns {Record<string, string>}

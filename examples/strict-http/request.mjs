@@ -1,5 +1,5 @@
 // @ts-check
-/** One request, from the first of its bytes to the last: what has come of it, and what it says. Knows no connection. */
+/** Parses one request from its first byte to its last. Has nothing to do with connections. */
 import { bodyOf, lineOf } from './framing.mjs';
 import { checkHost, readHeader, readRequestLine, wantsKeepAlive } from './head.mjs';
 import { HttpError } from './http-error.mjs';
@@ -8,13 +8,13 @@ import { readForm, readQuery } from './query.mjs';
 /**
  * @typedef {object} Request
  * @property {string} method
- * @property {string} uri the target, as it came
+ * @property {string} uri the target, as it was sent
  * @property {string} protocol `HTTP/1.1`
  * @property {Record<string, string>} headers by their names in lower case
  * @property {Record<string, string>} query
  * @property {{ raw: string, contentLength: string, contentType: string, contentEncoding: string, transferEncoding: string }} body
- *   what is not there is `unset`
- * @property {unknown} json null: there is none
+ *   missing values are `unset`
+ * @property {unknown} json null: the body is not JSON
  * @property {Record<string, string> | null} form
  * @property {boolean} hasError
  * @property {{ httpCode: number, errorMsg: string }} error with `hasError`
@@ -31,12 +31,12 @@ export class RequestReader {
   #headBytes = 0;
   /** @type {import('./framing.mjs').Body | undefined} */
   #body;
-  /** Whether any of it has come. */
+  /** Whether any byte of it has arrived. */
   hasBegun = false;
 
   #mayExpect = true;
 
-  /** Whether the head is there, and the client waits for a word before it sends the body. True once at most. */
+  /** Whether the head is complete, and the client waits for `100 Continue` before it sends the body. True at most once. */
   expectsContinue() {
     const waits = this.#body?.isComplete() === false && this.#head?.headers['expect']?.toLowerCase() === '100-continue';
     const expects = waits && this.#mayExpect && this.#head?.version === '1.1';
@@ -45,7 +45,7 @@ export class RequestReader {
   }
 
   /**
-   * Takes what belongs to this request, and returns how many bytes that were.
+   * Takes the bytes that belong to this request, and returns their number.
    * @param {Buffer} bytes
    */
   take(bytes) {
@@ -66,7 +66,7 @@ export class RequestReader {
   /** @param {string} line of the head */
   #readLine(line) {
     if (this.#head === undefined) {
-      // Old clients send an empty line behind a body.
+      // Old clients send an empty line after a body.
       if (line === '' && this.#headBytes === 2) return;
       this.hasBegun = true;
       this.#head = readRequestLine(line);
@@ -95,7 +95,7 @@ export class RequestReader {
   }
 
   /**
-   * A request that is so wrong that it has no end: what is known of it.
+   * A request that is so malformed that its end is unknown: the parts that are known.
    * @param {HttpError} error
    * @returns {Request}
    */
@@ -108,7 +108,8 @@ export class RequestReader {
   /** @param {Buffer} contents @returns {Request} */
   #described(contents) {
     const { method = '-', uri = '-', version = '1.1', headers = {} } = this.#head ?? {};
-    // With a coding and a length, or with a coding that the version does not have, somebody may see another end of the body.
+    // With both a coding and a length, or with a coding that the version does not have, other programs may see another
+    // end of the body.
     const isDoubtful = 'transfer-encoding' in headers && ('content-length' in headers || version !== '1.1');
     return {
       method,

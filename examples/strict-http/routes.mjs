@@ -1,5 +1,5 @@
 // @ts-check
-/** What is answered to a request: a file, a page, JSON, or an error. Writes nothing itself. */
+/** Chooses the answer to a request: a file, a page, JSON, or an error. Does not write it. */
 import { openFile, pathOf, selectPart } from './files.mjs';
 import { HttpError } from './http-error.mjs';
 import { errorPage, list, page, ROUTES } from './pages.mjs';
@@ -9,8 +9,8 @@ import { errorPage, list, page, ROUTES } from './pages.mjs';
  * @property {number} status
  * @property {Record<string, string>} headers
  * @property {Buffer} [body]
- * @property {{ handle: import('node:fs/promises').FileHandle, start: number, end: number }} [file] whoever sends it closes it
- * @property {boolean} [close] whether the connection ends behind it
+ * @property {{ handle: import('node:fs/promises').FileHandle, start: number, end: number }} [file] the sender closes it
+ * @property {boolean} [close] whether the connection ends after it
  */
 
 /** @param {string} folder of the static files @param {() => { connections: number, requests: number }} counts */
@@ -70,7 +70,7 @@ function echo({ method, uri, query, headers, body: { raw, contentType, contentLe
 }
 
 /**
- * An error as HTML, for clients that take it, or else as text. Behind 404 the connection may stay open.
+ * An error as HTML, for clients that accept it, or else as text. After a 404 the connection may stay open.
  * @param {import('./request.mjs').Request} request
  * @param {number} status
  * @param {string} message

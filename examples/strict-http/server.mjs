@@ -38,7 +38,7 @@ const server = createServer();
 server.onConnection = (connection) => {
   sessions.set(connection.fd, new Session(connection, { answer, log }));
 };
-// The promise is what the end of a client waits for: whoever says that it sends nothing more still gets its answers.
+// The server waits for this promise when the client ends its sending side, so the client still gets its answers.
 server.onData = (connection) => sessions.get(connection.fd)?.advance();
 server.onDrain = (connection) => sessions.get(connection.fd)?.resume();
 server.onClose = (connection) => {

@@ -1,20 +1,20 @@
 // @ts-check
 /**
- * One connection: its requests, one after the other, and their answers, as fast as the client takes them. Knows no path and no
- * page.
+ * One connection: its requests, one after the other, and their answers, as fast as the client takes them. Has nothing
+ * to do with paths and pages.
  */
 import { HttpError } from './http-error.mjs';
 import { REASONS } from './pages.mjs';
 import { RequestReader } from './request.mjs';
 import { problem } from './routes.mjs';
 
-/** How long a connection may be silent: between requests and within one; before the end of the first, and of HTTP/1.0's. */
+/** How long a connection may be silent: between and within requests; before the end of the first request, and with HTTP/1.0. */
 const SILENCE_MS = 5000;
 const FIRST_SILENCE_MS = 2000;
-/** How long a request may take to come, however busy its client is. */
+/** How long a request may take to arrive, even if its client keeps sending. */
 const REQUEST_MS = 30_000;
 const MOST_REQUESTS = 1000;
-/** What is read of a file at once. */
+/** How many bytes of a file are read at a time. */
 const PIECE = 64 * 1024;
 
 const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
@@ -23,7 +23,7 @@ export class Session {
   #reader = new RequestReader();
   #requests = 0;
   #isBusy = false;
-  /** Something has come that was not looked at. */
+  /** Data has arrived that was not processed yet. */
   #hasMore = false;
   #silentSince = performance.now();
   #requestSince = performance.now();
@@ -39,7 +39,7 @@ export class Session {
     this.server = server;
   }
 
-  /** Something has come: answers what is complete, unless that is being done. Resolves when it is done. */
+  /** Data has arrived: answers complete requests, unless that is already in progress. Resolves when it is done. */
   async advance() {
     this.#silentSince = performance.now();
     this.#hasMore = true;
@@ -63,14 +63,14 @@ export class Session {
     this.#resume();
   }
 
-  /** Once a second: a client that is silent for too long is left. */
+  /** Called once a second: closes a connection that is silent for too long. */
   look() {
     const now = performance.now();
     if (this.#isBusy) return;
     const isSilent = now - this.#silentSince > (this.#requests === 0 ? FIRST_SILENCE_MS : SILENCE_MS);
     const isLate = this.#reader.hasBegun && now - this.#requestSince > REQUEST_MS;
     if (!isSilent && !isLate) return;
-    // Nobody waits for an answer to nothing.
+    // No request has begun, so no answer is due.
     if (!this.#reader.hasBegun) this.connection.close();
     else this.#giveUp(new HttpError(408, 'The request did not come in time.'));
   }
@@ -81,7 +81,7 @@ export class Session {
     await this.#respond(this.#reader.broken(error));
   }
 
-  /** The next complete request of what has come. */
+  /** The next complete request in the received data. */
   async #next() {
     const { connection } = this;
     if (connection.closed) return undefined;
@@ -128,7 +128,7 @@ export class Session {
     const piece = Buffer.allocUnsafe(PIECE);
     for (let at = file.start; at < file.end; ) {
       const { bytesRead } = await file.handle.read(piece, 0, Math.min(PIECE, file.end - at), at);
-      // It has become shorter than was announced: the client has to see that something is missing.
+      // The file has become shorter than announced: the client must notice that data is missing.
       if (bytesRead === 0) this.connection.close();
       if (this.connection.closed) return;
       await this.#write(piece.subarray(0, bytesRead));
@@ -136,7 +136,7 @@ export class Session {
     }
   }
 
-  /** Writes all of something, as the client takes it. @param {Buffer} bytes */
+  /** Writes all bytes, as fast as the client takes them. @param {Buffer} bytes */
   async #write(bytes) {
     let rest = bytes;
     while (rest.length > 0) {

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Text of a stranger as a terminal may get it: whatever steers one, or turns the direction of reading, is replaced.
+ * Makes untrusted text safe for a terminal: replaces control characters and bidirectional marks.
  * @param {string} text
  */
 export function printable(text) {

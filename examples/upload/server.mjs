@@ -4,7 +4,7 @@
  *
  * --port 7001         where it listens (or PORT); 0 picks a free one
  * --host 127.0.0.1    (or HOST)
- * --folder uploads    where files are stored; it is made if it is not there
+ * --folder uploads    where files are stored; created if it does not exist
  * --max-mib 1024      the most that one message's files may have together
  */
 import { mkdir } from 'node:fs/promises';
@@ -34,7 +34,7 @@ const handler = new MessageHandler()
     return undefined;
   })
   .error((message, error) => {
-    // A client that goes away in the middle is no failure of the server.
+    // A client that disconnects in the middle is not an error of the server.
     if (!message.connection.closed) console.error(`Not stored: ${printable(String(error))}`);
     return FastReply.InternalError;
   })
@@ -53,7 +53,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
   process.on(signal, () => {
     if (stopping) return;
     stopping = true;
-    // Uploads under way break off, and what they have written is removed; with that, the process ends by itself.
+    // Uploads in progress are cancelled, and their files removed; then the process ends by itself.
     server.close();
     for (const connection of server.clients) connection.close();
   });

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Stores the files of one message. Each is written to a temporary file that did not exist before, and renamed when all of them
- * are complete; if something fails before that, nothing is left.
+ * Stores the files of one message. Each is written to a temporary file that did not exist before, and renamed when all
+ * of them are complete; if something fails before that, no file is left behind.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { pipeline } from 'node:stream/promises';
 /** @typedef {{ name: string, size: number, sha256: string }} Stored */
 
 /**
- * A file of the same name that is there already is replaced.
+ * Replaces an existing file of the same name.
  * @param {import('millrace/sockety').MessageFileStream[]} files
  * @param {string} folder
  * @returns {Promise<Stored[]>} in the order of the files
@@ -23,10 +23,10 @@ export async function storeAll(files, folder) {
     temporary: path.join(folder, `.${randomUUID()}.part`),
   }));
   try {
-    // Some file systems take upper and lower case for the same.
+    // Some file systems do not distinguish upper and lower case.
     if (new Set(plans.map(({ name }) => name.toLowerCase())).size < plans.length)
       throw new Error('two files have one name');
-    // At the same time: which file comes first is the sender's choice. One that fails ends the others.
+    // In parallel, because the sender chooses which file comes first. A file that fails cancels the others.
     const stop = new AbortController();
     const writing = plans.map(async ({ file, name, temporary }) => {
       try {
@@ -75,8 +75,8 @@ async function write(file, target, signal) {
 }
 
 /**
- * `safeName` is the last part of the sender's path. A folder of uploads has more wishes: nothing hidden, and nothing that is a
- * device or a stream of another file on Windows.
+ * `safeName` is the last part of the sender's path. A folder of uploads needs more: no hidden files, and no names that
+ * are a device or a stream of another file on Windows.
  * @param {import('millrace/sockety').MessageFileStream} file
  */
 function nameOf({ safeName }) {

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Sends files to the upload example's server: `node examples/upload/upload.mjs FILE...`. Shows how far it is, and ends with 0 only
- * if the server has every byte.
+ * Sends files to the upload example's server: `node examples/upload/upload.mjs FILE...`. Shows the progress, and ends
+ * with exit code 0 only if the server has every byte.
  *
  * --port 7001         where the server listens
  * --host 127.0.0.1
@@ -47,12 +47,12 @@ async function fileOf(file) {
   if (!stats.isFile()) throw new Error(`${file} is no file`);
   totalBytes += stats.size;
   const hash = createHash('sha256');
-  // FileTransfer.fs(file) would do, but tells nobody how far it is.
+  // FileTransfer.fs(file) would be simpler, but does not report progress.
   return { transfer: FileTransfer.stream(Readable.from(read(file, hash)), stats.size, path.basename(file)), hash };
 }
 
 /**
- * A file's bytes, as fast as the server takes them. It is opened when it is its turn.
+ * A file's bytes, as fast as the server takes them. The file is opened when its turn comes.
  * @param {string} file
  * @param {import('node:crypto').Hash} hash
  */
@@ -82,7 +82,7 @@ async function upload(outgoing) {
 }
 
 /**
- * Compares what the server has stored with what was read here.
+ * Compares the files that the server has stored with those that were read here.
  * @param {import('millrace/sockety').Response | number} answer
  * @param {Outgoing[]} outgoing
  */
@@ -96,7 +96,7 @@ async function check(answer, outgoing) {
   }
 }
 
-/** In place on a terminal; a line for every tenth part elsewhere. */
+/** Updates a line on a terminal; elsewhere, prints a line for each ten percent. */
 function showProgress() {
   const step = stderr.isTTY ? 1 : 10;
   const percent = Math.floor((100 / step) * (sentBytes / totalBytes)) * step;

@@ -1,4 +1,4 @@
-// How VitePress makes the site of the pages that scripts/docs.mjs lays out. Loads nothing from elsewhere.
+// The VitePress configuration for the pages that scripts/docs.mjs prepares. Loads nothing from other hosts.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 

@@ -1,5 +1,5 @@
-// Whether every link of a built site leads to a page of it, and every anchor to something on that page. Looks at what a
-// browser would be given, so that it does not matter who made it.
+// Checks that every link of a built site leads to one of its pages, and every anchor to an element of that page. Reads
+// the built HTML, so it works for any generator.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 

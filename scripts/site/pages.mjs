@@ -1,11 +1,12 @@
-// Which pages the site has, where each lies on it, and in which order they are listed. Knows nothing of how they look.
+// Decides which pages the site has, where each of them is, and in which order they are listed. Has nothing to do with
+// their look.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { replaceLinks } from '../page-links.mjs';
 import { ROOT } from '../process.mjs';
 
-/** The pages in the order of their subjects. What is not there is left out; guides that no subject names come last. */
+/** The pages in the order of their subjects. Missing pages are left out; guides without a subject come last. */
 const SUBJECTS = [
   ['Begin', ['README', 'docs/getting-started', 'docs/examples', 'docs/command-line', 'docs/runtimes']],
   [
@@ -58,7 +59,7 @@ const SUBJECTS = [
   ],
 ];
 
-/** What the site has instead: its first page and its navigation. */
+/** Replaced on the site by its home page and its navigation. */
 const REPLACED = ['docs/README.md'];
 
 /**
@@ -83,7 +84,7 @@ export function sitePages() {
 }
 
 /**
- * The list at the side, by subject.
+ * The sidebar, by subject.
  *
  * @param {Page[]} pages
  */
@@ -107,7 +108,7 @@ export function sidebar(pages) {
 }
 
 /**
- * A page as the site has it: links lead to its other pages, and to the paths of what is not on it.
+ * A page for the site: links lead to its other pages; links to other files become their paths.
  *
  * @param {Page} page
  * @param {Page[]} pages
@@ -121,11 +122,11 @@ export function onSite({ source, text }, pages) {
     const found = places.get(plain) ?? places.get(`${plain}/README.md`) ?? placeOfExample(plain, places);
     return found === undefined ? undefined : `/${found}${anchor === undefined ? '' : `#${anchor}`}`;
   };
-  // an element of HTML is served as it is written, from the site's root
+  // VitePress does not rewrite HTML elements, so their paths start at the site's root
   return replaceLinks(text, source, place).replaceAll(/src="images\//g, 'src="/images/');
 }
 
-/** The images of all pages: from where, and to which place below the site's root. */
+/** The images of all pages: source, and destination below the site's root. */
 export function siteImages() {
   return ['docs/images', 'benchmark/results/latest/plots'].flatMap((folder) =>
     readdirSync(path.join(ROOT, folder)).map((name) => ({

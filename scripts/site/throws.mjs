@@ -1,5 +1,5 @@
-// A plugin of typedoc: what a function throws, with its type, which the pages of typedoc-plugin-markdown leave out, and all
-// of it under one heading.
+// A typedoc plugin that puts all exceptions of a function under one heading, with their types, which
+// typedoc-plugin-markdown leaves out.
 import { Converter } from 'typedoc';
 
 /** @param {import('typedoc').Application} app */
@@ -22,7 +22,7 @@ function gather(comment) {
   comment.blockTags = comment.blockTags.filter((tag) => !others.includes(tag));
 }
 
-/** Puts the type in front of what is said about it. */
+/** Puts the type in front of its description. */
 function name(tag) {
   const type = /^\{?(\w+)\}?$/.exec(tag.typeAnnotation ?? '')?.[1];
   if (type === undefined) return;

@@ -1,4 +1,4 @@
-// What is asked for in the scenarios over HTTP: a file, and a user as JSON.
+// The content for the HTTP scenarios: a file, and a user as JSON.
 import { fileURLToPath } from 'node:url';
 
 /** The folder that is served, and the file of 1 KiB in it. */

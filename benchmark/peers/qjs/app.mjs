@@ -1,5 +1,5 @@
-// The example app of the scenario `qjs`, for Express and for `millrace/http`, which are called alike: a middleware, users
-// that can be listed, read, made, changed and deleted, and a sign of health. It writes no log line.
+// The example app of the scenario `qjs`, for Express and for `millrace/http`, which have the same API: a middleware,
+// routes that list, read, create, change and delete users, and a health check. It writes no log lines.
 import { find, users } from './users.mjs';
 
 export function usersApp(express) {

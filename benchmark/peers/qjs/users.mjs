@@ -1,4 +1,4 @@
-// What the servers of the scenario `qjs` have: some users, and what is asked for.
+// The data of the servers in the scenario `qjs`: some users, and the requests.
 export const users = [
   { id: 1, name: 'Ada Lovelace', email: 'ada@example.org' },
   { id: 2, name: 'Grace Hopper', email: 'grace@example.org' },

@@ -1,4 +1,5 @@
-// What a server of Sockety does, Millrace or the original: the actions of the rows, and `count`, which says what came.
+// The handlers of a Sockety server, Millrace or the original: the actions of the rows, and `count`, which returns what
+// arrived.
 import { threadId } from 'node:worker_threads';
 import { readAll } from './read-all.mjs';
 

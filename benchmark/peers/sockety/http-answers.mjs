@@ -1,12 +1,12 @@
-// What a server over HTTP answers in `sockety`, of either version. Every body is read to its end first.
+// The answers of the HTTP servers of both versions in `sockety`. They read every body to its end first.
 import { bytesRead } from './bytes-read.mjs';
 
 let handled = 0;
-/** Requests whose bodies are still coming. */
+/** Requests whose bodies have not arrived completely. */
 let reading = 0;
 const waiting = [];
 
-/** Counts something that is no request. */
+/** Counts an event that is not a request. */
 export function count() {
   handled++;
 }
@@ -14,7 +14,7 @@ export function count() {
 /** Answers one request by `respond(status, body)`. `size` is the length that was announced. */
 export function answer(path, size, body, respond) {
   if (path === '/count') {
-    // of requests that nobody waited for, some may still be coming
+    // some requests for which no client waits may still be arriving
     if (reading > 0) waiting.push(() => tell(respond));
     else tell(respond);
     return;

@@ -1,2 +1,2 @@
-// What both sides of HTTP/2 need so that hundreds of requests and pings of a session can be under way.
+// HTTP/2 settings for both sides, which allow hundreds of concurrent requests and pings in a session.
 export const settings = { maxSessionMemory: 2_000, maxOutstandingPings: 1_000 };

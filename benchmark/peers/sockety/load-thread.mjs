@@ -1,18 +1,18 @@
-// One client thread: a closed loop that keeps so many tasks under way, and begins a new one as soon as one ends.
+// One client thread: a closed loop that keeps a number of tasks in progress, and begins a new one when one ends.
 import { parentPort, workerData } from 'node:worker_threads';
 
 const { row, client } = workerData;
 const { open } = await import(`./tasks-${client}.mjs`);
 const tasks = await open(workerData);
 
-/** Tasks for so many milliseconds. No new ones begin after that; the time runs until the last one ended. */
+/** Runs tasks for a number of milliseconds. It begins none after that; the measured time ends with the last task. */
 function run(milliseconds) {
   return new Promise((resolve, reject) => {
     const begun = performance.now();
     let done = 0;
     let running = 0;
     let over = false;
-    // Tasks can end without the system's doing, and would keep everything else from its turn: so many begin in one turn.
+    // Tasks can end without I/O and would then block the event loop: limit how many begin in one turn.
     let free = row.atOnce;
     let waiting = 0;
     const ended = () => {
@@ -47,7 +47,7 @@ function run(milliseconds) {
 
 const orders = { run: ({ ms }) => run(ms), count: () => tasks.count(), close: () => tasks.close() };
 parentPort.on('message', async (order) => {
-  // an error ends the thread, which its owner notices
+  // an error ends the thread, and the main thread notices that
   parentPort.postMessage(await orders[order.what](order));
 });
 parentPort.postMessage({ counted: tasks.counted });

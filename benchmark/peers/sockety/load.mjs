@@ -1,4 +1,4 @@
-// Runs one row of `sockety` against a server that is up, and prints what it found as one line of JSON.
+// Runs one row of `sockety` against a running server, and prints the result as one line of JSON.
 //   --client=sockety|http1|http2   --module=NAME of a client of Sockety   --row=NAME   --port=N   --pid=N of the server
 //   --warm-up-ms=N   --ms=N   --file=PATH of the row's size
 import { readdirSync, readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const threads = Array.from({ length: THREADS }, () => {
   return thread;
 });
 
-/** The next message of each thread, which is told to do something first. */
+/** Sends a command to each thread, and resolves with the next message of each. */
 function all(order) {
   const answers = threads.map((thread) => new Promise((resolve) => thread.once('message', resolve)));
   if (order) for (const thread of threads) thread.postMessage(order);
@@ -49,7 +49,7 @@ const first = await count();
 const before = await count();
 const [server, client] = [serverCpu(), clientCpu()];
 const runs = await all({ what: 'run', ms: Number(values.ms) });
-// the answers come after everything that was sent before: what the server does for it is measured too
+// the answers come after everything that was sent before, so the server's work for it is measured, too
 const after = await count();
 const tasks = runs.reduce((sum, { done }) => sum + done, 0);
 const figures = {
@@ -58,7 +58,7 @@ const figures = {
   server_cpu_us: (serverCpu() - server) / tasks,
   tasks,
   handled: after.handled - before.handled,
-  // asking for counts costs bytes too, always as many
+  // asking for counts costs bytes, too, always the same number
   bytes: after.bytes === null ? null : after.bytes - before.bytes - (before.bytes - first.bytes),
 };
 console.log(JSON.stringify({ ...figures, wrong: verdict(row, { ...figures, counted }) }));

@@ -7,7 +7,7 @@ const server = await start({
   workerPath: new URL('./millrace-worker.mjs', import.meta.url),
   threads: Number(option('threads', '1')),
   ioThreads: Number(option('io-threads', '1')),
-  // a payload that is read while many others come may take its time
+  // reading a payload takes longer while many others arrive
   limits: { handlerTimeoutMs: 60_000 },
 });
 ready(server.addresses[0].split(':').at(-1));

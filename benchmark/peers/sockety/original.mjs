@@ -8,13 +8,13 @@ const api = await import(option('module'));
 const { handler, countHeartbeat } = makeHandler(api, bytesRead);
 const port = await freePort();
 const server = api.createServer({}, (connection) => {
-  // the original tells of no heartbeats: there its sockets' bytes say how many came
+  // the original does not report heartbeats: count the bytes of its sockets instead
   connection.on('message', handler).on('heartbeat', countHeartbeat);
 });
 await server.listen(port, '127.0.0.1');
 ready(port);
 
-/** It cannot say which port it got, so it is told one. */
+/** It cannot report the port that it got, so we choose one. */
 function freePort() {
   return new Promise((resolve, reject) => {
     const probe = createPlainServer();

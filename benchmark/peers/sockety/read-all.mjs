@@ -1,6 +1,6 @@
 // Reads a stream of a known length. Not by `for await`: in the original, streams of files never end.
 
-/** Resolves with how much came, when that is `size` bytes; each chunk goes to `take`. */
+/** Resolves with the number of bytes when `size` bytes have arrived; passes each chunk to `take`. */
 export function readAll(stream, size, take = () => {}) {
   return new Promise((resolve, reject) => {
     let came = 0;

@@ -47,7 +47,7 @@ async function draftOf({ Draft, FileTransfer }, { name, contents, from, bytes, a
   return draft.files([from === 'fs' ? await FileTransfer.fs(file, 'file-1.txt') : memory()]);
 }
 
-/** In the original only its inner package has it. */
+/** In the original, only the inner package has it. */
 async function heartbeatOf(api) {
   return api.heartbeat ?? (await import('@sockety/core')).heartbeat;
 }

@@ -15,7 +15,7 @@ export async function run(context) {
   const problems = [];
   for (const fault of ['exit', 'hang']) {
     for (const variant of [...withWorkers, ws, wsCluster]) {
-      // a hanging `ws` is noticed by nobody, which takes the whole timeout to see
+      // nothing detects a hanging `ws` process, so this takes the whole timeout
       if (context.options.quick && (variant.threads === 1 || (fault === 'hang' && !variant.ours))) continue;
       const label = `${fault}: ${variant.title}`;
       context.say(label);
@@ -86,7 +86,7 @@ async function once(context, variant, fault) {
   }
 }
 
-/** What /stats says once no connection is left, or after two seconds; undefined when it does not answer. */
+/** The answer of /stats when no connection is left, or after two seconds; undefined if it does not answer. */
 async function settled(server) {
   let last;
   for (const end = Date.now() + 2_000; Date.now() < end; await sleep(50)) {
@@ -100,7 +100,7 @@ async function settled(server) {
   return last;
 }
 
-/** What a worker's failure must not do in Millrace. */
+/** Effects that a worker's failure must not have in Millrace. */
 function judged(label, variant, { report, after }) {
   const problems = [];
   const complain = (wrong, what) => {

@@ -1,5 +1,5 @@
-// The study's server on Millrace: --threads=N (0: handlers on this thread), --io-threads=N (the default of Millrace).
-// Its own HTTP server answers /stats, on another port: the gateway has no routes of the application.
+// The study's server on Millrace: --threads=N (0: handlers on this thread), --io-threads=N (the default of Millrace). A
+// separate HTTP server answers /stats on another port.
 import { createServer } from 'node:http';
 import { start, stats } from 'millrace';
 import { exitOnSignals, handlerOptions, httpListener, LARGEST_MESSAGE, option, ready } from './answer.mjs';

@@ -1,5 +1,5 @@
 // The study's server on the `ws` package under node:cluster: --threads=N processes that share a port. A worker that
-// ends is replaced. The original promised that and did not do it; a worker that hangs is noticed by nobody.
+// ends is replaced. The original promised that and did not do it; nothing detects a worker that hangs.
 import cluster from 'node:cluster';
 import { createServer } from 'node:net';
 import { exitOnSignals, option, ready } from './answer.mjs';

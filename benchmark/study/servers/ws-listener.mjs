@@ -26,7 +26,7 @@ export function listen({ port, worker, exit, stats, listening }) {
     return { worker, connections: server.clients.size, messages, errors, rss: process.memoryUsage().rss };
   }
 
-  /** Says goodbye to all connections. */
+  /** Sends a Close frame to all connections. */
   async function close() {
     for (const socket of server.clients) socket.close(1001);
     http.close();

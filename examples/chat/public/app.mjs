@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The chat's page: joins the connection, the messages, the members and what a person does. Each of
- * those has a file of its own.
+ * The chat's page: connects the connection, the messages, the members and the user's input. Each of the first three has
+ * its own file.
  */
 import { Connection } from './connection.mjs';
 import { Members } from './members.mjs';
@@ -51,13 +51,13 @@ const connection = new Connection(`${location.protocol === 'https:' ? 'wss' : 'w
   state: showState,
 });
 
-// --- What the server says
+// --- Messages from the server
 
 /** @param {any} value */
 function receive(value) {
   if (value.type === 'error') refused(value);
   else if (value.type === 'chat-message') received(value);
-  // The rest is about the room that I look at; I may have left the one that this is about.
+  // All other events belong to the current room; I may have left the room of this one.
   else if (value.room !== room) return;
   else if (value.type === 'joined') joined(value);
   else if (value.type === 'user-joined' || value.type === 'user-left') members.move(value);
@@ -131,7 +131,7 @@ function say() {
   body.focus();
 }
 
-/** A message may be lost with its connection: then it goes back into the field. */
+/** A message may be lost with its connection: then its text goes back into the field. */
 function bringBackUnsent() {
   if (unconfirmed.length === 0) return;
   body.value = [...unconfirmed, body.value].join('\n').trim();
@@ -192,7 +192,7 @@ function itemOf({ id, from, alias: by, body: text, timestamp }, own) {
   return { kind: 'message', order: id, id, from, alias: by, body: text, timestamp, own };
 }
 
-// --- What is shown around them
+// --- The rest of the page
 
 function showRooms() {
   const visited = [...rooms].filter(([, { items }]) => items.length > 0).map(([name]) => name);
@@ -275,7 +275,7 @@ function askName(problem = '', field = aliasField) {
   field.select();
 }
 
-// --- What a person does
+// --- Input
 
 part('join').addEventListener('submit', (event) => {
   event.preventDefault();

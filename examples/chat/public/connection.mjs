@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * A WebSocket that comes back: after a loss it tries again, each time waiting up to twice as long,
- * at a random moment, so that a thousand pages do not return to a restarted server in the same
- * instant. It knows nothing about the chat.
+ * A WebSocket that reconnects: after a loss it tries again, waiting up to twice as long each time, for a random time,
+ * so that a thousand pages do not reconnect to a restarted server at the same moment. It has nothing to do with the
+ * chat.
  *
  * @typedef {{ name: 'connecting' | 'open' | 'waiting', retryAt?: number }} State
  */
@@ -22,7 +22,7 @@ export class Connection {
   constructor(url, on) {
     this.#url = url;
     this.#on = on;
-    // The network is back, or the person is: no reason to sit the waiting time out.
+    // The network or the user is back: do not wait any longer.
     addEventListener('online', () => this.retry());
     document.addEventListener('visibilitychange', () => {
       if (!document.hidden) this.retry();

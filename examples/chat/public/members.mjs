@@ -2,9 +2,9 @@
 /**
  * Who is in the room: the list beside the messages, the number above them, and who is typing.
  *
- * The server sends the whole list once, with a version, and then each coming and going with its
- * own. They come from several worker threads, so one may arrive before the list that it follows,
- * or after a list that contains it already: the version tells.
+ * The server sends the whole list once, with a version, and then each join and leave with its own version. They come
+ * from several worker threads, so a change may arrive before the list that it follows, or after a list that already
+ * contains it: the version tells which.
  *
  * @typedef {{ type: 'user-joined' | 'user-left', id: number, alias: string, version: number, timestamp: number }} Movement
  */
@@ -33,7 +33,7 @@ export class Members {
     this.#moved = moved;
   }
 
-  /** I am on my way to a room: its list is not there yet. The old one stays to be looked at. */
+  /** I am joining a room whose list has not arrived yet. The old list stays visible. */
   expect() {
     this.#version = undefined;
     this.#early = [];

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Names and where they are kept: a room's is in the address, so that a room can be linked to; mine
- * is in the browser's storage.
+ * Names, and where they are stored: the room's name is in the address, so that users can link to a room; the user's
+ * name is in the browser's storage.
  */
 
 /** @returns {string} the room in the address */

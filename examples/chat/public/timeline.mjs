@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The list of messages and notices of one room, on the page. Everything that people wrote becomes a
- * text node, never markup.
+ * The list of messages and notices of one room, on the page. Everything that users wrote becomes a text node, never
+ * markup.
  *
  * @typedef {{ kind: 'message', order: number, id: number, from: number, alias: string, body: string,
  *   timestamp: number, own: boolean }} Said
@@ -9,7 +9,7 @@
  * @typedef {Said | Notice} Item
  */
 
-/** One room's items during this visit: sorted, without doubles, bounded. */
+/** One room's items since the page was loaded: sorted, without duplicates, bounded. */
 export class Log {
   /** @type {Item[]} */
   items = [];
@@ -60,7 +60,7 @@ export class Timeline {
       stuck = this.#atEnd();
       if (stuck) this.#seen();
     });
-    // The keyboard of a phone, or a growing message field, takes room away from below.
+    // A phone's keyboard, or a growing message field, takes space away at the bottom.
     new ResizeObserver(() => {
       if (stuck) this.#toEnd();
     }).observe(scroll);
@@ -206,5 +206,5 @@ const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-d
 const calendar = new Intl.DateTimeFormat(undefined, { weekday: 'long', day: 'numeric', month: 'long' });
 const HUES = 12;
 const LONGEST_LOG = 500;
-// Messages of one person closer than this, in milliseconds, stand together under one name.
+// Messages of one user within this many milliseconds are grouped under one name.
 const SAME_BREATH = 3 * 60_000;

@@ -1,4 +1,4 @@
-// Watches all sources over one connection. A source that is away is tried again; so is the connection.
+// Watches all sources over one connection. The page retries lost sources, and the client retries the connection.
 import { connect } from '/splice-client.mjs';
 
 const SHOWN = 40;
@@ -29,9 +29,9 @@ function watch(name, tile) {
     figures = [...figures, ...JSON.parse(data)].slice(-SHOWN);
     tile.draw(figures);
   };
-  // the connection was lost: this socket opens again by itself
+  // the connection was lost: the client reopens this socket
   socket.onreconnecting = () => tile.show('away', 'Connecting …');
-  // the source was: that is ours to mend
+  // the source was lost: the page must reopen the socket
   socket.onclose = ({ code, reason }) => {
     const why = code === 1006 ? 'Not reached' : `Closed with ${code} ${reason}`.trim();
     tile.show('away', `${why}, trying again`);

@@ -1,4 +1,4 @@
-// Shows what sensors say, whoever published it.
+// Shows the sensors' figures, whichever program published them.
 const list = document.querySelector('#sensors');
 const state = document.querySelector('#state');
 const rows = new Map();

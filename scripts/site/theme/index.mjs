@@ -1,4 +1,4 @@
-// VitePress's own look with the reader's fonts, so that nothing is downloaded, and our colours.
+// VitePress's default theme with system fonts, so that nothing is downloaded, and our colours.
 import theme from 'vitepress/theme-without-fonts';
 
 import './style.css';
