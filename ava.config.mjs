@@ -1,0 +1,33 @@
+// The configuration of ava.
+
+/** Files that take longest. They start first, so that none of them runs alone at the end. */
+const LONGEST = [
+  'package/package',
+  'workers/workers',
+  'sockety/sockety',
+  'runtimes/workers',
+  'bundles/tools',
+  'cli/init',
+  'cli/splice',
+  'docs/api',
+  'gateway/limits',
+  'app/middlewares',
+  'cli/serve',
+  'node/runtimes',
+  'docs/code',
+  'runtimes/runtimes',
+];
+
+function rank(file) {
+  const index = LONGEST.findIndex((name) => file.replaceAll('\\', '/').endsWith(`/${name}.test.mjs`));
+  return index === -1 ? LONGEST.length : index;
+}
+
+export default {
+  files: ['__test__/**/*.test.mjs', 'scripts/*.test.mjs', 'benchmark/runner/*.test.mjs'],
+  concurrency: 2,
+  timeout: '10m',
+  workerThreads: false,
+  nodeArguments: ['--enable-source-maps'],
+  sortTestFiles: (one, other) => rank(one) - rank(other) || one.localeCompare(other),
+};
