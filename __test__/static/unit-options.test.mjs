@@ -15,6 +15,8 @@ const plans = (value, bind = ':0') =>
 
 test('a path, a URL, an object and a list of them', (t) => {
   t.deepEqual(plans('__test__'), [[{ directory: HERE }]]);
+  t.deepEqual(plans(pathToFileURL(HERE)), [[{ directory: HERE }]]);
+  t.deepEqual(plans([pathToFileURL(HERE)]), [[{ directory: HERE }]]);
   t.deepEqual(plans({ directory: pathToFileURL(HERE) }), [[{ directory: HERE }]]);
   t.deepEqual(plans(['__test__', { directory: 'js', path: '/js' }]), [
     [{ directory: HERE }, { directory: path.resolve('js'), path: '/js' }],

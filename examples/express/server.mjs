@@ -19,6 +19,6 @@ const server = await start({
   bind: `127.0.0.1:${values.port}`,
   workerPath: new URL('./worker.mjs', import.meta.url),
   threads: Number(values.threads),
+  stopOnSignals: true,
 });
 console.log(`The Express example: http://${server.addresses[0]}`);
-for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(signal, () => void server.stop());

@@ -63,7 +63,7 @@ export function readStatic(value: unknown, at: string, problems: string[]): Stat
 }
 
 function readDirectory(value: unknown, at: string, problems: string[]): StaticPlan {
-  if (typeof value === 'string') return { directory: checkDirectory(value, at, problems) };
+  if (typeof value === 'string' || value instanceof URL) return { directory: checkDirectory(value, at, problems) };
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     problems.push(`${at} must be the path of a directory, or an object with it, not ${shown(value)}`);
     return { directory: '' };

@@ -51,7 +51,7 @@ export interface HttpOptions extends PathOptions {
    * One or several directories whose files are served without JavaScript: a path, or an object with more options.
    * WebSockets and the paths of `stats`, `metrics` and `events` take precedence over files, and files over `fetch`.
    */
-  static?: string | StaticOptions | (string | StaticOptions)[];
+  static?: string | URL | StaticOptions | (string | URL | StaticOptions)[];
 }
 
 /** Options of a listener with `protocol: 'http'`. Options that it does not have are those of `StartOptions`. */
