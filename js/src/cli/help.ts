@@ -15,7 +15,7 @@ Environment: RUST_LOG=debug prints the log, NO_COLOR=1 turns colours off.`;
 export const INIT_HELP = `Usage: millrace init [directory] [options]
 
 Writes a project that runs: a server, its worker, a page and what npm needs. The default directory is the current one.
-If one of the files exists, the command names it and writes nothing.
+If one of the files exists, the command names it and writes no file.
 
   --typescript        write TypeScript, which npm start compiles`;
 

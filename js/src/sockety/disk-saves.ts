@@ -12,7 +12,7 @@ export class DiskSaves {
   /** By the ids of their transfers. */
   readonly #saves = new Map<number, Begun>();
   readonly #turns = new Turns(AT_ONCE);
-  /** What removes a file where this thread is ended before it has its name. */
+  /** Removes a temporary file if this thread ends before the file has its name. */
   readonly guard: FileGuard;
 
   constructor(tell: (fields: Buffer, path: Buffer) => void, guard: FileGuard) {

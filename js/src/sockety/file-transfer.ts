@@ -41,8 +41,7 @@ export class FileTransfer {
 
   /**
    * Makes a file of a stream that yields `size` bytes. It may be sent once; after that, `send` and `pass` throw a
-   * SocketyError ERR_SOCKETY_USED. The stream is destroyed
-   * if its message cannot be sent completely.
+   * SocketyError ERR_SOCKETY_USED. The stream is destroyed if its message cannot be sent completely.
    *
    * @throws {TypeError} naming what is wrong with the arguments
    */

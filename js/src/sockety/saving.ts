@@ -191,7 +191,7 @@ class Saving implements Saver, DiskSave {
       this.#content.saves.begin(this.#transfer, this.#temporary, this);
       this.#isTold = true;
     }
-    // … also where all of it is here
+    // the guard removes the file if this thread ends, also when everything has arrived here
     this.#content.saves.guard.guardFile(this.#temporary);
     this.#isCreated = true;
     try {
