@@ -73,7 +73,7 @@ test('files come from memory, from the file system and from streams', async (t) 
   t.deepEqual([file.name, file.size], ['name', 600_000]);
   t.is(Buffer.concat([...FileTransfer.open(file)]).length, 600_000);
   const here = await FileTransfer.fs(new URL(import.meta.url).pathname);
-  t.is(here.name, 'unit-sockety.test.mjs');
+  t.is(here.name, 'unit-drafts.test.mjs');
   await t.throwsAsync(() => FileTransfer.fs('/does/not/exist'), { code: 'ENOENT' });
   const once = FileTransfer.stream([Buffer.from('a')], 1, 'once');
   const used = { code: 'ERR_SOCKETY_USED', message: 'FileTransfer with stream may be used only once.' };
