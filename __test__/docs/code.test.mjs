@@ -1,5 +1,5 @@
 // Every block of code in README.md, the guides and the pages beside them is checked: JavaScript and TypeScript by
-// the type checker, against the package as users get it; commands for what they name. `example-docs.test.mjs`,
+// the type checker, against the package as users get it; commands for what they name. `../examples/docs.test.mjs`,
 // `readme.test.mjs` and `docs-deployment.test.mjs` run whole programs.
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';

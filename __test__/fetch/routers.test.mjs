@@ -1,4 +1,4 @@
-// Apps of itty-router and of H3 run unchanged, in every runtime. That of Hono is in `fetch-runtimes.test.mjs`.
+// Apps of itty-router and of H3 run unchanged, in every runtime. That of Hono is in `runtimes.test.mjs`.
 import test from 'ava';
 
 import { ask } from '../support/ask.mjs';

@@ -67,8 +67,8 @@ onPosix("with Python and redis-server, but without Python's redis, tests are ski
   const env = machineWithout(['python3 with redis'], emptyFolder(t));
   const reason = "no python3 with redis: install Debian's python3-redis, or pip install redis";
 
-  const where = 'example-redis-publisher.test.mjs';
-  const publisher = await runTests(t, env, `__test__/${where}`);
+  const where = 'redis-publisher.test.mjs';
+  const publisher = await runTests(t, env, `__test__/examples/${where}`);
   t.is(publisher.code, 0, publisher.output);
   t.true(publisher.output.includes(`- [skip] publish.py publishes for ever (${reason})`), publisher.output);
   t.regex(publisher.output, /1 test passed\n\s*1 test skipped/);

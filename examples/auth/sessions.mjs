@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Sessions as JWTs. The signature says that this server made one, `exp` when it ends. A JWT alone cannot be taken back, so
- * `sid` names an entry of the key/value store, which all workers share: signing out removes it.
+ * Sessions as JWTs. The signature proves that this server made the JWT, and `exp` is its expiry. A JWT alone cannot be
+ * revoked, so `sid` names an entry of the key/value store, which all workers share: signing out removes it.
  *
  * @typedef {{ user: string, roles: string[], sid: string, expires: number }} Session  expires: ms since 1970
  */

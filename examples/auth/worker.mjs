@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A notice board: everyone signed in reads it, writers post on it. Its HTTP routes and its sockets go by the same session,
- * a JWT in a cookie or behind `Authorization: Bearer`.
+ * A notice board: users who are signed in can read it, and writers can post. Its HTTP routes and its sockets use the
+ * same session, a JWT in a cookie or after `Authorization: Bearer`.
  *
  * @typedef {import('./sessions.mjs').Session} Session
  */
@@ -27,8 +27,8 @@ app.use((_req, res, next) => {
   next();
 });
 
-// For pages: a cookie that no script can read, that no other site's page can send, and that never goes without TLS. (Browsers
-// make an exception for localhost.)
+// For pages: a cookie that scripts cannot read, that other sites' pages cannot send, and that is sent only over TLS.
+// (Browsers make an exception for localhost.)
 app.post('/sign-in', async (req, res) => {
   const found = await findUserOf(req);
   if (found === undefined) return res.json(WRONG, 401);
@@ -70,7 +70,8 @@ export default app;
 export async function handleOpen(socketId, _ip, headers) {
   const session = await sessions.find(shownToken(headers));
   if (session === undefined) return REFUSED;
-  // Subscribed first, then asked again: who signs out at this moment either finds this socket, or has ended the session.
+  // Subscribe first, then check again: a sign-out at this moment either finds this socket, or has already ended the
+  // session.
   subscribe(socketId, channelOf(session.user));
   if (!sessions.isOpen(session)) return REFUSED;
   subscribe(socketId, BOARD);

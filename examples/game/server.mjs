@@ -54,7 +54,7 @@ const server = await start({
   limits: {
     messageBytes: 16,
     messagesPerSecond: 2 * rate,
-    // Who reads too slowly misses the oldest snapshots instead of getting all of them late.
+    // A client that reads too slowly misses the oldest snapshots instead of getting all of them late.
     outboxPolicy: 'dropOldest',
     outboxBytes: 64 * 1024,
   },

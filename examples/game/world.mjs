@@ -44,7 +44,7 @@ export class World {
   }
 
   /**
-   * What a player does from the next tick on.
+   * Sets a player's input from the next tick on.
    * @param {number} socketId
    * @param {{ sequence: number, keys: number }} input
    */

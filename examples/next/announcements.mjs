@@ -13,6 +13,6 @@ export function announcements() {
 export function announce(text) {
   const list = JSON.stringify([...announcements(), text].slice(-KEPT));
   setKey('announcements', list);
-  // all of them each time: who comes back after a break needs nothing else
+  // all of them each time: a client that reconnects needs nothing else
   send('announcements', list);
 }

@@ -17,7 +17,7 @@ const app = next({ dir: fileURLToPath(new URL('.', import.meta.url)) });
 await app.prepare();
 const server = await start({
   bind: `127.0.0.1:${values.port}`,
-  // Next.js answers requests on this thread, and sockets are handled beside it.
+  // Next.js answers requests on this thread, which also handles the sockets.
   handlers: {
     ...nodeHandler(app.getRequestHandler()),
     handleOpen(socketId) {

@@ -15,7 +15,7 @@ const server = await start({
   bind: `127.0.0.1:${values.port}`,
   workerPath: new URL('./worker.mjs', import.meta.url),
   websocketPath: '/channels',
-  // While you develop, the pages come from Vite.
+  // During development, the pages come from Vite.
   ...(existsSync(built) && { static: { directory: built, fallback: 'index.html' } }),
   origins: 'same-host',
   limits: { messageBytes: 4096, messagesPerSecond: 20 },

@@ -2,15 +2,15 @@
 /**
  * The REST to sockets example: `node examples/rest-to-sockets/server.mjs`, then open the address it prints.
  *
- * PORT        where it listens, 3005 if it is not set; 0 picks a free one
- * API_KEY     what programs that change orders send; if it is not set, a new one is made and printed
+ * PORT        where it listens, 3005 if it is not set; 0 picks a free one API_KEY     the key of programs that change
+ * orders; if it is not set, a new one is made and printed
  */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { send } from 'millrace';
 import express, { HttpError } from 'millrace/http';
 
 const { PORT = '3005' } = process.env;
-// An empty key would let everybody in.
+// An empty key would let every client write.
 const API_KEY = process.env.API_KEY || randomUUID();
 const STATUSES = ['received', 'packed', 'sent'];
 const MOST_ORDERS = 10_000;
@@ -44,7 +44,7 @@ app.put('/orders/:id/status', requireKey, (req, res) => {
   res.json(order);
 });
 
-// Sockets listen to all orders, or to one. They are told first what there is, so that they miss nothing.
+// Sockets receive all orders, or one. They get the current state first, so that they miss nothing.
 app.ws('/orders', {
   open(socket) {
     socket.subscribe('orders');
@@ -97,7 +97,7 @@ function find(id) {
  */
 function requireKey(req, _res, next) {
   const [, key = ''] = /^Bearer (.+)$/i.exec(req.get('authorization') ?? '') ?? [];
-  // Hashes have one length, and comparing them takes the same time whatever they are.
+  // All hashes have the same length, and comparing them takes the same time for any keys.
   if (!timingSafeEqual(sha256(key), sha256(API_KEY))) throw new HttpError(401, 'Authorization: Bearer API_KEY');
   next();
 }

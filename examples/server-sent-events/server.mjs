@@ -25,7 +25,8 @@ const server = await start({
 console.log(`Server-Sent Events example: http://localhost:${server.addresses[0]?.split(':').at(-1)}`);
 
 /**
- * Event streams and WebSockets are sockets alike. Each is told the score first, so that one that comes back has missed nothing.
+ * Event streams and WebSockets are both sockets. Each gets the score first, so that a client that reconnects has missed
+ * nothing.
  * @param {number} socketId
  */
 function handleOpen(socketId) {

@@ -1,4 +1,4 @@
-// An app of `millrace/http` with middlewares of npm, each at a path, as `app-middlewares.test.mjs` asks for them. Those that need
+// An app of `millrace/http` with middlewares of npm, each at a path, as `middlewares.test.mjs` asks for them. Those that need
 // Node's own request and answer are errors here.
 import { EventEmitter } from 'node:events';
 import { threadId } from 'node:worker_threads';

@@ -58,6 +58,6 @@ function draw() {
 
 addEventListener('keydown', (event) => press(event, true));
 addEventListener('keyup', (event) => press(event, false));
-// keys that are let go elsewhere are not told
+// the page gets no event for keys that are released elsewhere
 addEventListener('blur', () => hold(0));
 draw();

@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * What server, page and bots say to each other: binary messages, big-endian. The first byte of what the server says is its kind.
+ * The messages between server, page and bots: binary, big-endian. The first byte of a message from the server is its
+ * kind.
  *
  * | message | bytes |
  * |---|---|
@@ -8,7 +9,7 @@
  * | welcome | kind 1, own id 2, width 2, height 2 |
  * | snapshot | kind 1, tick 4, then for each player id 2, x 2, y 2, sequence 1, keys 1 |
  *
- * A coordinate has 1/16 of a pixel. A player's sequence is that of its last input that the tick knows.
+ * Coordinates are in 1/16 of a pixel. A player's sequence is that of its last input that the tick has processed.
  *
  * @typedef {{ id: number, x: number, y: number, sequence: number, keys: number }} Player
  */

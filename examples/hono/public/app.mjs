@@ -1,4 +1,4 @@
-// One room: what is sent by HTTP or by a socket, here or in another window, is shown.
+// One room: shows messages sent by HTTP or by a socket, here or in another window.
 const room = '/rooms/lobby';
 const state = document.querySelector('#state');
 let socket;

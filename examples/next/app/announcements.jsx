@@ -34,7 +34,7 @@ export function Announcements({ initial }) {
 }
 
 /**
- * A socket that comes back: each wait is up to twice as long as the last, at random.
+ * A socket that reconnects: each random wait is up to twice as long as the last.
  *
  * @param {(list: string[]) => void} setList
  * @param {(status: string) => void} setStatus

@@ -1,7 +1,7 @@
 import { announcements } from '../announcements.mjs';
 import { Announcements } from './announcements.jsx';
 
-// made for each request, not when the project is built
+// rendered for each request, not when the project is built
 export const dynamic = 'force-dynamic';
 
 export default function Page() {

@@ -33,7 +33,7 @@ function Room({ channel }) {
   function submit(event) {
     event.preventDefault();
     const form = event.currentTarget;
-    // what could not be sent stays to be sent again
+    // keep the text if it could not be sent
     if (publish(new FormData(form).get('text'))) form.reset();
   }
 

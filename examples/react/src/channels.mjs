@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The server's channels, over one WebSocket: opened by the first subscription, opened again when it was lost, and closed when
- * nobody has been subscribed to anything for a second.
+ * The server's channels over one WebSocket. It is opened by the first subscription, reopened when it is lost, and
+ * closed when there has been no subscription for a second.
  *
  * @typedef {{ channel: string, id: string, data: any }} Message
  * @typedef {'closed' | 'connecting' | 'open' | 'waiting'} Status  waiting: it was lost, and is tried again after a while
@@ -23,7 +23,7 @@ export class Channels {
   /** @param {string} url */
   constructor(url) {
     this.#url = url;
-    // The network is back: no reason to go on waiting.
+    // The network is back: do not wait any longer.
     addEventListener('online', () => {
       if (this.#status === 'waiting') this.#connect();
     });
@@ -50,7 +50,7 @@ export class Channels {
   subscribe(channel, listener) {
     const listeners = this.#listeners.get(channel) ?? new Set();
     listeners.add(listener);
-    // The server knows one subscription of this page to a channel, however many listeners there are.
+    // The page has one subscription to a channel on the server, however many listeners there are.
     if (listeners.size === 1) {
       this.#listeners.set(channel, listeners);
       this.#tell({ type: 'subscribe', channel });
@@ -60,7 +60,7 @@ export class Channels {
       if (!listeners.delete(listener) || listeners.size > 0) return;
       this.#listeners.delete(channel);
       this.#tell({ type: 'unsubscribe', channel });
-      // Not at once: the next page, or the same one again, is often there a moment later.
+      // Not at once: the next page, or the same one, often subscribes a moment later.
       setTimeout(() => this.#closeUnused(), UNUSED_MS);
     };
   }

@@ -1,4 +1,4 @@
-// Shows all orders, and what becomes of them.
+// Shows all orders and their changes.
 const list = document.querySelector('#orders');
 const state = document.querySelector('#state');
 const lines = new Map();

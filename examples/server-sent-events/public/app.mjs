@@ -1,4 +1,4 @@
-// The score, as the server tells it: EventSource connects, and comes back by itself when the connection was lost.
+// Shows the score from the server: EventSource connects, and reconnects by itself when the connection is lost.
 const state = document.querySelector('#state');
 
 function listen() {
@@ -11,7 +11,7 @@ function listen() {
   };
   source.onerror = () => {
     state.textContent = 'Not connected, trying again';
-    // It gives up where the answer is no event stream, but an error of a proxy for instance.
+    // EventSource gives up if the answer is not an event stream, but for instance an error of a proxy.
     if (source.readyState === EventSource.CLOSED) setTimeout(listen, 3000);
   };
 }

@@ -3,7 +3,7 @@ import type { Chat } from './worker.js';
 
 const { PORT = '3007' } = process.env;
 
-// `start<Chat>` wants the `workerArg` that the workers are written for.
+// `start<Chat>` requires the `workerArg` that the workers expect.
 const server = await start<Chat>({
   bind: `localhost:${PORT}`,
   workerPath: new URL('./worker.js', import.meta.url),

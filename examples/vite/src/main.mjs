@@ -17,6 +17,6 @@ channels.subscribe(CHANNEL, ({ data }) => {
 });
 form.addEventListener('submit', (event) => {
   event.preventDefault();
-  // what could not be sent stays to be sent again
+  // keep the text if it could not be sent
   if (channels.publish(CHANNEL, new FormData(form).get('text'))) form.reset();
 });
