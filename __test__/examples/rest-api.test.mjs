@@ -57,7 +57,7 @@ test('a user is made, changed and deleted', async (t) => {
 });
 
 for (const [what, body, message] of [
-  ['invalid JSON', '{', /no JSON/],
+  ['invalid JSON', '{', /the body is not valid JSON/],
   ['no object', '7', /name must be/],
   ['nothing', '', /name must be/],
   ['an empty name', { name: ' ', email: 'a@b' }, /name must be/],
