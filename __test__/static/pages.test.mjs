@@ -135,7 +135,7 @@ test('an option that is wrong is named, and nothing is started', async (t) => {
     'options.static.cacheControl must be a header\'s value or false, not "a\\nb"',
     'options.static.immutable must be true, false or an array of paths such as "/assets/", not "assets"',
     'options.static.headers cannot have Content-Length: it is made for each file',
-    'options.static.headers cannot have "a b": it is no header\'s name',
+    'options.static.headers cannot have "a b": it is not a valid header name',
     'options.static.headers.x must be a header\'s value, not "line\\nbreak"',
     'unknown option options.static.index',
   ]) {

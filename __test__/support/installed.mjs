@@ -1,7 +1,7 @@
 // Projects as a user makes them: an empty folder outside the repository, into which the packed tarballs are installed
 // while no Rust can be found. And the programs that run in them.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
@@ -55,7 +55,7 @@ function versionOf(program) {
 export function project(t, { main, platforms }, { type = 'module', npmArgs = [], files = {} } = {}) {
   const folder = removeWith(t, mkdtempSync(path.join(os.tmpdir(), 'millrace-package-')));
   const overrides = Object.entries(platforms).map(([name, file]) => [`millrace-${name}`, `file:${file}`]);
-  overrides.push(...dependenciesOf(folder));
+  overrides.push(...dependencies());
   const manifest = {
     private: true,
     type,
@@ -69,15 +69,27 @@ export function project(t, { main, platforms }, { type = 'module', npmArgs = [],
   return folder;
 }
 
-/** What the package depends on, packed from here: npm's cache has only what somebody has installed by that name. */
-function dependenciesOf(folder) {
-  return neededBy(ROOT).map((name) => {
-    const source = path.join(ROOT, 'node_modules', name);
-    const [program, ...args] = npm('pack', '--ignore-scripts', '--json', '--pack-destination', folder, source);
-    const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, encoding: 'utf8' });
-    if (status !== 0) throw new Error(`npm pack ${name} failed:\n${stdout}\n${stderr}`);
-    return [name, `file:${path.join(folder, JSON.parse(stdout)[0].filename)}`];
-  });
+let packedDependencies;
+
+/**
+ * The packages that Millrace depends on, packed from here, because npm's cache has only packages that were installed by
+ * their names. They are packed once for a file of tests.
+ */
+function dependencies() {
+  packedDependencies ??= packDependencies();
+  return packedDependencies;
+}
+
+function packDependencies() {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-dependencies-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const names = neededBy(ROOT);
+  const sources = names.map((name) => path.join(ROOT, 'node_modules', name));
+  const [program, ...args] = npm('pack', '--ignore-scripts', '--json', '--pack-destination', folder, ...sources);
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`npm pack failed:\n${stdout}\n${stderr}`);
+  const files = new Map(JSON.parse(stdout).map(({ name, filename }) => [name, filename]));
+  return names.map((name) => [name, `file:${path.join(folder, files.get(name))}`]);
 }
 
 /** The names of all packages that the one in a folder needs, and those that these need. */
