@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { Failure, fail, ROOT } from './process.mjs';
 
 /** Older commits are not checked. This is a date, because a shallow clone may not have the first commit. */
-const SINCE = '2026-11-24T00:00:00Z';
+const SINCE = '2026-11-23T20:02:29Z';
 
 const MOST_CHARACTERS = 72;
 

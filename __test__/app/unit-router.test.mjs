@@ -310,6 +310,8 @@ test('settings: known ones have defaults, others are remembered', (t) => {
   t.is(app.set('title', 'mine').get('title'), 'mine');
   t.is(app.disable('x-powered-by').get('x-powered-by'), false);
   t.is(app.enable('json body').get('json body'), true);
+  t.deepEqual([app.enabled('json body'), app.disabled('json body')], [true, false]);
+  t.deepEqual([app.enabled('x-powered-by'), app.disabled('x-powered-by')], [false, true]);
 });
 
 test("Express's names are there", (t) => {

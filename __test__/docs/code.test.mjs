@@ -1,6 +1,6 @@
 // Every block of code in README.md, the guides and the pages beside them is checked: JavaScript and TypeScript by
 // the type checker, against the package as users get it; commands for what they name. `../examples/docs.test.mjs`,
-// `readme.test.mjs` and `docs-deployment.test.mjs` run whole programs.
+// `readme.test.mjs` and `deployment.test.mjs` run whole programs.
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -13,7 +13,7 @@ import { blocksOf, pages, placeOf, ROOT } from '../support/markdown.mjs';
 import { remove } from '../support/teardown.mjs';
 
 const SCRIPTS = { js: '.mjs', ts: '.mts' };
-/** Languages that are no program, or that `docs-deployment.test.mjs` gives to the program that reads them. */
+/** Languages that are no program, or that `deployment.test.mjs` gives to the program that reads them. */
 const OTHERS = ['', 'text', 'json', 'html', 'nginx', 'ini', 'dockerfile'];
 /** An exception must be rare. */
 const MOST_EXCEPTIONS = 8;

@@ -1,5 +1,4 @@
 // The Next example, installed in a folder of its own and built: a page, its routes and its sockets on one port, in a real browser.
-// The build takes its time, so it runs only where MILLRACE_TEST_NEXT asks for it.
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, realpath, symlink } from 'node:fs/promises';
 import os from 'node:os';
@@ -8,7 +7,6 @@ import { promisify } from 'node:util';
 import test from 'ava';
 
 import { messagesOf, say, shows, visit } from '../support/built-example.mjs';
-import { NEXT_IS_ASKED } from '../support/bundles.mjs';
 import { until } from '../support/deadline.mjs';
 import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
 import { ROOT } from '../support/markdown.mjs';
@@ -18,8 +16,7 @@ import { RUNTIME } from '../support/server.mjs';
 import { removeWith } from '../support/teardown.mjs';
 import { connect, Refused } from '../support/ws-client.mjs';
 
-const asksForIt = NEXT_IS_ASKED && RUNTIME === 'node';
-const asked = only(browserTests(test), asksForIt, 'builds a project of Next.js: MILLRACE_TEST_NEXT=1');
+const inNode = only(browserTests(test), RUNTIME === 'node', 'Next.js builds in Node.js');
 const env = { NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' };
 
 /** A copy of the example with its packages. Millrace is a copy, too: Next.js bundles what is linked from elsewhere. */
@@ -43,7 +40,7 @@ async function dependenciesOf(folder) {
   return Object.keys(JSON.parse(await readFile(path.join(folder, 'package.json'), 'utf8')).dependencies);
 }
 
-asked('a route tells the sockets, and a page that was away has all announcements', async (t) => {
+inNode('a route tells the sockets, and a page that was away has all announcements', async (t) => {
   t.timeout(300_000, 'the build takes its time');
   const folder = await installed(t);
   const command = path.join(folder, 'node_modules/next/dist/bin/next');

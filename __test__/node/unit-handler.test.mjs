@@ -1,4 +1,4 @@
-// What `nodeHandler` accepts, what a module must not export beside it, and handlers on the calling thread.
+// What `nodeHandler` accepts, and what a module must not export beside it.
 import { createServer } from 'node:http';
 import test from 'ava';
 

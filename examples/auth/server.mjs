@@ -2,7 +2,7 @@
 /**
  * The authentication example: `node examples/auth/server.mjs`, then open the address it prints.
  *
- * --port 3001         where it listens (or PORT); 0 picks a free one
+ * --port 3011         where it listens (or PORT); 0 picks a free one
  * --session 3600      seconds that a session lasts
  * AUTH_SECRET         signs the sessions, 32 characters at least; without it a new one is made at each start
  */
@@ -12,7 +12,7 @@ import { start } from 'millrace';
 
 const { values } = parseArgs({
   options: {
-    port: { type: 'string', default: process.env.PORT ?? '3001' },
+    port: { type: 'string', default: process.env.PORT ?? '3011' },
     session: { type: 'string', default: '3600' },
   },
 });

@@ -4,7 +4,7 @@ module.exports = {
     {
       name: 'chat',
       script: 'server.mjs',
-      // One process uses all cores, and its workers share their channels: PM2's cluster mode would start several
+      // One process has threads for all cores, and its workers share their channels: PM2's cluster mode would start several
       // separate servers.
       exec_mode: 'fork',
       instances: 1,

@@ -19,9 +19,6 @@ const server = await start({
 console.log(`listening on ${server.addresses[0]}, probes and metrics on ${admin.addresses[0]}`);
 
 // `/ready` on the second port answers 503 while the first one is draining
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.once(signal, async () => {
-    await server.stop({ drain: 10_000 });
-    await admin.stop({ drain: 0 });
-  });
-}
+server.stopOnSignals({ drain: 10_000 });
+await server.stopped;
+await admin.stop({ drain: 0 });

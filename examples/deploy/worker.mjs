@@ -3,9 +3,9 @@ import { send, subscribe } from 'millrace';
 
 export function handleOpen(socketId, ip) {
   subscribe(socketId, 'everyone');
-  return { token: ip };
+  return { token: { ip } };
 }
 
-export function handleTextMessage(text, socketId, token) {
-  send('everyone', `${new TextDecoder().decode(token)}: ${text}`);
+export function handleTextMessage(text, socketId, { ip }) {
+  send('everyone', `${ip}: ${text}`);
 }

@@ -1,7 +1,7 @@
 // @ts-check
-/** A fixed timestep: every tick stands for the same time, and there are as many of them as time has passed. */
+/** A fixed timestep: every tick advances the world by the same time, and late ticks are caught up. */
 
-/** After a pause, of the machine for instance, at most as many ticks are made up for; the rest of the time is left out. */
+/** The most ticks that are caught up after a pause, for example of the machine; the rest of the pause is skipped. */
 const MOST_BEHIND = 10;
 
 export class Loop {
@@ -33,7 +33,7 @@ export class Loop {
     clearTimeout(this.#timer);
   }
 
-  /** Every wait is until a moment that is counted from the first tick: so what one timer is late by, the next one is not. */
+  /** Each wait ends at a time that is computed from the first tick, so that delays of timers do not add up. */
   #wait() {
     const next = this.#origin + (this.ticks + 1) * this.#period;
     this.#timer = setTimeout(() => this.#run(), Math.ceil(next - performance.now()));

@@ -2,11 +2,11 @@
 /**
  * The Hono example: `node examples/hono/server.mjs`, then open the address it prints in two windows.
  *
- * PORT        where it listens, 3006 if it is not set; 0 picks a free one
+ * PORT        where it listens, 3014 if it is not set; 0 picks a free one
  */
 import { start } from 'millrace';
 
-const { PORT = '3006' } = process.env;
+const { PORT = '3014' } = process.env;
 
 const server = await start({
   bind: `localhost:${PORT}`,

@@ -1,5 +1,5 @@
 // @ts-check
-/** An app of Hono as the default export, and beside it the handlers of sockets. What either is told reaches the sockets of a room. */
+/** A Hono app as the default export, and socket handlers beside it. Messages to either reach the sockets of a room. */
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { validator } from 'hono/validator';
@@ -10,7 +10,7 @@ const app = new Hono().basePath('/rooms/:room');
 const message = validator('json', (body, c) => {
   const { text } = Object(body);
   if (typeof text === 'string' && text.trim() !== '') return { text: text.trim() };
-  return c.json({ error: 'text must be a text' }, 400);
+  return c.json({ error: 'text must be a non-empty string' }, 400);
 });
 
 app.post('/messages', bodyLimit({ maxSize: 4096 }), message, (c) => {

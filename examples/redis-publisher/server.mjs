@@ -3,7 +3,7 @@
  * The Redis publisher example: `node examples/redis-publisher/server.mjs`, then open the address it prints. A Python
  * program with a standard Redis client publishes the figures that the page shows.
  *
- * --port 3003           where the page is served (or PORT); 0 picks a free one
+ * --port 3013           where the page is served (or PORT); 0 picks a free one
  * --redis-port 6380     where Redis clients connect; 0 picks a free one
  * --no-publisher        do not start publish.py: publish yourself
  */
@@ -14,7 +14,7 @@ import { start } from 'millrace';
 
 const { values } = parseArgs({
   options: {
-    port: { type: 'string', default: process.env.PORT ?? '3003' },
+    port: { type: 'string', default: process.env.PORT ?? '3013' },
     'redis-port': { type: 'string', default: '6380' },
     'no-publisher': { type: 'boolean', default: false },
   },

@@ -2,14 +2,14 @@
 /**
  * The REST to sockets example: `node examples/rest-to-sockets/server.mjs`, then open the address it prints.
  *
- * PORT        where it listens, 3005 if it is not set; 0 picks a free one API_KEY     the key of programs that change
- * orders; if it is not set, a new one is made and printed
+ * PORT       where it listens, 3012 by default; 0 picks a free one
+ * API_KEY    the key of programs that change orders; if it is not set, a new one is made and printed
  */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { send } from 'millrace';
 import express, { HttpError } from 'millrace/http';
 
-const { PORT = '3005' } = process.env;
+const { PORT = '3012' } = process.env;
 // An empty key would let every client write.
 const API_KEY = process.env.API_KEY || randomUUID();
 const STATUSES = ['received', 'packed', 'sent'];

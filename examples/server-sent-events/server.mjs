@@ -2,11 +2,11 @@
 /**
  * The Server-Sent Events example: `node examples/server-sent-events/server.mjs`, then open the address it prints in two windows.
  *
- * PORT        where it listens, 3008 if it is not set; 0 picks a free one
+ * PORT        where it listens, 3016 if it is not set; 0 picks a free one
  */
 import { send, start, subscribe } from 'millrace';
 
-const { PORT = '3008' } = process.env;
+const { PORT = '3016' } = process.env;
 
 /** @type {Record<string, number>} */
 const score = { home: 0, guests: 0 };

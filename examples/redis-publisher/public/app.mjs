@@ -16,7 +16,7 @@ function connect() {
     state.textContent = `Turn ${turn}`;
   };
   socket.onclose = () => {
-    state.textContent = 'Away, trying again';
+    state.textContent = 'Not connected, trying again';
     setTimeout(connect, 1000);
   };
 }

@@ -1,12 +1,12 @@
-/** What clients and the server say to each other. */
+/** The messages between clients and the server. */
 
-/** What everybody in a room is told. */
+/** A message to everyone in a room. */
 export interface Message {
   from: string;
   text: string;
 }
 
-/** What came from outside is `unknown` until it has been looked at. Returns undefined if it is no message. */
+/** Checks input, which is `unknown` until then. Returns undefined if it is not a valid message. */
 export function readMessage(value: unknown): Message | undefined {
   const { from, text } = Object(value) as Record<string, unknown>;
   if (typeof from !== 'string' || typeof text !== 'string' || text.trim() === '') return undefined;

@@ -1,7 +1,7 @@
 import { start } from 'millrace';
 import type { Chat } from './worker.js';
 
-const { PORT = '3007' } = process.env;
+const { PORT = '3015' } = process.env;
 
 // `start<Chat>` requires the `workerArg` that the workers expect.
 const server = await start<Chat>({

@@ -129,7 +129,7 @@ export class Channels {
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 30_000;
-/** A connection that lasted so long was none that failed. */
+/** A connection that lasts this long counts as working: the next wait is short again. */
 const STABLE_MS = 5000;
 const UNUSED_MS = 1000;
 

@@ -101,6 +101,16 @@ export class App extends Routes<unknown> {
     return this.set(name, false);
   }
 
+  /** Whether the setting is truthy. */
+  enabled(name: string): boolean {
+    return Boolean(this.#settings.get(name));
+  }
+
+  /** Whether the setting is falsy or not set. */
+  disabled(name: string): boolean {
+    return !this.enabled(name);
+  }
+
   /** With only a name: returns the value of a setting. With handlers: as in `Router`. */
   override get(name: string): unknown;
   override get<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path>): this;

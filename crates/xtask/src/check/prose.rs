@@ -29,8 +29,8 @@ const PHRASES: [(&str, &[&str], &str); 10] = [
 
 const NOT_ONE: &str = "say what is wrong with it: invalid, missing, of another kind";
 
-/// Words for people. In comments they stood for connections, tasks, threads and peers, so that a reader had to guess which one
-/// was meant. Refused where the words were reviewed; a folder is added when its review is done.
+/// Words for people, which do not say whether a connection, a task, a thread or a peer is meant. They are refused in the folders
+/// of `REVIEWED`.
 const PEOPLE: [&str; 4] = [
     concat!("who", "ever"),
     concat!("whom", "ever"),

@@ -44,22 +44,22 @@ function readme({ name, isTypeScript }: ProjectPlan): string {
     : '`bun server.js` and `deno run -A server.js` do the same.\n`npm run dev` starts it with new workers whenever a source changes.';
   return `# ${name}
 
-A server of WebSockets with [Millrace](https://github.com/millrace/millrace#readme), and a page for it.
+A WebSocket server with Millrace, and a page for it.
 
 \`\`\`sh
 npm install
 npm start
 \`\`\`
 
-Then open http://localhost:3000 in two tabs: what one says, both show. ${others}
+Then open http://localhost:3000 in two tabs: a message from one appears in both. ${others}
 
 | file | |
 |---|---|
 | \`${folder}server.${extension}\` | where it listens: \`PORT\` and \`HOST\` of the environment, \`localhost:3000\` without them |
 | \`${folder}worker.${extension}\` | the handlers, which run in several threads |
-| \`public/\` | the page, which is sent without JavaScript running for it |
+| \`public/\` | the page, which native code serves |
 
-\`GET /health\` and \`GET /ready\` are for whatever watches it. Ctrl-C, or SIGTERM, lets it send what is queued and stop.
+\`GET /health\` and \`GET /ready\` are for health checks. Ctrl-C, or SIGTERM, lets it send what is queued and stop.
 `;
 }
 
