@@ -119,7 +119,7 @@ const THROWN = {
 
 for (const [name, [value, pattern]] of Object.entries(THROWN)) {
   for (const cmd of ['throwValue', 'reject']) {
-    test(`${cmd === 'reject' ? 'a rejection with' : 'throwing'} ${name}: 1011, a report, the worker continues`, async (t) => {
+    test(`${cmd === 'reject' ? 'a rejection with' : 'throwing'} ${name}: 1011, reported, the worker stays`, async (t) => {
       const [ws, bystander] = [await member(t, server), await member(t, server)];
       await ws.raw(
         Buffer.concat([command(1, cmd, { value }), command(2, 'kvSet', { key: `${cmd} ${name}`, value: 'handled' })]),
