@@ -318,7 +318,7 @@ test('pings are answered while the worker is in an endless loop, until it is rep
   t.is((await same.closed()).code, 1011);
 });
 
-test('4 threads and 8 clients: a message reaches all, and two failing handlers close only their own connections', async (t) => {
+test('4 threads, 8 clients: a message reaches all, two failing handlers close only their connections', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 4 });
   const clients = [];
   for (let index = 0; index < 8; index++) clients.push(await member(t, server));
