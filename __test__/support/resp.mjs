@@ -14,7 +14,7 @@ export function request(...words) {
   return Buffer.concat([Buffer.from(`*${words.length}\r\n`), ...parts]);
 }
 
-/** Connects. Pass ava's `t` to have the connection destroyed with it. `tls`: options of `tls.connect`. */
+/** Connects. Pass ava's `t` to destroy the connection after the test. `tls`: options of `tls.connect`. */
 export async function connect(t, address, { tls, localAddress } = {}) {
   const bare = net.connect({ ...connectOptions(address), localAddress, noDelay: true });
   const socket = tls === undefined ? bare : secure.connect({ socket: bare, ...tls });

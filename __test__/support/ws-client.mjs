@@ -1,5 +1,5 @@
-// A strict raw WebSocket client over node:net. It sends any bytes, and accepts from the server only what RFC 6455 allows:
-// everything else is recorded as a violation and fails the waiting test.
+// A strict raw WebSocket client over node:net. It sends any bytes, and accepts from the server only what RFC 6455
+// allows: everything else is recorded as a violation and fails the waiting test.
 import net from 'node:net';
 import secure from 'node:tls';
 
@@ -33,9 +33,10 @@ export class Refused extends Error {
 
 /**
  * Connects and performs the handshake. Options: path, headers (as `handshakeBytes`), protocols (offered
- * subprotocols), before (bytes in front of everything), after (bytes sent in the same segment as the handshake), autoPong, autoClose (both true),
- * paused (nothing is read after the handshake until `resume()`), localAddress, tls (options of `tls.connect`), http2 (a
- * client session of node:http2, in which it is a stream), ms. Pass ava's `t` to have the connection destroyed with it.
+ * subprotocols), before (bytes before everything else), after (bytes sent in the same segment as the handshake),
+ * autoPong, autoClose (both true), paused (nothing is read after the handshake until `resume()`), localAddress, tls
+ * (options of `tls.connect`), http2 (a client session of node:http2, in which it is a stream), ms. Pass ava's `t` to
+ * destroy the connection after the test.
  */
 export async function connect(t, address, options = {}) {
   for (;;) {

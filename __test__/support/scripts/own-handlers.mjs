@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws';
 
-// Starts its own gateway with an object on this thread as handlers, and sends it a request.
+// Starts its own gateway with an object on this thread as handlers, and sends it a request and a message.
 export default async function ownHandlers(millrace) {
   const gateway = millrace.createGateway();
   const server = await gateway.start({

@@ -10,7 +10,7 @@ const ask = Draft.for('who is it?');
 const answer = new ResponseDraft().data();
 
 let server;
-/** The servers, by their port. */
+/** Clients, by the port of their server. */
 const clients = new Map();
 
 const to = (port) => connect({ port, host: '127.0.0.1' });
@@ -54,7 +54,7 @@ const commands = {
     server = undefined;
   },
 
-  /** All of the above, so that one thread ends the gateway while others start to use it. */
+  /** Runs open, ask and close in rounds, so that one thread ends the gateway while others start to use it. */
   async cycle(rounds) {
     for (let round = 0; round < rounds; round++) {
       const name = `round ${round}`;
@@ -65,7 +65,7 @@ const commands = {
     }
   },
 
-  /** The thread has no more work and ends by itself; in Deno, where its message port stays open, it calls `close`. */
+  /** The thread closes its port, and ends because it has no more work; in Deno the port has no `close`, so it exits. */
   leave: () => (parentPort.close ? parentPort.close() : process.exit(0)),
 };
 
