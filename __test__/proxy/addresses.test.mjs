@@ -1,4 +1,4 @@
-// Behind a proxy: whose address `ip` is, and whom the limits per address count.
+// Behind a proxy: which address is `ip`, and which addresses the limits per address count.
 import { mkdtemp } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -13,7 +13,7 @@ const COMMANDS = { workerPath: worker('commands'), threads: 1, ioThreads: 1 };
 const trusting = sharedServer(test, { ...COMMANDS, trustProxy: ['loopback', '10.0.0.0/8'] });
 const plain = sharedServer(test, COMMANDS);
 
-/** What the server takes for the address of a client with these headers. */
+/** The address that the server reports for a client with these headers. */
 async function ipOf(t, server, headers, options = {}) {
   const client = await open(t, server, { headers, ...options });
   const { id } = await ask(client, { cmd: 'whoami' });
@@ -22,7 +22,7 @@ async function ipOf(t, server, headers, options = {}) {
   return ip;
 }
 
-test('by default nobody is believed', async (t) => {
+test('by default no proxy is trusted', async (t) => {
   t.is(await ipOf(t, plain, { 'X-Forwarded-For': '192.0.2.7' }), '127.0.0.1');
   t.is(await ipOf(t, plain, { Forwarded: 'for=192.0.2.7' }), '127.0.0.1');
 });
@@ -39,19 +39,19 @@ for (const [headers, ip] of [
   [{ Forwarded: 'for=1.1.1.1;by="', 'X-Forwarded-For': '192.0.2.7' }, '127.0.0.1'],
   [{ Forwarded: 'for=192.0.2.7', 'X-Forwarded-For': '192.0.2.7' }, '192.0.2.7'],
 ]) {
-  test(`a trusted proxy is believed: ${JSON.stringify(headers)}`, async (t) => {
+  test(`the headers of a trusted proxy are used: ${JSON.stringify(headers)}`, async (t) => {
     t.is(await ipOf(t, trusting, headers), ip);
   });
 }
 
-test('who is not trusted is not believed', async (t) => {
+test('the headers of an address that is not trusted are ignored', async (t) => {
   const server = await ownServer(t, { ...COMMANDS, trustProxy: ['127.0.0.5', 'unix'] });
   const headers = { 'X-Forwarded-For': '192.0.2.7' };
   t.is(await ipOf(t, server, headers), '127.0.0.1');
   t.is(await ipOf(t, server, headers, { localAddress: '127.0.0.5' }), '192.0.2.7');
 });
 
-test("'unix' believes whoever connects over a unix socket", async (t) => {
+test("'unix' trusts every client of a unix socket", async (t) => {
   const folder = removeWith(t, await mkdtemp(path.join(os.tmpdir(), 'millrace-proxy-')));
   const bind = ['a', 'b'].map((name) => ({
     address: `unix:${path.join(folder, `${name}.sock`)}`,
@@ -79,6 +79,6 @@ test('connectionsPerAddress counts clients, not their proxy', async (t) => {
     (async () => {
       while ((await handshake(address, from('192.0.2.1'))).status !== 101);
     })(),
-    'a place for the address again',
+    'the address to be below its limit',
   );
 });

@@ -1,4 +1,4 @@
-// The PROXY protocol, versions 1 and 2: the client that the header names is the client, and nothing works without it.
+// The PROXY protocol, versions 1 and 2: the header names the client, and connections without a header are closed.
 import net from 'node:net';
 import test from 'ava';
 
@@ -26,7 +26,7 @@ function v2(command, family, body) {
 const V4_BODY = Buffer.from('c0000208c000020113880050', 'hex');
 const V6_BODY = Buffer.from(`20010db8${'00'.repeat(11)}07${'00'.repeat(16)}13880050`, 'hex');
 
-/** Sends pieces, each by itself, and resolves with what comes back until the server ends or `enough` bytes are there. */
+/** Sends each piece by itself; resolves with the answer, up to the end of the connection or `enough` bytes. */
 function exchange(t, address, pieces, { enough = Number.POSITIVE_INFINITY, localAddress } = {}) {
   const socket = net.connect({ ...connectOptions(address), localAddress, noDelay: true });
   t.teardown(() => socket.destroy());
@@ -117,13 +117,13 @@ needing(test, 'openssl')('TLS behind the header', async (t) => {
   t.regex(answer.toString('latin1'), /^HTTP\/1\.1 400 [\s\S]*This port speaks TLS/);
 });
 
-test('what goes wrong behind the header is a failed handshake, and what goes wrong in it is none', async (t) => {
+test('an error after the header counts as a failed handshake, an error in the header does not', async (t) => {
   const bind = proxied({ tls: identity.files });
   const server = await ownServer(t, { ...OPTIONS, ...bind, limits: { handshakeTimeoutMs: 1000 } });
   const [address] = server.addresses;
   t.is((await exchange(t, address, [V1.subarray(0, 9)])).length, 0, 'half a header');
   await counted(server, 'refusedProxyHeaders', 1);
-  t.is((await exchange(t, address, [V1])).length, 0, 'no TLS in time');
+  t.is((await exchange(t, address, [V1])).length, 0, 'no TLS handshake in time');
   await failedHandshakes(server, 1);
   t.like(await server.call('stats'), { failedHandshakes: 1, refusedProxyHeaders: 1, refused: 0 });
   const plain = await ownServer(t, { ...OPTIONS, stats: true, metrics: true });
@@ -141,7 +141,7 @@ test('connectionsPerAddress counts the clients that the header names', async (t)
   await t.throwsAsync(connect(t, address, { before: V1 }), { message: /^handshake refused: 503/ });
 });
 
-test('an X-Forwarded-For of the client is not believed', async (t) => {
+test('an X-Forwarded-For header of the client is ignored', async (t) => {
   const server = await ownServer(t, { ...OPTIONS, ...proxied(), workerPath: worker('commands') });
   const client = await connect(t, server.addresses[0], { before: V1, headers: { 'X-Forwarded-For': '1.1.1.1' } });
   t.is((await ask(client, { cmd: 'openInfo' })).ip, '192.0.2.7');

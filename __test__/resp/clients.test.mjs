@@ -1,5 +1,5 @@
-// The clients that people use, each with one script against a real redis-server and against Millrace in every runtime: equal
-// results.
+// Popular Redis clients: each runs one script against a real redis-server and against Millrace in every runtime, with
+// equal results.
 import { execFile, spawn } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,7 +21,7 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 const redis = Redis.of(test);
 const withRedis = likeRedis(test.serial);
 
-/** Plays a script to both servers, each given by its port, and to ours in each runtime; equal results. `tools`: what it needs. */
+/** Runs a script against redis-server and against Millrace in each runtime: equal results. `tools`: what it needs. */
 function same(title, script, ...tools) {
   inEach({ serial: needing(withRedis, ...tools) }, title, async (t, { launch }) => {
     const bind = { address: '127.0.0.1:0', protocol: 'resp' };
@@ -33,7 +33,7 @@ function same(title, script, ...tools) {
   });
 }
 
-/** Publishes until somebody has received it: some clients do not say when they are subscribed. */
+/** Publishes until a subscriber has received it: some clients do not report when they are subscribed. */
 async function receivedBy(count, received) {
   await until(
     () => received.length >= count,
@@ -146,7 +146,7 @@ async function cli(t, port, lines, args = []) {
   return printed;
 }
 
-/** What HELLO prints, without what differs. */
+/** The output of HELLO, without the values that differ. */
 const withoutIds = (printed) => printed.replace(/^(version|id) .+$/gm, '$1');
 
 same('redis-cli, typed at', async (t, port) => [

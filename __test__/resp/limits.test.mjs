@@ -1,4 +1,4 @@
-// Redis clients that send what is no request, too much, or never read: they are bounded, and others do not notice.
+// Limits for Redis clients that send invalid requests, send too much, or never read. Other clients are not affected.
 import test from 'ava';
 
 import { again, until } from '../support/deadline.mjs';
@@ -13,7 +13,7 @@ const options = (limits, more) => ({
 });
 const over = (t, server) => connect(t, server.addresses[0]);
 
-test('announced lengths take no memory', async (t) => {
+test('announced lengths allocate no memory', async (t) => {
   const server = await ownServer(t, options({ messageBytes: 2 ** 31 - 1 }));
   const clients = await Promise.all(Array.from({ length: 50 }, () => over(t, server)));
   for (const client of clients) await client.ask('PING');
@@ -24,7 +24,7 @@ test('announced lengths take no memory', async (t) => {
   t.true((await server.usage()).rss < rss + 20 * 2 ** 20);
 });
 
-test('an argument over messageBytes is refused as Redis does', async (t) => {
+test('an argument over messageBytes is refused with the same error as in Redis', async (t) => {
   const server = await ownServer(t, options({ messageBytes: 1000 }));
   const client = await over(t, server);
   t.is(await client.ask('ECHO', 'x'.repeat(1000)), `$1000\r\n${'x'.repeat(1000)}\r\n`);
@@ -33,7 +33,7 @@ test('an argument over messageBytes is refused as Redis does', async (t) => {
   await client.over();
 });
 
-test('all arguments together are bounded as well', async (t) => {
+test('the total size of all arguments is limited, too', async (t) => {
   const server = await ownServer(t, options({ messageBytes: 1000 }));
   const client = await over(t, server);
   client.send(...['MSET', ...Array.from({ length: 400 }, () => 'x'.repeat(900))]);
@@ -41,12 +41,12 @@ test('all arguments together are bounded as well', async (t) => {
   await client.over();
 });
 
-test('what clients store is bounded: above keysBytes they may only delete', async (t) => {
+test('stored values are limited: above keysBytes clients may only delete', async (t) => {
   const server = await ownServer(t, options({ keysBytes: 10_000 }));
   const client = await over(t, server);
   const oom = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
   t.is(await client.ask('SET', 'a', 'x'.repeat(9000)), '+OK\r\n');
-  t.is(await client.ask('SET', 'b', 'x'.repeat(9000)), '+OK\r\n', 'it was below');
+  t.is(await client.ask('SET', 'b', 'x'.repeat(9000)), '+OK\r\n', 'the store was below its limit');
   for (const command of [
     ['SET', 'c', ''],
     ['INCR', 'c'],
@@ -60,15 +60,15 @@ test('what clients store is bounded: above keysBytes they may only delete', asyn
   t.is(await client.ask('SET', 'c', ''), '+OK\r\n');
 });
 
-test('what has expired makes room, also where nobody looks at it', async (t) => {
+test('expired keys free their memory, even if no client reads them', async (t) => {
   const server = await ownServer(t, options({ keysBytes: 10_000 }));
   const client = await over(t, server);
   t.is(await client.ask('SET', 'a', 'x'.repeat(11_000), 'PX', '1'), '+OK\r\n');
-  await until(async () => (await client.ask('SET', 'b', 'x')) === '+OK\r\n', 'room');
+  await until(async () => (await client.ask('SET', 'b', 'x')) === '+OK\r\n', 'free memory');
   t.is(await client.ask('DBSIZE'), ':1\r\n');
 });
 
-test('a client that does not say who it is has until handshakeTimeoutMs', async (t) => {
+test('a client must authenticate within handshakeTimeoutMs', async (t) => {
   const server = await ownServer(t, options({ handshakeTimeoutMs: 1000, pingIntervalMs: 0 }, { password: 'secret' }));
   const greeted = async () => {
     const client = await over(t, server);
@@ -82,32 +82,32 @@ test('a client that does not say who it is has until handshakeTimeoutMs', async 
   let ended = false;
   busy.ended.then(() => (ended = true));
   await until(() => {
-    // whatever it says, it buys no time
+    // other commands do not extend the deadline
     busy.send('PING');
     busy.send('RESET');
     return ended;
-  }, 'the end of one that talks');
+  }, 'the end of a client that sends commands');
   await mute.over();
   t.is(mute.left, '');
   await until(async () => (await refused()) >= before + 2, 'both to be counted');
   t.is(await steady.ask('PING'), '+PONG\r\n');
-  // unauthenticated again
+  // after this command it is unauthenticated again
   t.is(await steady.ask('RESET'), '+RESET\r\n');
   await steady.over();
 });
 
-test('without a password nobody has to say anything', async (t) => {
+test('without a password clients need not send anything', async (t) => {
   const server = await ownServer(t, options({ handshakeTimeoutMs: 100 }));
   const [mute, other] = [await over(t, server), await over(t, server)];
-  await until(async () => / age=[1-9]/.test(await other.ask('CLIENT', 'LIST')), 'the time to be over');
+  await until(async () => / age=[1-9]/.test(await other.ask('CLIENT', 'LIST')), 'the timeout to pass');
   t.is(await mute.ask('PING'), '+PONG\r\n');
 });
 
-test('nothing is done any more for a client that is closed', async (t) => {
+test('no more commands of a closed client are executed', async (t) => {
   const server = await ownServer(t, options());
   const watcher = await over(t, server);
   await watcher.ask('SET', 'large', 'x'.repeat(100_000));
-  // more to read than the kernel takes, so that it closes slowly
+  // more unread data than the kernel buffers, so that the connection closes slowly
   const gets = Buffer.concat(Array.from({ length: 500 }, () => request('GET', 'large')));
   for (const end of ['close', 'KILL']) {
     const client = await over(t, server);
@@ -129,7 +129,7 @@ test('nothing is done any more for a client that is closed', async (t) => {
   }
 });
 
-test('a long answer is no slow reader’s fault: messages behind it wait', async (t) => {
+test('a long reply does not count against a slow reader: messages after it wait', async (t) => {
   const server = await ownServer(t, { ...options(), limits: { outboxBytes: 100_000 } });
   const [client, publisher] = [await over(t, server), await over(t, server)];
   await client.ask('HELLO', '3');
@@ -144,13 +144,13 @@ test('a long answer is no slow reader’s fault: messages behind it wait', async
   t.is((await client.next()).length, '*3\r\n'.length + 3 * ('$8000000\r\n\r\n'.length + large.length));
   t.true((await client.take(10)).every((message) => message.startsWith('>3\r\n$7\r\nmessage')));
   t.is((await server.call('stats')).overflowCloses, 0);
-  // its messages alone still count
+  // messages still count
   client.pause();
   await until(async () => (await publisher.ask('PUBLISH', 'c', large.slice(0, 90_000))) === ':0\r\n', 'its end');
   await until(async () => (await server.call('stats')).overflowCloses === 1, 'the close to be counted');
 });
 
-test('names that clients give themselves are bounded', async (t) => {
+test('the names that clients set are limited', async (t) => {
   const server = await ownServer(t, options());
   const client = await over(t, server);
   const [fits, long] = ['x'.repeat(1024), 'x'.repeat(1025)];
@@ -162,7 +162,7 @@ test('names that clients give themselves are bounded', async (t) => {
   t.is(await client.ask('CLIENT', 'GETNAME'), `$1024\r\n${fits}\r\n`);
 });
 
-test('noise ends the connection, and nothing else', async (t) => {
+test('random bytes end only their own connection', async (t) => {
   const server = await ownServer(t, options());
   const steady = await over(t, server);
   let seed = 7;
@@ -181,7 +181,7 @@ test('noise ends the connection, and nothing else', async (t) => {
   }
 });
 
-test('a client that does not read its replies is not read, and goes on when it does', async (t) => {
+test('a client that does not read its replies is paused until it reads', async (t) => {
   const server = await ownServer(t, options());
   const client = await over(t, server);
   await client.ask('SET', 'k', 'x'.repeat(100_000));
@@ -198,7 +198,7 @@ test('a client that does not read its replies is not read, and goes on when it d
   }, 'the reading to pause');
   t.true(seen - before < 1000, `${seen - before} commands were taken`);
   const { outboxBytes } = await server.call('stats');
-  t.true(outboxBytes < 2 ** 20, `${outboxBytes} bytes wait`);
+  t.true(outboxBytes < 2 ** 20, `${outboxBytes} bytes are in outboxes`);
   client.resume();
   const replies = await client.take(2000);
   t.true(replies.every((reply) => reply.length === 100_011));
@@ -217,7 +217,7 @@ test('a subscriber that does not read is closed when its outbox is full', async 
   t.is(await closes(), 1);
 });
 
-test('a publisher is not read while I/O threads are behind, and nothing is lost', async (t) => {
+test('the server pauses a publisher while I/O threads are behind, and no message is lost', async (t) => {
   const server = await ownServer(t, { ...options(), ioThreads: 2, limits: { shardInboxBytes: 65_536 } });
   const subscribers = await Promise.all(Array.from({ length: 40 }, () => over(t, server)));
   for (const subscriber of subscribers) await subscriber.ask('SUBSCRIBE', 'c');
@@ -235,7 +235,7 @@ test('a publisher is not read while I/O threads are behind, and nothing is lost'
   t.is((await server.call('stats')).deliveriesRefused, 0);
 });
 
-test('subscriptions are bounded', async (t) => {
+test('subscriptions are limited', async (t) => {
   const server = await ownServer(t, options({ subscriptionsPerSocket: 3 }));
   const client = await over(t, server);
   client.send('SUBSCRIBE', 'a', 'b', 'c');
@@ -245,12 +245,12 @@ test('subscriptions are bounded', async (t) => {
   t.regex(await client.ask('PSUBSCRIBE', 'p*'), /^-ERR /);
 });
 
-test('a SUBSCRIBE beyond subscriptionsPerSocket is refused whole', async (t) => {
+test('a SUBSCRIBE beyond subscriptionsPerSocket is refused completely', async (t) => {
   const server = await ownServer(t, options({ subscriptionsPerSocket: 3 }));
   const [client, other] = [await over(t, server), await over(t, server)];
   t.regex(await client.ask('SUBSCRIBE', 'a', 'b', 'c', 'd'), /^-ERR .*3 subscriptions/);
   t.is(await other.ask('PUBSUB', 'CHANNELS'), '*0\r\n', 'none of it took effect');
-  // what is named twice, or subscribed already, counts once
+  // a channel that is named twice, or is already subscribed, counts once
   client.send('SUBSCRIBE', 'a', 'b', 'a');
   await client.take(3);
   client.send('SUBSCRIBE', 'b', 'c', 'a', 'c');
@@ -258,7 +258,7 @@ test('a SUBSCRIBE beyond subscriptionsPerSocket is refused whole', async (t) => 
   t.is(client.left, '');
 });
 
-test('a SUBSCRIBE with a name that nobody may have is refused whole', async (t) => {
+test('a SUBSCRIBE with a name that is too long is refused completely', async (t) => {
   const server = await ownServer(t, options());
   const [client, other] = [await over(t, server), await over(t, server)];
   t.regex(await client.ask('SUBSCRIBE', 'a', 'x'.repeat(64 * 1024 + 1)), /^-ERR the channel's name is too long/);
@@ -276,7 +276,7 @@ test('messagesPerSecond slows a client down', async (t) => {
   t.true(performance.now() - started > 1000);
 });
 
-test('an address with too many connections is told so', async (t) => {
+test('a connection above the limit for its address gets an error', async (t) => {
   const server = await ownServer(t, { ...options(), limits: { connectionsPerAddress: 2 } });
   const [one, two] = [await over(t, server), await over(t, server)];
   t.is(await one.ask('PING'), '+PONG\r\n');

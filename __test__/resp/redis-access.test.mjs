@@ -1,4 +1,4 @@
-// Passwords and users as a real redis-server has them: who may do what, in the same words, in RESP2 and RESP3.
+// Passwords and users as in a real redis-server: the same permissions and the same errors, in RESP2 and RESP3.
 import test from 'ava';
 
 import { likeRedis, Redis } from '../support/redis.mjs';
@@ -113,7 +113,7 @@ for (const version of ['2', '3']) {
     ['a', 'GET', 'k'],
     ['a', 'AUTH', 'secret'],
     ['a', 'PING'],
-    // what was right stays right
+    // a client stays authenticated after a failed AUTH
     ['a', 'AUTH', 'eve', 'x'],
     ['a', 'SET', 'k', 'v'],
   ]);
@@ -180,7 +180,7 @@ for (const version of ['2', '3']) {
       ['a', 'AUTH', 'secret'],
       ['a', 'GET', 'eve:x'],
     ],
-    // one of its keys has a second to live
+    // one of its keys expires after a second
     { isTimed: true },
   );
 

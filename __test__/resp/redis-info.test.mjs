@@ -1,4 +1,4 @@
-// What INFO, CLIENT and COMMAND tell, beside a real redis-server: the same fields, in the same order and forms, in RESP2
+// INFO, CLIENT and COMMAND compared with a real redis-server: the same fields in the same order and format, in RESP2
 // and RESP3.
 import test from 'ava';
 
@@ -16,7 +16,7 @@ const OPTIONS = {
   bind: { address: '127.0.0.1:0', protocol: 'resp' },
 };
 
-/** Those about which there is nothing to tell that is told here of none: keys, and tips for proxies. */
+/** Commands without key specifications and tips for proxies, which Millrace does not report. */
 const COMMANDS = [
   ...['publish', 'subscribe', 'psubscribe', 'unsubscribe', 'punsubscribe', 'echo', 'select', 'hello', 'auth', 'quit'],
   ...['reset', 'command|count', 'command|help', 'client|id', 'client|kill', 'client|reply', 'client|help'],
@@ -80,7 +80,7 @@ for (const version of [2, 3]) {
       const [ourKind, ours] = lines[1][index];
       t.is(ourKind, kind);
       const names = expected.map(([name]) => name);
-      // these two came with Redis 7.2
+      // Redis 7.2 added these two
       t.deepEqual(
         ours.map(([name]) => name),
         [...names, 'lib-name', 'lib-ver'],
@@ -112,14 +112,14 @@ for (const version of [2, 3]) {
     }
     const [real, ours] = sections;
     const order = [...real.keys()].filter((head) => ours.has(head));
-    t.deepEqual([...ours.keys()], order, 'each is there, in the same order');
+    t.deepEqual([...ours.keys()], order, 'all fields, in the same order');
     const same = ['redis_mode', 'arch_bits', 'loading', 'connected_clients', 'maxmemory_policy', 'pubsub_channels'];
     for (const [head, lines] of ours) {
       const theirs = new Map(real.get(head));
       for (const [name, value] of lines.filter(([known]) => !known.startsWith('millrace_'))) {
         t.true(theirs.has(name), `${head} ${name}`);
         const is = same.includes(name) || ['# Replication', '# Cluster', '# Keyspace'].includes(head);
-        // the mean is sampled there, and not known here
+        // Redis samples the mean; Millrace does not know it
         const shown = (text) => text.replace(/avg_ttl=\d+/, 'avg_ttl');
         if (is) t.is(shown(value), shown(theirs.get(name)), name);
       }

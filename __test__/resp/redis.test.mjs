@@ -1,5 +1,5 @@
-// The same bytes to a real redis-server and to Millrace: the answers are the same bytes, in RESP2 and RESP3. What has to
-// differ (ids, times, versions) is masked.
+// A real redis-server and Millrace get the same bytes and must answer with the same bytes, in RESP2 and RESP3. Values
+// that always differ (ids, times, versions) are masked.
 import test from 'ava';
 
 import { likeRedis, Redis } from '../support/redis.mjs';
@@ -359,7 +359,7 @@ for (const version of [2, 3]) {
   like('INFO and TIME', [['a', 'TIME']], { masks: ['time'] });
 }
 
-/** What Redis says before it ends a connection. */
+/** Input for which Redis sends an error before it ends the connection. */
 for (const [name, bytes] of Object.entries({
   'an invalid count': '*x\r\n',
   'too many arguments': '*2147483648\r\n',

@@ -1,5 +1,5 @@
-// Replies that would be long are counted before they are made: where they do not fit beside what other clients have not
-// read, the command gets an error and changes nothing.
+// The size of long replies is checked before they are built: if a reply and the unread replies of other clients would
+// exceed the limit, the command gets an error and changes nothing.
 import test from 'ava';
 
 import { connect, request } from '../support/resp.mjs';
@@ -18,7 +18,7 @@ const options = (outboxesTotalBytes) => ({
 const over = (t, server) => connect(t, server.addresses[0]);
 const bulk = (text) => `$${text.length}\r\n${text}\r\n`;
 
-test('a reply that would not fit into outboxesTotalBytes is an error, and the connection goes on', async (t) => {
+test('a reply that would exceed outboxesTotalBytes is an error, and the connection stays open', async (t) => {
   const server = await ownServer(t, options(MIB));
   const client = await over(t, server);
   const [large, half] = ['x'.repeat(2 * MIB), 'y'.repeat(0.75 * MIB)];
@@ -31,14 +31,14 @@ test('a reply that would not fit into outboxesTotalBytes is an error, and the co
   ]) {
     t.regex(await client.ask(...command), NO_ROOM, command[0]);
   }
-  t.is(await client.ask('EXISTS', 'large'), ':1\r\n', 'what is refused changes nothing');
+  t.is(await client.ask('EXISTS', 'large'), ':1\r\n', 'a refused command changes nothing');
   t.regex(await client.ask('GETDEL', 'large'), NO_ROOM);
   t.is(await client.ask('GET', 'half'), bulk(half));
   t.is(await client.ask('MGET', 'half', 'none'), `*2\r\n${bulk(half)}$-1\r\n`);
   t.is((await server.call('stats')).overflowCloses, 0);
 });
 
-test('lists that would not fit are an error, and are given in parts', async (t) => {
+test('lists that would exceed the limit are an error, but clients can read them in parts', async (t) => {
   const server = await ownServer(t, options(MIB));
   const [client, listener] = [await over(t, server), await over(t, server)];
   const names = Array.from({ length: 40 }, (_, index) => `${index}-${'n'.repeat(32 * 1024)}`);
@@ -49,7 +49,7 @@ test('lists that would not fit are an error, and are given in parts', async (t) 
   t.regex(await client.ask('SCAN', '0', 'COUNT', '10'), /^\*2\r\n/);
   t.is(await client.ask('KEYS', '3-*'), `*1\r\n${bulk(names[3])}`);
 
-  t.regex(await listener.ask('SUBSCRIBE', ...names), NO_ROOM, 'its confirmations are as long');
+  t.regex(await listener.ask('SUBSCRIBE', ...names), NO_ROOM, 'the confirmations are as long as the list');
   t.is(await client.ask('PUBSUB', 'CHANNELS', '3-*'), '*0\r\n');
   for (const half of [names.slice(0, 20), names.slice(20)]) {
     listener.send('SUBSCRIBE', ...half);
@@ -68,7 +68,7 @@ test('lists that would not fit are an error, and are given in parts', async (t) 
   t.is((await server.call('stats')).overflowCloses, 0);
 });
 
-test('a short command cannot ask for an answer without a bound', async (t) => {
+test('a short command cannot request an unlimited reply', async (t) => {
   const server = await ownServer(t, options(MIB));
   const client = await over(t, server);
   const many = Array.from({ length: 3000 }, () => 'client');
@@ -77,7 +77,7 @@ test('a short command cannot ask for an answer without a bound', async (t) => {
   t.is(await client.ask('PING'), '+PONG\r\n');
 });
 
-test('long replies to many clients that do not read them are bounded together', async (t) => {
+test('the total size of replies to many clients that do not read is limited', async (t) => {
   const server = await ownServer(t, options(16 * MIB));
   const client = await over(t, server);
   t.is(await client.ask('SET', 'k', 'x'.repeat(4 * MIB)), '+OK\r\n');
@@ -86,9 +86,9 @@ test('long replies to many clients that do not read them are bounded together', 
     one.pause();
     one.send(Buffer.concat(Array.from({ length: 3 }, () => request('GET', 'k'))));
   }
-  // the shard answers in order, so this one's turn comes behind all of theirs
+  // the shard answers in order, so this reply comes after all of theirs
   t.is(await client.ask('PING'), '+PONG\r\n');
-  t.is((await server.call('stats')).overflowCloses, 0, 'nobody is closed for what others asked');
+  t.is((await server.call('stats')).overflowCloses, 0, 'no client is closed because of the requests of others');
   for (const one of lazy) one.resume();
   const replies = (await Promise.all(lazy.map((one) => one.take(3)))).flat();
   t.true(replies.every((reply) => NO_ROOM.test(reply) || reply.length > 4 * MIB));

@@ -1,4 +1,4 @@
-// Redis clients and WebSockets on one core: what each says reaches the other, in order, and a password keeps others out.
+// Redis clients and WebSockets share channels and keys: messages reach both in order, and a password protects the port.
 import net from 'node:net';
 import test from 'ava';
 
@@ -37,7 +37,7 @@ async function both(t, more, limits) {
 const message = (channel, text) =>
   `*3\r\n$7\r\nmessage\r\n$${channel.length}\r\n${channel}\r\n$${Buffer.byteLength(text)}\r\n${Buffer.from(text).toString('latin1')}\r\n`;
 
-test('what a Redis client publishes reaches WebSockets: text if it is UTF-8, else binary', async (t) => {
+test('messages of Redis clients reach WebSockets: as text if they are UTF-8, otherwise as binary', async (t) => {
   const { redis, ws } = await both(t);
   for (const text of ['hello', '', 'grüße 🎈']) {
     t.is(await redis.ask('PUBLISH', 'room', text), ':1\r\n');
@@ -48,7 +48,7 @@ test('what a Redis client publishes reaches WebSockets: text if it is UTF-8, els
   t.is(await redis.ask('PUBLISH', 'other', 'x'), ':0\r\n');
 });
 
-test('publishAs decides otherwise', async (t) => {
+test('publishAs sets the kind of messages', async (t) => {
   const binary = await both(t, { publishAs: 'binary' });
   t.is(await binary.redis.ask('PUBLISH', 'room', 'hello'), ':1\r\n');
   t.deepEqual(await binary.ws.next(), { kind: 'binary', data: Buffer.from('hello') });
@@ -58,7 +58,7 @@ test('publishAs decides otherwise', async (t) => {
   t.is(await text.ws.text(), 'hello');
 });
 
-test('what JavaScript sends reaches Redis clients, by channel and by pattern, in both versions', async (t) => {
+test('messages of JavaScript reach Redis clients, by channel and by pattern, in both versions', async (t) => {
   const { server, redis } = await both(t);
   await redis.ask('SUBSCRIBE', 'room');
   const newer = await connect(t, server.addresses[1]);
@@ -73,7 +73,7 @@ test('what JavaScript sends reaches Redis clients, by channel and by pattern, in
   t.is(await redis.next(), '*3\r\n$7\r\nmessage\r\n$4\r\nroom\r\n$2\r\n\0\xff\r\n');
 });
 
-test('keys are shared', async (t) => {
+test('Redis clients and JavaScript share keys', async (t) => {
   const { server, redis } = await both(t);
   await redis.ask('SET', 'from redis', 'a');
   t.is(Buffer.from(await server.call('getKey', 'from redis')).toString(), 'a');
@@ -83,7 +83,7 @@ test('keys are shared', async (t) => {
   t.is(Buffer.from(await server.call('getKey', 'n')).toString(), '1');
 });
 
-test('a key that has ended is gone for JavaScript too, and a scan goes over all others', async (t) => {
+test('an expired key is gone for JavaScript, too, and a scan returns all other keys', async (t) => {
   const { server, redis } = await both(t);
   await redis.ask('SET', 'short', 'x', 'PX', '1');
   await until(async () => (await server.call('getKey', 'short')) === undefined, 'the key to end');
@@ -104,7 +104,7 @@ test('a key that has ended is gone for JavaScript too, and a scan goes over all 
   t.is(seen.size, 100);
 });
 
-test('a connection is a socket: known, counted, sent to, subscribed and closed by its id', async (t) => {
+test('a connection is a socket: listed and counted, and its id works with send, subscribe and close', async (t) => {
   const { server, redis } = await both(t);
   await redis.ask('HELLO', '3');
   const id = Number((await redis.ask('CLIENT', 'ID')).slice(1));
@@ -122,7 +122,7 @@ test('a connection is a socket: known, counted, sent to, subscribed and closed b
   t.false(await server.call('hasSubscriptions', 'news'));
 });
 
-test('many commands in one write are answered in order, and one that is cut is waited for', async (t) => {
+test('many commands in one write are answered in order, an incomplete one when its rest arrives', async (t) => {
   const { redis } = await both(t);
   const commands = Array.from({ length: 5000 }, (_, index) => request('ECHO', String(index)));
   const bytes = Buffer.concat(commands);
@@ -132,7 +132,7 @@ test('many commands in one write are answered in order, and one that is cut is w
   t.true(replies.every((reply, index) => reply === `$${String(index).length}\r\n${index}\r\n`));
 });
 
-test('a connection that publishes to itself is told first, then answered; after unsubscribing nothing comes', async (t) => {
+test('a publisher that subscribes gets the message before the reply, and no message after unsubscribing', async (t) => {
   const { redis } = await both(t);
   await redis.ask('HELLO', '3');
   await redis.ask('SUBSCRIBE', 'own');
@@ -149,7 +149,7 @@ test('a connection that publishes to itself is told first, then answered; after 
   ]);
 });
 
-test('a PING of a subscriber is answered behind what was published before', async (t) => {
+test('a PING of a subscriber is answered after earlier messages', async (t) => {
   const { server, redis } = await both(t);
   const newer = await connect(t, server.addresses[1]);
   const publisher = await connect(t, server.addresses[1]);
@@ -165,7 +165,7 @@ test('a PING of a subscriber is answered behind what was published before', asyn
   }
 });
 
-test('RESET ends RESP3 behind the messages that are on their way', async (t) => {
+test('RESET switches to RESP2 after the pending messages', async (t) => {
   const { server, redis } = await both(t);
   const publisher = await connect(t, server.addresses[1]);
   for (let round = 0; round < 100; round++) {
@@ -181,7 +181,7 @@ test('RESET ends RESP3 behind the messages that are on their way', async (t) => 
   }
 });
 
-test('CLIENT KILL ends others, and itself once it is told', async (t) => {
+test('CLIENT KILL ends other connections, and its own after the reply', async (t) => {
   const { server, redis, ws } = await both(t);
   const others = await Promise.all([1, 2, 3].map(() => connect(t, server.addresses[1])));
   const [one, listener, last] = others;
@@ -195,22 +195,22 @@ test('CLIENT KILL ends others, and itself once it is told', async (t) => {
   const [, address] = /addr=(\S+)/.exec(await last.ask('CLIENT', 'INFO'));
   t.is(await redis.ask('CLIENT', 'KILL', address), '+OK\r\n');
   await last.over();
-  // a client sees its end before it is forgotten
+  // a client sees the end of its connection before the server removes it
   const count = async () => (await redis.ask('CLIENT', 'LIST')).match(/\bid=/g).length;
   await until(async () => (await count()) === 1, 'the others to be gone');
   t.is(await redis.ask('CLIENT', 'KILL', 'USER', 'default', 'SKIPME', 'no'), ':1\r\n');
   await redis.over();
-  t.is(await ask(ws, { cmd: 'ping' }), 'pong', 'who speaks no RESP is none of its clients');
+  t.is(await ask(ws, { cmd: 'ping' }), 'pong', 'CLIENT KILL ends no WebSockets');
 });
 
-test('commands that are not there are refused clearly', async (t) => {
+test('unsupported commands get an error that names them', async (t) => {
   const { redis } = await both(t);
   for (const command of ['MULTI', 'EXEC', 'WATCH', 'MONITOR', 'EVAL']) {
     t.regex(await redis.ask(command, 'x'), new RegExp(`^-ERR ${command} is not supported here: .+\r\n$`));
   }
 });
 
-test('INFO and CLIENT say what clients look for', async (t) => {
+test('INFO and CLIENT return the fields that clients use', async (t) => {
   const { redis } = await both(t);
   t.is(await redis.ask('CLIENT', 'SETINFO', 'LIB-NAME', 'mine'), '+OK\r\n');
   const info = await redis.ask('INFO');
@@ -223,7 +223,7 @@ test('INFO and CLIENT say what clients look for', async (t) => {
   t.is((await redis.ask('CLIENT', 'LIST')).split('\n').length, 4);
 });
 
-test('who has no password gets nothing', async (t) => {
+test('a client without the password can do nothing', async (t) => {
   const { redis, ws } = await both(t, { password: 'secret' });
   for (const words of [['PING'], ['PUBLISH', 'room', 'x'], ['GET', 'k'], ['SUBSCRIBE', 'room']]) {
     t.is(await redis.ask(...words), '-NOAUTH Authentication required.\r\n');
@@ -238,7 +238,7 @@ test('who has no password gets nothing', async (t) => {
   t.regex(await redis.ask('HELLO', '3', 'AUTH', 'default', 'secret', 'SETNAME', 'me'), /^%7\r\n/);
 });
 
-test('users may do what they are allowed', async (t) => {
+test('users may do only what their rules allow', async (t) => {
   const users = [
     { name: 'bob', password: 'b', channels: ['news:*'], commands: ['publish', 'PSUBSCRIBE', 'client|id'] },
     { name: 'eve', password: 'e', keys: ['eve:*'] },
@@ -261,7 +261,7 @@ test('users may do what they are allowed', async (t) => {
   t.is(await eve.ask('PUBLISH', 'room', 'x'), ':1\r\n');
 });
 
-test('wrong passwords of one address wait for each other, and too many end the connection', async (t) => {
+test('wrong passwords from one address are checked one after the other, and too many end the connection', async (t) => {
   const { server, redis } = await both(t, { password: 'secret' });
   const others = await Promise.all(Array.from({ length: 21 }, () => connect(t, server.addresses[1])));
   for (const other of others) other.send('AUTH', 'guess');
@@ -285,7 +285,7 @@ needing(test, 'openssl')('over TLS and over a unix socket', async (t) => {
     ...options(),
     bind: [listener({ tls: { cert, key } }), listener({ address: `unix:${path}` })],
   });
-  // a name that nobody here knows is no reason to stay out: RESP has none in TLS
+  // an unknown ALPN protocol is accepted: none is registered for RESP
   const ALPNProtocols = ['redis'];
   const secure = await connect(t, server.addresses[0], {
     tls: { ca: authority.ca, servername: 'localhost', ALPNProtocols },
@@ -297,7 +297,7 @@ needing(test, 'openssl')('over TLS and over a unix socket', async (t) => {
   t.is(await local.next(), message('c', 'x'));
 });
 
-test('a stop ends the connections', async (t) => {
+test('stop ends the connections', async (t) => {
   const { server, redis } = await both(t);
   await redis.ask('SUBSCRIBE', 'room');
   await server.stop();
@@ -305,7 +305,7 @@ test('a stop ends the connections', async (t) => {
   t.is(redis.left, '');
 });
 
-test('what was asked before the end of a stream is answered', async (t) => {
+test('commands before the end of the stream are answered', async (t) => {
   const server = await ownServer(t, options());
   for (const [asked, answered] of [
     [request('PING'), '+PONG\r\n'],

@@ -1,4 +1,4 @@
-// What the native side makes for a JavaScript thread, for a gateway there and for a worker there is gone with them.
+// The native objects of a JavaScript thread, of its gateways and of its workers are freed when those end.
 import test from 'ava';
 
 import { SOON, until } from '../support/deadline.mjs';
@@ -14,7 +14,7 @@ const MAIN_ALONE = { environments: 1, gateways: 1, workers: 0 };
 
 const countsOf = (server) => server.run('native-counts');
 
-/** Threads end a moment after what they answered last. */
+/** Threads end shortly after their last answer. */
 async function settled(t, server, wanted) {
   let counts;
   const same = async () => {
@@ -38,22 +38,22 @@ inEach(test, 'workers that are stopped or replaced leave nothing of the native s
   }
 });
 
-test('gateways and workers on one thread go with the JavaScript that used them', async (t) => {
+test('the native objects of gateways and workers on one thread are garbage-collected', async (t) => {
   const server = await ownServer(t, undefined, { runtime: 'node', nodeArgs: ['--expose-gc'] });
   const { before, most, after } = await server.run('gateways-lost', 10, SOON);
   t.true(most.gateways > before.gateways);
-  // the last one may still be on the stack
+  // a reference to the last one may still be on the stack
   t.true(after.gateways <= before.gateways + 1, `${after.gateways} gateways`);
   t.true(after.workers <= 1, `${after.workers} workers`);
 });
 
 inEach(
   linuxTests(test),
-  'a thread that ends without stopping its gateway leaves none of its threads behind',
+  "a thread that ends without stopping its gateway leaves none of the gateway's threads behind",
   async (t, { runtime, launch }) => {
     const server = await launch();
     const seen = await server.run('abandoned-gateways', 5, SOON);
-    // Deno says that a thread has ended before its environment is cleaned up
+    // Deno reports the end of a thread before it cleans up the thread's environment
     const wanted = runtime === 'deno' ? { left: 0 } : { after: 0, left: 0 };
     t.true(
       seen.some(({ during }) => during >= 8),

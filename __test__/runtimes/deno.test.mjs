@@ -1,4 +1,4 @@
-// Deno's permissions: the flags that docs/runtimes.md names are enough, and none of them can be left out.
+// Deno's permissions: the flags in docs/runtimes.md are sufficient, and all of them are necessary.
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -13,7 +13,7 @@ import { connect } from '../support/ws-client.mjs';
 
 const here = needingRuntime(test.serial, 'deno');
 
-/** `deno run` with nothing allowed but `flags`, which are relative to the project. */
+/** `deno run` with only the permissions in `flags`, whose paths are relative to the project. */
 function deno(t, folder, flags) {
   const args = ['run', '--no-prompt', '--quiet', ...flags, 'server.mjs'];
   const child = spawn(runtimePath('deno'), args, { cwd: folder, stdio: 'pipe' });
@@ -67,7 +67,7 @@ here('without --allow-ffi there is no addon, without --allow-read no worker', as
   const noAddon = deno(t, folder, ['--allow-read=worker.mjs']);
   t.is(await within(noAddon.exited, 'the end', 2 * SOON), 1);
   t.regex(noAddon.output, /Deno must be allowed to load it: deno run --allow-ffi=\S+\.node/);
-  t.notRegex(noAddon.output, /npm (install|run)/, 'nothing is to be installed or built');
+  t.notRegex(noAddon.output, /npm (install|run)/, 'the error does not suggest installing or building anything');
   const noWorker = deno(t, folder, ['--allow-ffi=node_modules']);
   t.is(await within(noWorker.exited, 'the end', 2 * SOON), 1);
   t.regex(noWorker.output, /worker\.mjs.*--allow-read/);

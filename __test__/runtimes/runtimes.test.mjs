@@ -1,4 +1,4 @@
-// The same behaviour in every runtime: the server is started there in a child process and talked to from here.
+// The same behaviour in every runtime: the server runs there in a child process, and clients connect from here.
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
@@ -96,7 +96,7 @@ inEach(test, 'a failing handler, a worker that exits and one that hangs harm nob
   for (const code of ['HANDLER_FAILED', 'WORKER_EXITED', 'WORKER_UNRESPONSIVE']) {
     t.true(codes.includes(`ERR_MILLRACE_${code}`), `${code} in ${codes}`);
   }
-  // the replacements serve, with everything that the worker before them had
+  // the replacements serve with the same settings as the workers before them
   await server.call('subscribe', healthy.id, 'room');
   for (const ws of await onThreads(t, server, 2)) t.is(await callIn(ws, 'send', 'room', 'new'), 1);
   t.deepEqual([await healthy.text(), await healthy.text()], ['new', 'new']);
@@ -211,9 +211,9 @@ inEach(test, 'stop lets every handleClose and handleStop finish', async (t, { la
 
 inEach(
   test,
-  'stop gives a worker in an endless loop up as soon as it counts as unresponsive',
+  'stop terminates a worker in an endless loop as soon as it counts as unresponsive',
   async (t, { launch }) => {
-    // were only the handlers' time limit obeyed, the stop would take longer than the test waits
+    // if only the handlers' time limit applied, stop would take longer than the test waits
     const limits = { workerTimeoutMs: 2000, handlerTimeoutMs: 3_600_000 };
     const server = await launch({ workerPath: commands, threads: 2, limits });
     const [stuck, fine] = await onThreads(t, server, 2);

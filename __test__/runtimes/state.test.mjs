@@ -1,4 +1,4 @@
-// One native state for all threads of a process, and a loud failure where a thread would get another one.
+// All threads of a process share one native state; a thread that would get another one fails with an error.
 import { copyFile, rename } from 'node:fs/promises';
 
 import test from 'ava';
@@ -28,7 +28,7 @@ inEach(
 
 inEach(
   test,
-  'a worker module that has its own copy of the package belongs to its gateway all the same',
+  'a worker module with its own copy of the package still belongs to its gateway',
   async (t, { launch }) => {
     const copy = await secondCopy(t);
     const server = await launch({ workerPath: copy.worker('commands'), threads: 2 });
@@ -51,7 +51,7 @@ inEach(
     const { message } = await server.run('raw-worker', { stale: [file] });
     t.is(message.type, 'ready', message.error?.message);
     const keys = await server.call('getDebugState', 'kv');
-    t.is(keys.length, 2, 'both workers have told');
+    t.is(keys.length, 2, 'both workers have reported');
     for (const { key } of keys) t.is((await server.call('getKey', key)).toString(), state);
   },
 );
@@ -65,23 +65,23 @@ inEach(test, 'a worker that cannot get the native state of its gateway ends with
   t.regex(message.error.message, /another native addon .* Restart the process/);
 });
 
-// Windows does not let anybody replace the file of a loaded library
+// on Windows the file of a loaded library cannot be replaced
 inEach(
   posixTests(test),
-  'an addon that is replaced on disk under a running server: no worker serves another native state',
+  'if the addon is replaced on disk while the server runs, no worker uses another native state',
   async (t, { launch }) => {
     const copy = await secondCopy(t);
     const server = await launch({ workerPath: copy.worker('native-state'), threads: 1 }, { main: copy.main });
     const before = await server.run('native-state');
     const workerIds = async () => Object.keys(await server.call('getDebugState', 'workers'));
     const [first] = await workerIds();
-    // the same bytes in a new file under the old name: what an update of the package in place does
+    // the same bytes in a new file with the old name, as if the package were updated in place
     await copyFile(copy.addon, `${copy.addon}.new`);
     await rename(`${copy.addon}.new`, copy.addon);
     const victim = await open(t, server);
     victim.send('exit');
     t.is((await victim.closed()).code, 1011);
-    // some systems give the replacement the loaded image, as its name is the same; others the new file
+    // some systems use the loaded image for the replacement, because the name is the same; others load the new file
     const foreign = ({ causeCode }) => causeCode === 'ERR_MILLRACE_BINDING_FOREIGN';
     const replaced = async () => (await workerIds()).some((id) => id !== first);
     const failed = async () => (await server.errors()).some(foreign);

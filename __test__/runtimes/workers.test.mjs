@@ -1,5 +1,5 @@
-// Workers under load in every runtime: every wake-up arrives, and 100 that are started and ended crash nothing and leave
-// nothing behind.
+// Workers under load in every runtime: every wake-up arrives, and starting and ending 100 workers causes no crash and
+// no leak.
 import test from 'ava';
 
 import { again, until, within } from '../support/deadline.mjs';
@@ -13,26 +13,26 @@ const ROUNDS = 10;
 const MOST_MIB = 48;
 
 /**
- * Deno's worker threads leave their event loop behind, two descriptors each, once they have loaded any addon
- * (docs/runtimes.md); no other runtime may.
+ * In Deno each worker thread that has loaded an addon leaks its event loop, two descriptors (docs/runtimes.md); in no
+ * other runtime may it leak any.
  */
 const DESCRIPTORS_LEFT = { node: 0, bun: 0, deno: 2 };
 
-/** So short that a worker may be given up that only had to wait for a core while ten others start: that is one more. */
+/** So short that a worker may be terminated that only waits for a core while ten others start: one more replacement. */
 const TIMEOUT_MS = 400;
 
 /**
- * What a worker does that does not answer. Deno's `terminate` does not end a running handler (docs/runtimes.md), so
- * there it is one that ends at last, and that takes no core from the workers that come after it.
+ * The command that makes a worker unresponsive. Deno's `terminate` does not end a running handler (docs/runtimes.md),
+ * so there the handler sleeps: it ends by itself, and takes no core from later workers.
  */
 const STUCK = { node: { cmd: 'hang' }, bun: { cmd: 'hang' }, deno: { cmd: 'sleep', ms: 2 * TIMEOUT_MS } };
 
-/** After such a time a worker that should be stuck is not: it slept while nobody looked. */
+/** After this time a worker that should be stuck is not: its sleep was over before the next check. */
 const STUCK_AGAIN_MS = 5000;
 
 const workerIds = async (server) => Object.keys(await server.call('getDebugState', 'workers'));
 
-/** Clients on every worker that send all the time, until their connection is closed. */
+/** Connects clients to every worker, which send continuously until their connection is closed. */
 async function flood(t, server, address, { mayEnd = false } = {}) {
   const connect = () => open(t, server, { address });
   const clients = await Promise.all(
@@ -41,7 +41,7 @@ async function flood(t, server, address, { mayEnd = false } = {}) {
   for (const ws of clients) for (let index = 0; index < 300; index++) ws.send(`flood ${'x'.repeat(50)}`);
   const answers = await Promise.allSettled(clients.map((ws) => ws.text()));
   const failed = answers.find(({ status }) => status === 'rejected');
-  // why a worker was given up is told to the application alone
+  // only the application learns why a worker was terminated
   const errors = await server.errors();
   const isLate = ({ code }) => code === 'ERR_MILLRACE_WORKER_UNRESPONSIVE';
   if (failed && !(mayEnd && errors.length > 0 && errors.every(isLate))) {
@@ -80,7 +80,7 @@ async function terminated(t, runtime, server) {
   }, 'ten other workers');
 }
 
-/** Runs rounds of ten workers, the first two uncounted, and says what ten times ten of them left behind. */
+/** Runs rounds of ten workers, two of them uncounted, and checks how much memory ten more rounds leak. */
 async function hundred(t, runtime, server, round) {
   for (let index = 0; index < 2; index++) await round();
   const before = await server.usage();
@@ -97,7 +97,7 @@ async function hundred(t, runtime, server, round) {
       native = await server.run('native-counts');
       return Object.keys(counted).every((name) => native[name] <= counted[name]);
     },
-    () => `what the native side makes for a thread to be gone: ${JSON.stringify(native)}`,
+    () => `the native objects of the threads to be freed: ${JSON.stringify(native)}`,
   );
   const [first, last] = [before, after].map(({ rss }) => rss / MIB);
   const text = `descriptors ${before.descriptors} → ${after.descriptors}, threads ${before.threads} → ${after.threads}`;
@@ -105,13 +105,13 @@ async function hundred(t, runtime, server, round) {
   t.true(last - first < MOST_MIB, `grew by ${(last - first).toFixed(1)} MiB`);
 }
 
-/** Of these Deno alone was seen to lose one to ten wake-ups, for more than a second each, where nobody repeats them. */
+/** In this many, only Deno lost one to ten wake-ups, for more than a second each, without repeated wake-ups. */
 const ROUND_TRIPS = 400_000;
 
-/** A machine that is busy elsewhere may hold a worker up for that long as well, but not twice. */
+/** A busy machine may delay a worker for that long, too, but not twice. */
 const ROUNDS_OF_TRIPS = 2;
 
-/** Whether no worker was given up meanwhile. */
+/** Whether no worker was terminated in the meantime. */
 async function sleepsAndWakes(t, launch) {
   const server = await launch({ workerPath: worker('echo'), threads: 2, limits: { workerTimeoutMs: 1000 } });
   const clients = await Promise.all(Array.from({ length: 8 }, () => open(t, server)));
@@ -129,7 +129,7 @@ async function sleepsAndWakes(t, launch) {
 
 inEach(
   test,
-  'a worker that falls asleep after every message wakes up for the next',
+  'a worker that becomes idle after every message wakes up for the next',
   async (t, { launch }) => {
     let woke = false;
     for (let round = 0; round < ROUNDS_OF_TRIPS && !woke; round++) woke = await sleepsAndWakes(t, launch);

@@ -1,4 +1,4 @@
-// Wrong arguments for every function: [function, arguments, the name the TypeError must carry].
+// Invalid arguments for every function: [function, arguments, the name that the TypeError must contain].
 const bytesLike = [null, undefined, 5, true, {}, 10n, Symbol('x'), () => {}, [], new SharedArrayBuffer(2)];
 const notTargets = [
   null,

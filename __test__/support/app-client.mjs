@@ -22,7 +22,7 @@ export function requestBytes(start, headers = [], body = undefined) {
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), content ?? Buffer.alloc(0)]);
 }
 
-/** Everything that the server sends in answer to some bytes until it closes. `begun` is called when some of it came. */
+/** Everything that the server answers to some bytes until it closes. `begun` is called when the first bytes arrive. */
 export async function everything(address, bytes, begun = () => {}) {
   const socket = net.connect(connectOptions(address));
   const pieces = [];
@@ -31,14 +31,14 @@ export async function everything(address, bytes, begun = () => {}) {
   socket.on('error', () => {});
   try {
     socket.write(bytes);
-    await within(once(socket, 'close'), () => `the end of the connection; came: ${Buffer.concat(pieces)}`);
+    await within(once(socket, 'close'), () => `the end of the connection; received: ${Buffer.concat(pieces)}`);
   } finally {
     socket.destroy();
   }
   return Buffer.concat(pieces);
 }
 
-/** What came, taken apart: `{status, lines, headers, body}`; headers as an object of lists, the body as bytes. */
+/** The parts of an answer: `{status, lines, headers, body}`; headers as an object of lists, the body as bytes. */
 export function answerOf(bytes) {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) throw new Error(`no answer: ${JSON.stringify(bytes.toString('latin1'))}`);

@@ -1,4 +1,4 @@
-// Requests to the server under test, by Node's own client.
+// Requests to the server under test, with Node's own client.
 import http from 'node:http';
 
 import { SOON, within } from './deadline.mjs';

@@ -1,4 +1,4 @@
-// Examples that are built before they run: a copy of the folder is, so that nothing is left in the repository's.
+// Examples that are built before they run. A copy of the folder is built, so that the original does not change.
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
@@ -6,12 +6,12 @@ import { promisify } from 'node:util';
 
 import { ROOT } from './markdown.mjs';
 
-/** What a build or an installation in the folder has made stays out of a copy. */
+/** Files of an earlier build or installation, which are not copied. */
 const MADE = ['dist', '.next', 'node_modules'];
 
 /**
- * A copy of an example, inside the repository, so that `millrace` and the packages are found as in the original. Whoever asks
- * for it removes it.
+ * A copy of an example inside the repository, so that imports of packages resolve as in the original.
+ * The caller removes it.
  */
 export async function copyOfExample(name) {
   const target = path.join(ROOT, 'target');
@@ -22,7 +22,7 @@ export async function copyOfExample(name) {
   return folder;
 }
 
-/** The same, built as `npx vite build` does it. */
+/** The same, built as by `npx vite build`. */
 export async function builtByVite(name) {
   const folder = await copyOfExample(name);
   const vite = path.join(ROOT, 'node_modules/vite/bin/vite.js');
@@ -30,7 +30,7 @@ export async function builtByVite(name) {
   return folder;
 }
 
-/** A page that is open in a context of its own: `{page, sockets, frames, complaints}`, the frames as it got them. */
+/** An open page in its own context: `{page, sockets, frames, complaints}`, the frames as they were received. */
 export async function visit(t, browser, url) {
   const context = await browser.newContext();
   t.teardown(() => context.close());
@@ -42,25 +42,25 @@ export async function visit(t, browser, url) {
   });
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (message) => {
-    // A browser reports each connection that fails, which is expected while a server is away.
+    // A browser reports each failed connection, which is expected while a server is down.
     if (message.type() === 'error' && !/WebSocket connection/.test(message.text())) complaints.push(message.text());
   });
   await page.goto(url);
   return { page, sockets, frames, complaints };
 }
 
-/** Waits until a page that has a status shows this one. */
+/** Waits until the page shows this status. */
 export function shows(page, status) {
   return page.getByRole('status').getByText(status, { exact: true }).waitFor();
 }
 
-/** Says something in a page that has a form for it. */
+/** Sends a message with the form of a page. */
 export async function say(page, text) {
   await page.getByRole('textbox', { name: 'Text' }).fill(text);
   await page.getByRole('button', { name: 'Send' }).click();
 }
 
-/** The messages that a page shows. */
+/** The messages on a page. */
 export function messagesOf(page) {
   return page.getByRole('list', { name: 'Messages' }).getByRole('listitem');
 }

@@ -3,11 +3,11 @@ import path from 'node:path';
 
 import { blocksOf, ROOT, readPage } from './markdown.mjs';
 
-/** Whether Next.js is to be fetched and tried. */
+/** Whether to download and test Next.js. */
 export const NEXT_IS_ASKED = process.env.MILLRACE_TEST_NEXT === '1';
 
 /**
- * The commands of a page's section, a line each. What npx would run is that of this repository.
+ * The commands in a section of a page, one per line. Commands with npx run the programs of this repository.
  *
  * @param {string} page
  * @param {string} heading

@@ -1,4 +1,4 @@
-// Certificates made for one run of a test by an authority of its own, with the openssl command.
+// Certificates for one run of a test, issued by its own authority with the openssl command.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import os from 'node:os';
@@ -15,11 +15,11 @@ const run = promisify(execFile);
 export class Authority {
   /** Its certificate, in PEM. */
   ca = '';
-  /** Where everything lies. */
+  /** The folder of all files. */
   folder = '';
   #serial = 0;
 
-  /** One for the tests of a file, made where openssl is; `prepare` issues what they share. */
+  /** One for the tests of a file, if openssl is installed; `prepare` issues the certificates that they share. */
   static of(test, prepare = async () => {}, name = 'Millrace test authority') {
     const authority = new Authority();
     const hooks = needing(test, 'openssl');
@@ -36,7 +36,7 @@ export class Authority {
     return authority;
   }
 
-  /** The path of one of its files. */
+  /** The path of a file in the folder. */
   file(name) {
     return path.join(this.folder, name);
   }

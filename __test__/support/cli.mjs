@@ -1,5 +1,5 @@
-// The command line as its user runs it: a child process in a runtime, its input, its output, its exit code. Exactly
-// the processes started here are ever signalled.
+// The command line as a user runs it: a child process in a runtime, its input, its output, its exit code. Signals go
+// only to the processes that are started here.
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,7 +11,7 @@ import { endWith, removeWith } from './teardown.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 
-/** The program, as package.json's `bin` names it. */
+/** The program in `bin` of package.json. */
 const PROGRAM = path.join(root, 'js/dist/cli/main.js');
 
 export const RUNTIMES = ['node', 'bun', 'deno'];
@@ -29,7 +29,7 @@ export class Millrace {
   /** Starts it; it is ended with the test. */
   constructor(t, args, { runtime = 'node', env = {}, cwd, program = PROGRAM } = {}) {
     const inherited = { ...process.env, RUST_LOG: '' };
-    // ava sets it, and Node.js warns where NO_COLOR is set as well
+    // ava sets it, and Node.js warns if NO_COLOR is set, too
     delete inherited.FORCE_COLOR;
     this.#child = spawn(runtimePath(runtime), [...BEFORE[runtime], program, ...args], {
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -46,7 +46,7 @@ export class Millrace {
     this.#child.once('close', () => {
       this.#isOver = true;
     });
-    // a process that has ended reads no more
+    // a process that has ended no longer reads
     this.#child.stdin.on('error', () => {});
   }
 
@@ -54,12 +54,12 @@ export class Millrace {
     this.#child.kill(name);
   }
 
-  /** A line on its standard input. */
+  /** Writes a line to its standard input. */
   tell(command) {
     this.#child.stdin.write(`${command}\n`);
   }
 
-  /** Nobody reads what it prints any more. */
+  /** Stops reading its output. */
   closeOutput() {
     this.#child.stdout.destroy();
     this.#child.stderr.destroy();
@@ -70,12 +70,12 @@ export class Millrace {
     return within(this.#exited, () => `the end of millrace\n${this.out}${this.err}`, ms);
   }
 
-  /** The first match in the output, once it is there. */
+  /** Resolves with the first match in the output. */
   async prints(pattern, where = 'out') {
     const match = await until(
       async () => {
         const found = pattern.exec(this[where]);
-        // an exit alone says nothing: what it printed last may not have been read
+        // the exit alone is not enough: its last output may not have been read
         if (found === null && this.#isOver) throw new Error(`millrace ended:\n${this.out}${this.err}`);
         return found;
       },
@@ -85,7 +85,7 @@ export class Millrace {
     return match;
   }
 
-  /** The address of `serve`, once it listens. */
+  /** Resolves with the address of `serve` when it listens. */
   async address() {
     return (await this.prints(/Listening on ws:\/\/(\S+)\n/))[1];
   }

@@ -1,17 +1,17 @@
-// Checks commands that the pages print: their files, scripts and options must exist. Other programs are known only by
-// name.
+// Checks the commands on the pages: their files, scripts and options must exist. Of other programs only the names are
+// checked.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { ROOT } from './markdown.mjs';
 
-/** Where sources read environment variables. */
+/** How sources read environment variables. */
 const OURS = ['js/src', 'scripts', '__test__/support', 'examples', 'benchmark/runner', '.ci'];
 
-/** Programs that the pages may use without saying where they come from. */
+/** Programs that the pages may use without naming their source. */
 const FOREIGN = 'apt-get cd curl docker export git go mkdir nc nginx pip redis-cli rustup systemctl'.split(' ');
 
-/** What commands before it make: builds, bundles, and the compiled programs of docs/bundlers.md. */
+/** Output of earlier commands: builds, bundles, and the compiled programs of docs/bundlers.md. */
 const MADE = /^(target|dist|\.next)\/|^\.\/chat$/;
 
 export class CommandCheck {
@@ -31,7 +31,7 @@ export class CommandCheck {
   }
 
   /**
-   * What is wrong with a block of commands.
+   * The problems of a block of commands.
    *
    * @param {string} code
    * @param {(string | undefined)[]} files that the page tells the reader to write
@@ -134,7 +134,7 @@ function read(file) {
   return readFileSync(path.join(ROOT, file), 'utf8');
 }
 
-/** Every quoted word in what matches. */
+/** Every quoted word in the matches. */
 function words(text, pattern) {
   return [...text.matchAll(pattern)].flatMap(([found]) => [...found.matchAll(/'([\w-]+)'/g)].map(([, word]) => word));
 }

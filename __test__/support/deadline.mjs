@@ -1,12 +1,12 @@
-// Waiting in tests: always for a condition, always with a deadline, never for a while.
+// Waiting in tests: always for a condition with a deadline, never for a fixed time.
 
 /**
- * How long a test waits for something that should happen at once, in ms. It only bounds a hang: a busy machine may leave a
- * thread or a process alone for seconds, several times in a row.
+ * How long a test waits for something that should happen at once, in ms. It is only a limit for hangs: a busy machine
+ * may not run a thread or a process for seconds, several times in a row.
  */
 export const SOON = 60_000;
 
-/** Resolves like `promise`, or rejects after `ms` saying what was missing. */
+/** Resolves like `promise`, or rejects after `ms` with an error that says what did not happen. */
 export async function within(promise, what, ms = SOON) {
   let timer;
   const late = new Promise((_resolve, reject) => {
@@ -22,7 +22,7 @@ export async function within(promise, what, ms = SOON) {
   }
 }
 
-/** Looks at `condition` (may be async) until it is truthy and returns its value, or rejects after `ms`. */
+/** Evaluates `condition` (may be async) until it is truthy, and resolves with its value, or rejects after `ms`. */
 export async function until(condition, what, ms = SOON) {
   const deadline = performance.now() + ms;
   for (;;) {
@@ -34,7 +34,7 @@ export async function until(condition, what, ms = SOON) {
   }
 }
 
-/** Tries something until it does not reject, and resolves as it does: for what a busy machine may do too late. */
+/** Repeats an action that may be late on a busy machine until it does not reject; resolves with its result. */
 export async function again(attempt, what, ms = SOON) {
   let failure;
   const done = await until(

@@ -1,4 +1,4 @@
-// Batches of event records made here, and a dispatcher over a native side that only takes notes.
+// Batches of event records made here, and a dispatcher over a native side that only records calls.
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
@@ -50,7 +50,7 @@ export class Batch {
     return this.record(CLOSE, slot, Buffer.concat([uint32(words), ...tail]));
   }
 
-  /** A protocol's event, its payload in the record or beside it as the sidecar of this index. */
+  /** A protocol's event; its payload is in the record, or outside of it as the sidecar with this index. */
   event(slot, number, { fields = [], payload = [], beside } = {}) {
     const given = Buffer.from(fields);
     const padding = Buffer.alloc((4 - (given.length % 4)) % 4);
@@ -72,8 +72,8 @@ export function uint32(values) {
 }
 
 /**
- * A dispatcher over a native side that takes notes. Its clock stands still while it drains, unless `timed`: a busy
- * machine may take the process its processor away in the middle, and a drain that lasted long stops early.
+ * A dispatcher over a native side that records calls. Its clock stops while it drains, unless `timed`: a drain that
+ * takes long stops early, and a busy machine may suspend the process during a drain.
  */
 export function setUp(module, { handlerTimeoutMs = 5000, timed = false } = {}) {
   const notes = [];
@@ -98,7 +98,7 @@ export function setUp(module, { handlerTimeoutMs = 5000, timed = false } = {}) {
     hold: note('hold'),
     release: note('release'),
     claimClose: () => true,
-    // whether a token is a value is told behind the others
+    // the flag for a token that is a value comes after the others
     acceptOpen: (...given) => note('accept')(...(given.at(-1) === false ? given.slice(0, -1) : given)),
     refuseOpen: note('refuse'),
     rebatch: () => current.slice(0),
@@ -166,10 +166,10 @@ function atOneTime(call) {
   }
 }
 
-/** The end of what is due now. */
+/** Resolves after the tasks that are due now. */
 export const later = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A promise to settle by hand. */
+/** A promise that the test settles. */
 export function deferred() {
   const parts = {};
   parts.promise = new Promise((resolve, reject) => Object.assign(parts, { resolve, reject }));

@@ -1,5 +1,5 @@
-// An example program as its user runs it: a child process that prints its address and ends on a signal. And the
-// browser that looks at it.
+// An example program as a user runs it: a child process that prints its address and ends on a signal. And the browser
+// that opens its pages.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,7 @@ const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..')
 /** The runtime the examples run in: node (default), bun or deno, from MILLRACE_TEST_RUNTIME. */
 const RUNTIME = process.env.MILLRACE_TEST_RUNTIME ?? 'node';
 
-/** How a program that was asked to end has ended: on Windows nothing can ask it, it is just ended. */
+/** The exit of a program that was asked to end. On Windows a program cannot be asked, and is terminated. */
 export const ended = (signal = 'SIGINT') => (process.platform === 'win32' ? signal : 0);
 
 export class Example {
@@ -38,7 +38,7 @@ export class Example {
       stdio: [stdin, 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     });
-    // it may be over when something is written
+    // it may have ended before a write
     example.#child.stdin?.on('error', () => {});
     example.#exited = exitOf(example.#child);
     const printed = new Promise((resolve, reject) => {
@@ -70,7 +70,7 @@ export class Example {
     return new URL(this.url).port;
   }
 
-  /** Runs one that ends by itself: its exit code, and all that it printed. */
+  /** Runs one that ends by itself: its exit code and its output. */
   static async run(t, script, args = []) {
     const [program, before] = commandOf(RUNTIME);
     const child = spawn(program, [...before, path.resolve(root, script), ...args], {
@@ -87,23 +87,23 @@ export class Example {
     return { code, output };
   }
 
-  /** What is typed into it. */
+  /** Writes to its standard input. */
   write(text) {
     this.#child.stdin.write(text);
   }
 
-  /** Nothing more is typed. Resolves with its exit code. */
+  /** Ends its standard input. Resolves with its exit code. */
   over() {
     this.#child.stdin.end();
     return this.exited();
   }
 
-  /** Resolves with its exit code when it ends by itself. */
+  /** Resolves with its exit code when it has ended by itself. */
   exited() {
     return within(this.#exited, () => `the end of the example\n${this.output}`, 2 * SOON);
   }
 
-  /** Resolves when it has printed something. */
+  /** Resolves when it has printed this text. */
   printed(text) {
     return until(
       () => this.output.includes(text),
@@ -121,7 +121,7 @@ export class Example {
     }
   }
 
-  /** Ends it at once; resolves when it is over. */
+  /** Kills it; resolves when it has ended. */
   async kill() {
     kill(this.#child);
     await this.#exited;
@@ -135,7 +135,7 @@ function commandOf(runtime) {
 /** `test.serial` for tests that need a browser. */
 export const browserTests = (test) => needing(test.serial, 'chromium');
 
-/** Starts the browser, whose pages are waited for as long as anything else. Nothing it does by itself leaves this machine. */
+/** Starts the browser, with our deadline for its pages. Its own background requests are disabled. */
 export async function launchBrowser() {
   const { chromium } = await import('playwright-core');
   const browser = await chromium.launch({

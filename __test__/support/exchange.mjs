@@ -1,4 +1,4 @@
-// A request without a network, for tests of the layers above it: keeps the answer of an app as it was passed.
+// A request without a network, for tests of the layers above it: keeps the answer of an app unchanged.
 
 /** One request and its answer, as `js/src/worker/exchange.ts` has them. */
 export class PlainExchange {
@@ -54,7 +54,7 @@ export class PlainExchange {
     this.#leaving.push(callback);
   }
 
-  /** The client goes away. */
+  /** The client disconnects. */
   leave() {
     this.answered = true;
     this.hasLeft = true;
@@ -91,7 +91,7 @@ function grouped(list) {
   return headers;
 }
 
-/** Lets an app answer; `{status, headers, body, error}`: what it was thrown or rejected with, for the one who reports. */
+/** Runs an app; resolves with `{status, headers, body, error}`; `error` is what the app threw or rejected with. */
 export async function ask(app, method, target, given) {
   const exchange = new PlainExchange(method, target, given);
   let error;

@@ -1,4 +1,4 @@
-// Static files under test: folders full of them, and a client that sends paths exactly as they are given.
+// Static files under test: folders of files, and a client that sends paths exactly as they are given.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
@@ -52,5 +52,5 @@ export function request(address, target, { method = 'GET', headers = {} } = {}) 
   return within(answer, `an answer to ${method} ${target}`);
 }
 
-/** `request` of one server. */
+/** `request` for one server. */
 export const requestsTo = (server) => (target, options) => request(server.addresses[0], target, options);

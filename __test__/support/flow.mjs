@@ -1,14 +1,15 @@
-// Numbered messages from four publishers on two nodes to subscribers on both, and the proof of what became of them.
+// Numbered messages from four publishers on two nodes to subscribers on both, and checks that all of them are accounted
+// for.
 import { setTimeout as later } from 'node:timers/promises';
 
 import { linkThat } from './nodes.mjs';
 import { ask, open } from './server.mjs';
 import { Subscriber } from './subscriber.mjs';
 
-/** Whether a million messages are sent rather than some ten thousands. */
+/** Whether a million messages are sent instead of some tens of thousands. */
 export const IS_FULL = process.env.MILLRACE_TEST_BACKPLANE === 'full';
 
-/** Messages of one publisher that may be on their way to the slowest subscriber: within what a slow reader may leave unread. */
+/** Messages of one publisher in flight to the slowest subscriber: fewer than a slow reader may leave unread. */
 const WINDOW = 8192;
 
 /** Subscribers of both nodes: `count` on all, `channels` channels between them. */
@@ -42,8 +43,8 @@ export async function publish(t, nodes, plan) {
 }
 
 /**
- * Lets each publisher be so far ahead of the slowest of the subscribers that `slowest` tells of, which gives the number
- * of messages that it has seen of each publisher, until `flowing` is over.
+ * Limits how far each publisher is ahead of the slowest subscriber, until `flowing` settles. `slowest` returns the
+ * number of messages of each publisher that this subscriber has seen.
  */
 export async function paced(nodes, slowest, flowing) {
   let isOver = false;
@@ -64,7 +65,7 @@ export async function paced(nodes, slowest, flowing) {
 /** How many of `sent` messages went to channel `index` of `channels`. */
 export const share = (sent, channels, index) => Math.floor((sent + channels - 1 - index) / channels);
 
-/** Waits until every node has received or knows missing what the others have sent; resolves with the links. */
+/** Waits until every message is received or reported as missing at every other node; resolves with the links. */
 export function accounted(nodes, sent) {
   return Promise.all(
     nodes.map((node, own) => {

@@ -1,5 +1,5 @@
-// WebSocket frames as bytes: a builder that can make every wrong frame too, and a parser for what a
-// server sends that accepts nothing RFC 6455 forbids.
+// WebSocket frames as bytes: a builder that can make invalid frames, too, and a parser for a server's frames that
+// rejects everything that RFC 6455 forbids.
 
 export const CONTINUATION = 0;
 export const TEXT = 1;
@@ -11,8 +11,8 @@ export const PONG = 10;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * One client frame. `form` forces a length form (7, 16 or 64 bits), `announce` writes another length than the
- * payload has, `mask` the masking key (4 bytes), `masked: false` leaves mask and bit out.
+ * One client frame. `form` forces a length form (7, 16 or 64 bits), `announce` is a length other than that of the
+ * payload, `mask` is the masking key (4 bytes), `masked: false` omits the key and its bit.
  */
 export function frame({
   opcode = TEXT,
@@ -73,17 +73,17 @@ export function closePayload(code, reason = '') {
 
 export const close = (code, reason, more) => frame({ opcode: CLOSE, payload: closePayload(code, reason), ...more });
 
-/** Cuts one message into frames of the given payloads. */
+/** The frames of one message with the given payloads. */
 export function fragments(opcode, payloads) {
   return payloads.map((payload, index) =>
     frame({ opcode: index === 0 ? opcode : CONTINUATION, payload, fin: index === payloads.length - 1 }),
   );
 }
 
-/** What a server did that RFC 6455 forbids. */
+/** A server violated RFC 6455. */
 export class Violation extends Error {}
 
-/** Takes a server's bytes in any pieces, gives whole frames; with `masked` those of a client, unmasked. */
+/** Parses a server's bytes, in pieces of any size, into frames; with `masked` those of a client, unmasked. */
 export class FrameParser {
   #chunks = [];
   #have = 0;

@@ -1,10 +1,10 @@
-// One raw HTTP/1.1 connection: exact bytes out, answers taken off it one by one, in order.
+// One raw HTTP/1.1 connection: sends exact bytes, and reads the answers one by one, in order.
 import net from 'node:net';
 
 import { SOON, within } from './deadline.mjs';
 import { connectOptions, parseHead } from './http.mjs';
 
-/** A request as bytes: `headers` is a list of lines, in front of them `Host` unless `host` is null. */
+/** A request as bytes: `headers` is a list of lines, which follow `Host` unless `host` is null. */
 export function request(line, headers = [], { host = 'localhost', body = '' } = {}) {
   const lines = [line, ...(host === null ? [] : [`Host: ${host}`]), ...headers];
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), Buffer.from(body)]);
@@ -13,7 +13,7 @@ export function request(line, headers = [], { host = 'localhost', body = '' } = 
 /** See the file. */
 export class HttpConnection {
   seen = Buffer.alloc(0);
-  /** Nothing more will come. */
+  /** The connection has ended. */
   over = false;
   /** The connection was reset instead of closed. */
   reset = false;
@@ -40,7 +40,7 @@ export class HttpConnection {
     return this;
   }
 
-  /** Says that nothing more will be sent. */
+  /** Ends the sending side. */
   half() {
     this.socket.end();
     return this;
@@ -55,7 +55,7 @@ export class HttpConnection {
     return this.#when(() => this.#take(head), 'an answer', ms);
   }
 
-  /** Resolves when the server has ended the connection, with what came and was not taken. */
+  /** Resolves when the server has ended the connection, with the bytes that were not read. */
   async closed(ms = SOON) {
     await this.#when(() => this.over, 'the end of the connection', ms);
     this.destroy();
@@ -101,7 +101,7 @@ export class HttpConnection {
   }
 }
 
-/** A connection that ends with its test. */
+/** A connection that is closed with its test. */
 export function talk(t, address, options) {
   const connection = new HttpConnection(address, options);
   t.teardown(() => connection.destroy());

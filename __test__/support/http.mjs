@@ -1,4 +1,4 @@
-// Raw HTTP/1.1 towards the server under test: requests as exact bytes, answers parsed strictly.
+// Raw HTTP/1.1 to the server under test: requests as exact bytes, strictly parsed answers.
 import { createHash } from 'node:crypto';
 import net from 'node:net';
 import { setTimeout as later, setImmediate as turn } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { SOON, within } from './deadline.mjs';
 export const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** The Sec-WebSocket-Accept value that belongs to a key. */
+/** The Sec-WebSocket-Accept value for a key. */
 export const acceptOf = (key) =>
   createHash('sha1')
     .update(key + GUID)
@@ -22,8 +22,8 @@ export function connectOptions(address) {
 }
 
 /**
- * The bytes of a handshake. `headers` is an object (merged over the valid defaults; undefined removes one, a list
- * repeats it) or, for exact control, a list of [name, value] that replaces everything.
+ * The bytes of a handshake. `headers` is an object (merged with the valid defaults; undefined removes a header, a list
+ * repeats it) or, for exact control, a list of [name, value] that replaces all headers.
  */
 export function handshakeBytes({ method = 'GET', path = '/', version = 'HTTP/1.1', headers = {} } = {}) {
   const defaults = {
@@ -43,7 +43,7 @@ export function handshakeBytes({ method = 'GET', path = '/', version = 'HTTP/1.1
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
 }
 
-/** Parses a response head at the front of `bytes`; undefined while it is incomplete. */
+/** Parses a response head at the beginning of `bytes`; undefined while it is incomplete. */
 export function parseHead(bytes) {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return undefined;

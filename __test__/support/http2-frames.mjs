@@ -1,4 +1,4 @@
-// HTTP/2 as frames, for what no client does: exact bytes out, the types of what comes back.
+// HTTP/2 as frames, for input that no client sends: exact bytes, and the types of the frames in the answer.
 import { once } from 'node:events';
 import tls from 'node:tls';
 
@@ -17,21 +17,21 @@ export function frame(type, flags, id, payload = Buffer.alloc(0)) {
   return Buffer.concat([head, payload]);
 }
 
-/** GET of `path` from https://x, whole. */
+/** A complete request, GET of `path` from https://x. */
 export function get(id, path = '/') {
   const literal = (text) => Buffer.from([text.length, ...Buffer.from(text)]);
-  // in the words of the static table, but for the path and the authority
+  // indexes of the static table, except for the path and the authority
   const block = [Buffer.from([0x82, 0x87, 0x04]), literal(path), Buffer.from([0x01]), literal('x')];
   return frame(HEADERS, 0x05, id, Buffer.concat(block));
 }
 
-/** Takes a request back. */
+/** Cancels a request. */
 export const cancel = (id) => frame(RST_STREAM, 0, id, number(8));
 
-/** Gives a stream, or with 0 the connection, more window. */
+/** Enlarges the window of a stream, or with 0 that of the connection. */
 export const widen = (id, bytes) => frame(WINDOW_UPDATE, 0, id, number(bytes));
 
-/** Settings: pairs of a number and its value. */
+/** SETTINGS: pairs of an identifier and its value. */
 export function settings(...pairs) {
   const entries = pairs.map(([name, value]) => {
     const entry = Buffer.alloc(6);
@@ -48,7 +48,7 @@ function number(value) {
   return bytes;
 }
 
-/** A connection that has said its preface and nothing else; ended with the test. */
+/** A connection that has sent only its preface; closed with the test. */
 export class FrameConnection {
   seen = Buffer.alloc(0);
   closed = false;
@@ -72,14 +72,14 @@ export class FrameConnection {
     return this;
   }
 
-  /** The types of all whole frames that came. */
+  /** The types of all complete frames that were received. */
   types() {
     const types = [];
     for (let at = 0; at + 9 <= this.seen.length; at += 9 + this.seen.readUIntBE(at, 3)) types.push(this.seen[at + 3]);
     return types;
   }
 
-  /** Waits until everything written so far was read, or the connection is gone. */
+  /** Waits until the server has read everything written so far, or the connection is closed. */
   async settle() {
     const pongs = () => this.types().filter((type) => type === PING).length;
     const before = pongs();

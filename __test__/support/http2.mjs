@@ -1,10 +1,10 @@
-// HTTP/2 towards the server under test, by node:http2.
+// HTTP/2 to the server under test, with node:http2.
 import { once } from 'node:events';
 import http2 from 'node:http2';
 
 import { within } from './deadline.mjs';
 
-/** A session that knows the server's settings; ended with the test. */
+/** A session that has received the server's settings; closed with the test. */
 export async function openSession(t, address, options) {
   const session = http2.connect(`https://${address}`, { servername: 'localhost', ...options });
   t.teardown(() => session.destroy());
@@ -13,7 +13,7 @@ export async function openSession(t, address, options) {
   return session;
 }
 
-/** The answer to one request: `{status, headers, body}`; or `{reset}`, the code with which the stream was ended. */
+/** The answer to one request: `{status, headers, body}`, or `{reset}`, the code of RST_STREAM. */
 export async function ask(session, headers = {}, body = undefined) {
   const stream = session.request({ ':path': '/', ...headers }, { endStream: body === undefined });
   const answer = { status: 0, headers: {}, body: '' };

@@ -1,5 +1,5 @@
-// Projects as a user makes them: an empty folder outside the repository, into which the packed tarballs are installed
-// while no Rust can be found. And the programs that run in them.
+// Projects like those of users: an empty folder outside the repository, in which the packed tarballs are installed
+// without Rust in the PATH. And the programs that run in them.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -44,10 +44,10 @@ function versionOf(program) {
 }
 
 /**
- * A project with the packages installed. The platform's tarball stands in for what the registry has under the name
- * that the main package's optional dependency asks for, so that npm decides as it does for a user.
+ * A project with the packages installed. The platform's tarball replaces the registry's package that is an optional
+ * dependency of the main package, so that npm makes the same decisions as for a user.
  *
- * @param {import('ava').ExecutionContext} t the project is removed with it
+ * @param {import('ava').ExecutionContext} t the project is removed after this test
  * @param {{main: string, platforms: Record<string, string>}} tarballs
  * @param {{type?: 'module' | 'commonjs', npmArgs?: string[], files?: Record<string, string>}} options
  * @returns {string} its folder
@@ -72,8 +72,8 @@ export function project(t, { main, platforms }, { type = 'module', npmArgs = [],
 let packedDependencies;
 
 /**
- * The packages that Millrace depends on, packed from here, because npm's cache has only packages that were installed by
- * their names. They are packed once for a file of tests.
+ * The packages that Millrace depends on, packed from this repository's node_modules, because npm's cache has only
+ * packages that were installed by name. They are packed once for a file of tests.
  */
 function dependencies() {
   packedDependencies ??= packDependencies();
@@ -92,7 +92,7 @@ function packDependencies() {
   return names.map((name) => [name, `file:${path.join(folder, files.get(name))}`]);
 }
 
-/** The names of all packages that the one in a folder needs, and those that these need. */
+/** The names of all direct and indirect dependencies of the package in a folder. */
 function neededBy(folder, found = new Set()) {
   const { dependencies = {} } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
   for (const name of Object.keys(dependencies).filter((one) => !found.has(one))) {
@@ -102,7 +102,7 @@ function neededBy(folder, found = new Set()) {
   return [...found];
 }
 
-/** TypeScript and Node's types, as `npm install --save-dev typescript @types/node` brings them. */
+/** TypeScript and Node's types, as installed by `npm install --save-dev typescript @types/node`. */
 export function addTypes(folder) {
   mkdirSync(path.join(folder, 'node_modules/@types'), { recursive: true });
   for (const name of ['@types/node', 'undici-types']) {

@@ -1,12 +1,12 @@
 // The I/O threads of this process, as Linux lists them.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** `PF_EXITING` of Linux' `sched.h`: the thread executes nothing of the process any more. */
+/** `PF_EXITING` of Linux' `sched.h`: the thread no longer executes code of the process. */
 const EXITING = 4;
 
 /**
- * Their names, and those of backplanes: `millrace-io-0` is the first one of each gateway that runs. The kernel lists a thread for a
- * moment after it could be joined: such threads do not count.
+ * The names of the I/O threads and of the threads of backplanes; `millrace-io-0` is the first one of each running
+ * gateway. The kernel still lists a thread shortly after it was joined: such threads do not count.
  */
 export function ioThreads() {
   const stats = readdirSync('/proc/self/task').map((task) => {

@@ -18,7 +18,7 @@ const server = await start({
   threads: 1,
   ...(print ? {} : { onLog }),
   ...options,
-  // clients may have to wait for a busy machine
+  // on a busy machine clients may have to wait
   limits: { firstRequestTimeoutMs: 60_000, ...options.limits },
 });
 createInterface({ input: process.stdin }).on('line', async (line) => {

@@ -1,4 +1,4 @@
-// Sockets of millrace/sockets for tests, closed with them; `sockets` may be any thread's or runtime's.
+// Sockets of millrace/sockets for tests, closed with them; `sockets` may be the module of any thread or runtime.
 import sockets from './millrace-sockets.mjs';
 
 /** A socket, closed with the test if it is still open. */
@@ -7,7 +7,7 @@ export function opened(t, fd) {
   return fd;
 }
 
-/** Closes a descriptor that may be closed already. */
+/** Closes a descriptor that may already be closed. */
 export function closed(fd) {
   try {
     sockets.close(fd);
@@ -29,7 +29,7 @@ export function listening(t, { domain = sockets.AF_INET, address = '127.0.0.1', 
   return { fd, port: sockets.getsockname(fd).port };
 }
 
-/** Two ends of a connection over loopback, both of ours. */
+/** The two ends of a connection over loopback. */
 export function pair(t) {
   const listener = listening(t);
   const one = tcp(t);
@@ -38,7 +38,7 @@ export function pair(t) {
   return { one, other, listener: listener.fd };
 }
 
-/** What a failed call throws. */
+/** The error of a failed call. */
 export function failure(t, call, code, syscall) {
   const error = t.throws(call, { name: 'InternalError', code });
   t.is(error?.syscall, syscall);

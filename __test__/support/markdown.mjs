@@ -1,4 +1,4 @@
-// The code in README.md, the guides and the pages beside them, as a reader finds it.
+// The code in README.md, the guides and the other pages, as readers see it.
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 
 /**
- * A fenced block. A comment in front of it, which readers do not see, may say more:
- * `<!-- given: declare const socketId: number; -->` is what a fragment needs around it to compile, and
- * `<!-- not checked: why -->` makes it an exception.
+ * A fenced block. A comment before it, which readers do not see, may add information:
+ * `<!-- given: declare const socketId: number; -->` has the declarations that a fragment needs to compile, and
+ * `<!-- not checked: why -->` excludes the block from checks.
  *
  * @typedef {object} Block
  * @property {string} page "docs/workers.md"
@@ -59,7 +59,7 @@ export async function fileOf(page, name) {
   return block.code;
 }
 
-/** How a failure names a block: "docs/workers.md:12". */
+/** The name of a block in failures: "docs/workers.md:12". */
 export function placeOf({ page, line }) {
   return `${page}:${line}`;
 }

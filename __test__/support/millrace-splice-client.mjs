@@ -1,3 +1,3 @@
-// The one place where the tests name the client under test.
+// The only place where the tests import the splice client.
 // biome-ignore lint/correctness/useImportExtensions: the built file, not its types
 export * from '../../js/dist/splice-client.mjs';

@@ -1,3 +1,3 @@
-// The one place where the tests name the package's part for TCP servers.
+// The only place where the tests import the package's part for TCP servers.
 // biome-ignore lint/correctness/useImportExtensions: the built file, not its types
 export * from '../../js/dist/tcp.mjs';

@@ -1,2 +1,2 @@
-// The CommonJS twin of millrace.mjs.
+// The CommonJS version of millrace.mjs.
 module.exports = require('../../js/dist/index.js');

@@ -1,3 +1,3 @@
-// The one place where the tests name the package under test.
+// The only place where the tests import the package under test.
 // biome-ignore lint/correctness/useImportExtensions: the built file, not its types
 export * from '../../js/dist/index.mjs';

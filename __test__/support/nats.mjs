@@ -1,5 +1,5 @@
-// A real nats-server (Debian's package `nats-server`) on a free loopback port, ended with its test. Exactly the process
-// started here is ever signalled.
+// A real nats-server (Debian's package `nats-server`) on a free loopback port, ended with its test. Signals go only to
+// the process that is started here.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -36,7 +36,7 @@ export class Nats {
     return `nats://127.0.0.1:${this.port}`;
   }
 
-  /** Ends the process and resolves once it is over. */
+  /** Ends the process; resolves when it has ended. */
   async stop() {
     if (this.#child === undefined) return;
     kill(this.#child);
@@ -63,7 +63,7 @@ export class Nats {
     await within(Promise.race([ready, died]), () => `nats-server to be ready\n${this.output}`, 2 * SOON);
   }
 
-  /** Publishes bytes, as any client could. */
+  /** Publishes bytes with a raw connection. */
   async publish(subject, payload) {
     const socket = net.connect(this.port, '127.0.0.1');
     const body = Buffer.from(payload);

@@ -1,4 +1,4 @@
-// Tests that cannot run on every machine: skipped with the reason in their title, which `npm test` lists again at its end.
+// Tests that cannot run on every machine: skipped with the reason in their title, which `npm test` lists at the end.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ava from 'ava';
@@ -7,7 +7,7 @@ import { isRequired, whatIsMissing } from '../../scripts/optional-tools.mjs';
 import { noteSkip } from '../../scripts/skips.mjs';
 
 /**
- * `test` for what needs these optional tools. Where one is absent the tests are skipped, or fail where nothing may be
+ * `test` for tests that need these optional tools. If one is missing, the tests are skipped, or fail if nothing may be
  * skipped (MILLRACE_REQUIRE_ALL=1), and hooks do not run.
  *
  * @param {import('ava').TestFn} test or `test.serial`
@@ -17,14 +17,14 @@ export function needing(test, ...tools) {
   return unless(whatIsMissing(tools), test);
 }
 
-/** The same for any other reason that more could be installed against; undefined: there is none. */
+/** The same for any other reason that an installation could remove; undefined: the tests run. */
 export function unless(missing, test) {
   if (missing === undefined) return test;
   if (!isRequired()) return skipping(test, missing);
   return instead(test, (declare, title) => declare(title, (t) => t.fail(missing)));
 }
 
-/** `test`, but everything is skipped for this reason, which the user cannot change. */
+/** `test`, but all tests are skipped for this reason, which the user cannot change. */
 export function skipping(test, reason) {
   return instead(test, (declare, title) => {
     noteSkip({ where: path.basename(fileURLToPath(ava.meta.file)), reason });
@@ -32,12 +32,12 @@ export function skipping(test, reason) {
   });
 }
 
-/** What stands in for `test`: `act` gets what declares a test, and each test's title. */
+/** A replacement for `test`: `act` gets the function that declares a test, and the title of each test. */
 function instead(test, act) {
   const never = Object.assign(() => {}, { always: () => {} });
   const declare = (title) => act(test, title);
   const hooks = { before: never, after: never, beforeEach: never, afterEach: never };
   Object.assign(declare, hooks, { skip: test.skip });
-  // ava's own is endless: test.serial.serial and so on
+  // ava's own allows any chain, such as test.serial.serial
   return Object.defineProperty(declare, 'serial', { get: () => instead(test.serial ?? test, act) });
 }

@@ -1,4 +1,4 @@
-// Apps of several frameworks in one worker, each unchanged: the beginning of the path says which.
+// Apps of several frameworks in one worker, each unchanged: the first part of the path selects one.
 import 'reflect-metadata';
 import { createServer } from 'node:http';
 
@@ -96,7 +96,7 @@ function nestApp() {
   return NestFactory.create(Root, { logger: false });
 }
 
-/** What `http.createServer` takes, for the app of a framework. */
+/** The argument of `http.createServer` for the app of a framework. */
 export async function plainListener(app) {
   const made = await app;
   if (typeof made.getHttpAdapter === 'function') {

@@ -1,13 +1,13 @@
-// One listener on `node:http` and through `nodeHandler`: sends both the same requests, and returns what a client gets.
+// One listener on `node:http` and through `nodeHandler`: sends both the same requests, and returns the answers.
 import { once } from 'node:events';
 import { Agent, createServer, request } from 'node:http';
 
 import { within } from './deadline.mjs';
 
-/** Headers that servers add as they like. */
+/** Headers that each server may add by itself. */
 const OWN = ['date', 'server', 'connection', 'keep-alive'];
 
-/** Serves the listener that `make` gives on `node:http` while the tests of a file run. */
+/** Serves the listener of `make` on `node:http` while the tests of a file run. */
 export function reference(test, make) {
   const server = createServer();
   const serves = { address: '' };
@@ -25,8 +25,8 @@ export function reference(test, make) {
 }
 
 /**
- * Asks a server: `[method and target, headers, body, trailers]`. An answer is everything that a client sees, but for what
- * servers add as they like.
+ * Sends a request: `[method and target, headers, body, trailers]`. An answer is everything that a client sees, except
+ * for headers that servers add by themselves.
  */
 export function askAs(address, agent, [line, headers = {}, body, trailers], { program, hides = [], cookie } = {}) {
   const [method, target] = line.split(/ (.*)/);
@@ -66,7 +66,7 @@ export function askAs(address, agent, [line, headers = {}, body, trailers], { pr
   return within(asked, `an answer to ${line} of ${program}`, 20_000);
 }
 
-/** Header lines in their order, names in their case. */
+/** Header lines in their order, with their names unchanged. */
 function visible(raw, hidden) {
   const lines = [];
   for (let at = 0; at < raw.length; at += 2) {
@@ -75,7 +75,7 @@ function visible(raw, hidden) {
   return lines;
 }
 
-/** Small bodies as text, large ones as their size and sum. */
+/** Small bodies as text, large ones as their size and checksum. */
 function bodyOf(bytes, address) {
   const text = bytes.toString('latin1').replaceAll(address, 'ADDRESS');
   if (text.length < 4000) return text;
@@ -84,7 +84,7 @@ function bodyOf(bytes, address) {
   return `${bytes.length} bytes, ${sum}`;
 }
 
-/** What a server answers to all requests of a program, one after the other. */
+/** A server's answers to all requests of a program, one after the other. */
 export async function run(address, name, program) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const answers = [];

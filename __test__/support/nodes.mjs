@@ -2,7 +2,7 @@
 import { until } from './deadline.mjs';
 import { ServerProcess, worker } from './server.mjs';
 
-/** `count` processes on one backplane, whose links are up, ended with the test. */
+/** `count` processes on one backplane with connected links, ended with the test. */
 export async function startNodes(t, backplane, { count = 2, ...more } = {}) {
   const nodes = Array.from({ length: count }, () => new ServerProcess());
   t.teardown(() => Promise.all(nodes.map((node) => node.end())));
@@ -18,7 +18,7 @@ export async function linkOf(node) {
   return (await node.call('stats')).backplane;
 }
 
-/** Waits until a node's link looks like this. */
+/** Waits until the condition holds for a node's link. */
 export function linkThat(node, what, condition) {
   let link;
   return until(
@@ -30,7 +30,7 @@ export function linkThat(node, what, condition) {
   );
 }
 
-/** Waits until the server sends a node so many channels and patterns, beside what nodes tell each other. */
+/** Waits until a node has so many channels and patterns of the server, without those for the nodes themselves. */
 export function hears(node, count) {
   return linkThat(node, `hears ${count} channels`, (link) => link.subscriptions === count + 1);
 }

@@ -1,4 +1,4 @@
-// A program with an app that has answered a request, and then an error that belongs to none.
+// A program with an app: it answers a request, and then has an error outside of requests.
 import { createApp } from './http-app.mjs';
 
 const app = createApp().get('/', (_req, res) => res.text('fine'));

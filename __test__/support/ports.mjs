@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 
 /**
- * A TCP port on which nobody listens on loopback. It is none that systems give to whoever asks for any, so that it stays
- * free for its user, also while that one is restarted.
+ * A free TCP port on loopback. It is outside of the range from which systems assign ports, so that it stays free while
+ * the program that uses it is restarted.
  */
 export async function freePort() {
   for (;;) {
@@ -13,7 +13,7 @@ export async function freePort() {
     try {
       await once(listener, 'listening');
     } catch {
-      continue; // taken
+      continue; // in use
     }
     listener.close();
     await once(listener, 'close');

@@ -1,5 +1,5 @@
 // A real redis-server (Debian's package `redis`) on a free loopback port, with nothing on disk, ended with its test.
-// Exactly the process started here is ever signalled.
+// Signals go only to the process that is started here.
 import { execFile, spawn } from 'node:child_process';
 import { mkdtemp } from 'node:fs/promises';
 import os from 'node:os';
@@ -11,10 +11,10 @@ import { needing } from './needing.mjs';
 import { freePort } from './ports.mjs';
 import { exitOf, kill, remove } from './teardown.mjs';
 
-/** Tests with a `Redis`. Another server of the protocol may stand in for it, such as valkey-server. */
+/** Tests with a `Redis`. Another server with the same protocol may replace it, such as valkey-server. */
 export const needingRedis = (test) => needing(test, 'redis-server', 'redis-cli');
 
-/** Tests that compare ours with a `Redis` to the letter: each version has its own words. */
+/** Tests that compare exact replies with those of a `Redis`: the texts differ between versions. */
 export const likeRedis = (test) => needing(test, 'redis-server of 7.0', 'redis-cli');
 
 /** See the file. */
@@ -34,7 +34,7 @@ export class Redis {
     return redis;
   }
 
-  /** One for all tests of a file; where it is absent it is not started. */
+  /** One for all tests of a file; not started if it is not installed. */
   static of(test, args = []) {
     const redis = new Redis();
     const hooks = needingRedis(test);
@@ -59,13 +59,13 @@ export class Redis {
     await this.#launch();
   }
 
-  /** Ends the process and resolves once it is over; its data is lost. */
+  /** Ends the process; resolves when it has ended. Its data is lost. */
   async stop() {
     kill(this.#child);
     await this.#exited;
   }
 
-  /** Lets the process do nothing until `goOn`; its connections stay. */
+  /** Suspends the process until `goOn`; its connections stay. */
   pause() {
     this.#child.kill('SIGSTOP');
   }
@@ -79,7 +79,7 @@ export class Redis {
     await this.#launch();
   }
 
-  /** Runs redis-cli with these words and resolves with what it prints. */
+  /** Runs redis-cli with these words; resolves with its output. */
   cli(...words) {
     return new Promise((resolve, reject) => {
       execFile(toolPath('redis-cli'), ['-p', String(this.port), ...words], (error, stdout) => {

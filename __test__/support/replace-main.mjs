@@ -1,6 +1,5 @@
-// A server whose workers are replaced at the command `replace`, run by replace-workers.test.mjs in any runtime; `stop`
-// ends it. Commands are lines of the standard input. The first argument is the number of threads, the second the
-// worker module.
+// A server for replace-workers.test.mjs, in any runtime. Commands are lines of the standard input: `replace` replaces
+// its workers, `stop` ends it. The first argument is the number of threads, the second one the worker module.
 import { createInterface } from 'node:readline';
 
 import { start } from './millrace.mjs';
@@ -9,7 +8,7 @@ const server = await start({
   bind: '127.0.0.1:0',
   workerPath: process.argv[3],
   threads: Number(process.argv[2]),
-  // clients and workers may have to wait for a busy machine
+  // on a busy machine clients and workers may have to wait
   limits: { firstRequestTimeoutMs: 60_000, workerTimeoutMs: 20_000, handlerTimeoutMs: 20_000, closeTimeoutMs: 20_000 },
   onError: (error) => console.log(`REPORTED ${error.code}`),
 });

@@ -1,8 +1,8 @@
-// Plays the same requests to a real redis-server and to Millrace; the answers are to be the same bytes.
+// Sends the same requests to a real redis-server and to Millrace; the answers must be the same bytes.
 import { until } from './deadline.mjs';
 import { connect } from './resp.mjs';
 
-/** What may differ, by name: ids, times, versions. */
+/** Values that may differ, by name: ids, times, versions. */
 const MASKS = {
   version: [/\$\d+\r\nversion\r\n\$\d+\r\n[^\r]*\r\n/, 'VERSION'],
   id: [/(\$2\r\nid\r\n|^):\d+\r\n/, '$1ID'],
@@ -16,13 +16,13 @@ export async function emptied(redis, server, cliArgs = []) {
   return [`127.0.0.1:${redis.port}`, server.addresses[0]];
 }
 
-/** How long a script may take whose answers tell the time that has passed, in whole seconds. */
+/** The time limit of a script whose answers contain the elapsed time in whole seconds. */
 const AT_ONCE_MS = 400;
 
 /**
- * Plays steps to both, whose addresses `fresh` gives. Each step is `[connection, ...words]`, or `[connection, N]` for N more
- * pushes; words and then N: so many replies. `greet` is sent first on every connection. `isTimed`: it is played again where
- * the machine was so busy that time has passed in between.
+ * Sends steps to both servers, whose addresses `fresh` returns. Each step is `[connection, ...words]`, or
+ * `[connection, N]` to read N more pushes; N after the words is the number of replies. `greet` is sent first on every
+ * connection. `isTimed`: the steps are repeated if they took too long on a busy machine.
  */
 export async function compare(t, fresh, steps, { masks = [], greet, isTimed = false } = {}) {
   const once = async () => {
@@ -35,7 +35,7 @@ export async function compare(t, fresh, steps, { masks = [], greet, isTimed = fa
     }
     return (!isTimed || took < AT_ONCE_MS) && answers;
   };
-  const [expected, answers] = await until(once, `a script to be played within ${AT_ONCE_MS} ms`);
+  const [expected, answers] = await until(once, `a script to take at most ${AT_ONCE_MS} ms`);
   t.deepEqual(answers, expected);
 }
 
@@ -55,7 +55,7 @@ async function play(t, address, steps, masks, greet) {
     seen.push([name, shown, ...replies.map((reply) => masked(reply, masks))]);
   }
   for (const [name, client] of clients) {
-    // an answer to this and nothing before it
+    // replies that were not read must be equal, too
     seen.push([name, 'left', client.left]);
     client.end();
     await client.over();

@@ -1,4 +1,4 @@
-// A raw RESP client: sends exact bytes, and splits its input into whole replies without interpreting them.
+// A raw RESP client: sends exact bytes, and splits its input into complete replies without interpreting them.
 import net from 'node:net';
 import secure from 'node:tls';
 
@@ -14,7 +14,7 @@ export function request(...words) {
   return Buffer.concat([Buffer.from(`*${words.length}\r\n`), ...parts]);
 }
 
-/** Connects. Pass ava's `t` to have the connection destroyed with it. `tls`: options of `tls.connect`. */
+/** Connects. Pass ava's `t` to destroy the connection after the test. `tls`: options of `tls.connect`. */
 export async function connect(t, address, { tls, localAddress } = {}) {
   const bare = net.connect({ ...connectOptions(address), localAddress, noDelay: true });
   const socket = tls === undefined ? bare : secure.connect({ socket: bare, ...tls });
@@ -26,7 +26,7 @@ export async function connect(t, address, { tls, localAddress } = {}) {
 }
 
 export class RespClient {
-  /** Whole replies not yet taken. */
+  /** Complete replies that were not read yet. */
   #inbox = [];
   #rest = Buffer.alloc(0);
   #waiting = [];
@@ -56,13 +56,13 @@ export class RespClient {
     return this.#socket.write(bytes);
   }
 
-  /** Sends a request and resolves with the next reply, as text of single bytes. */
+  /** Sends a request; resolves with the next reply, as latin1 text. */
   ask(...words) {
     this.send(...words);
     return this.next();
   }
 
-  /** The next reply or push, as text of single bytes. */
+  /** The next reply or push, as latin1 text. */
   next() {
     const next = this.#inbox.shift();
     if (next !== undefined) return Promise.resolve(next);
@@ -77,7 +77,7 @@ export class RespClient {
     return replies;
   }
 
-  /** Received replies that were not taken, including an incomplete one. */
+  /** Received replies that were not read, including an incomplete one. */
   get left() {
     return this.#inbox.join('') + this.#rest.toString('latin1');
   }
@@ -94,7 +94,7 @@ export class RespClient {
     this.#socket.end();
   }
 
-  /** Resolves once the server has ended the connection. */
+  /** Resolves when the server has ended the connection, or rejects after `ms`. */
   over(ms = SOON) {
     return within(this.ended, 'the end of the connection', ms);
   }
@@ -120,7 +120,7 @@ export class RespClient {
   }
 }
 
-/** Where the reply that begins at `start` ends; undefined: it is not whole. */
+/** The end of the reply that begins at `start`; undefined: it is incomplete. */
 export function endOf(bytes, start) {
   const line = bytes.indexOf('\r\n', start);
   if (line < 0) return undefined;

@@ -1,4 +1,4 @@
-// The runtimes that the behavioural suite runs in. The tests themselves run in Node; only servers are started elsewhere.
+// The runtimes of the tests of behaviour. The tests themselves run in Node; only servers run in other runtimes.
 import { cp, mkdtemp, readdir, realpath } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import { unless } from './needing.mjs';
 import { ownServer } from './server.mjs';
 import { removeWith } from './teardown.mjs';
 
-/** Tests in a runtime: not every platform has all of them. */
+/** Tests in a runtime: not every platform has all runtimes. */
 export function needingRuntime(test, runtime) {
   try {
     runtimePath(runtime);
@@ -20,8 +20,8 @@ export function needingRuntime(test, runtime) {
 }
 
 /**
- * Declares a test once for each runtime. `body` gets ava's `t`, the runtime's name, and `launch`: a server process in
- * that runtime, started with the given options if there are any. `only` names the one runtime that it is about.
+ * Declares a test once for each runtime. `body` gets ava's `t`, the runtime's name, and `launch`, which starts a server
+ * process in that runtime, with the given options if there are any. `only` limits the test to one runtime.
  */
 export function inEach(test, title, body, { only } = {}) {
   for (const runtime of only === undefined ? ['node', 'bun', 'deno'] : [only]) {
@@ -40,7 +40,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** A folder that is removed with the test. */
 async function temporary(t) {
   const folder = removeWith(t, await mkdtemp(path.join(os.tmpdir(), 'millrace-')));
-  // resolved, because a temporary folder may be behind a link and runtimes name files by their real path
+  // resolved, because a temporary folder may be a link and runtimes use the real paths of files
   return realpath(folder);
 }
 
@@ -55,8 +55,8 @@ async function copyPackage(folder, ...more) {
 }
 
 /**
- * A second installation of the package, with what a server under test needs. `main` is its server program, `addon` its
- * native file, `worker` gives its worker modules.
+ * A second installation of the package, with the files of a server under test. `main` is its server program, `addon`
+ * its native file, `worker` returns the paths of its worker modules.
  */
 export async function secondCopy(t) {
   const folder = await temporary(t);

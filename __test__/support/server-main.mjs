@@ -1,4 +1,4 @@
-// Runs in the child process of support/server.mjs, in any runtime: obeys the control connection and nothing else.
+// Runs in the child process of support/server.mjs, in any runtime, and executes the requests of the control connection.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';
 import { createInterface } from 'node:readline';
@@ -10,7 +10,7 @@ const gateways = new Map([['default', millrace]]);
 const servers = new Map();
 const errors = [];
 let handles = 0;
-/** Of the last call of `replaceWorkers`. */
+/** The controller of the last call of `replaceWorkers`. */
 let replacing;
 
 function gatewayOf(name) {
@@ -18,10 +18,10 @@ function gatewayOf(name) {
   return gateways.get(name);
 }
 
-/** The same function for every start: the first one fixes it. */
+/** The same function for every start, because later starts cannot change it. */
 const onError = (error) => errors.push(reported(error));
 
-/** What onError was given, as text: the message with that of its cause. */
+/** The errors that onError got, as text: the message with that of its cause. */
 function reported(error) {
   const cause = error?.cause === undefined ? '' : `, cause: ${String(error.cause?.message ?? error.cause)}`;
   const message = `${error?.message ?? error}${cause}`;
@@ -55,7 +55,7 @@ const operations = {
       const workers = () => Object.keys(millrace.getDebugState('workers')).length;
       const before = workers();
       millrace.setKey(key, 'yes');
-      // this thread learns nothing of the workers meanwhile
+      // meanwhile this thread gets no events of the workers
       while (workers() === before);
     }
     replacing.abort(new Error(reason));
@@ -84,7 +84,7 @@ let ending = false;
 async function end() {
   ending = true;
   await Promise.all([...servers.values()].map((server) => server.stop({ drain: 0 })));
-  // Nothing may keep the process alive now; whatever does shows as a missing exit in the test.
+  // Nothing may keep the process alive now: otherwise the test reports that it does not exit.
   control.destroy();
 }
 

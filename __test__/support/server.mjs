@@ -1,5 +1,5 @@
-// The server under test as a child process: started in the chosen runtime, driven over a control connection
-// (JSON lines on loopback TCP), ended cleanly. Exactly the process started here is ever signalled.
+// The server under test as a child process: starts it in the chosen runtime, controls it over a connection (JSON lines
+// on loopback TCP), and ends it cleanly. Signals go only to the process that is started here.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -27,13 +27,13 @@ function commandOf(runtime) {
 }
 
 /**
- * Limits that servers under test have unless a test sets them, or starts with `patient: false`: a thread that is not run
- * for seconds is no worker that hangs, no handler that is late and no client that says nothing.
+ * Limits of servers under test, unless a test sets them or starts with `patient: false`: on a busy machine a thread may
+ * not run for seconds, which must not count as a hung worker, a late handler or a silent client.
  */
 const PATIENT_LISTENER = { firstRequestTimeoutMs: 60_000 };
 const PATIENT = { ...PATIENT_LISTENER, workerTimeoutMs: 20_000, handlerTimeoutMs: 20_000, closeTimeoutMs: 20_000 };
 
-/** Handlers on the calling thread are not looked after by default. */
+/** By default handlers on the calling thread are not monitored. */
 function timeoutsOf({ threads }) {
   if (threads !== 0) return PATIENT;
   const { workerTimeoutMs: _off, ...others } = PATIENT;
@@ -50,7 +50,7 @@ export class ServerProcess {
   #serial = 0;
   #exited;
   #patient = true;
-  /** Gateways that have been started: later starts cannot change the limits of what all listeners share. */
+  /** Gateways that were started: later starts cannot change the limits that all listeners share. */
   #started = new Set();
 
   /** Starts the child (`main` instead of server-main.mjs, if given) and waits for its control connection. */
@@ -87,7 +87,7 @@ export class ServerProcess {
     return this;
   }
 
-  /** Calls `start(options)` in the child; `onError` is always set there (see `errors()`). Resolves with the addresses. */
+  /** Calls `start(options)` in the child, always with `onError` (see `errors()`). Resolves with the addresses. */
   async start(options, { gateway = 'default', ms = 3 * SOON } = {}) {
     const timeouts = this.#started.has(gateway) ? PATIENT_LISTENER : timeoutsOf(options);
     const limits = this.#patient ? { limits: { ...timeouts, ...options.limits } } : {};
@@ -110,40 +110,40 @@ export class ServerProcess {
     return decode(await this.#request({ op: 'call', gateway, fn, args: encode(args) }));
   }
 
-  /** `stop()` of one earlier start. */
+  /** Calls `stop()` of one earlier start. */
   async stop(handle = this.handle, options = undefined, ms = 2 * SOON) {
     await this.#request({ op: 'stop', handle, options: encode(options) }, ms);
   }
 
-  /** `replaceWorkers()` of one earlier start. */
+  /** Calls `replaceWorkers()` of one earlier start. */
   async replaceWorkers(handle = this.handle) {
     await this.#request({ op: 'replaceWorkers', handle }, 2 * SOON);
   }
 
-  /** `reloadTls()` of one earlier start. */
+  /** Calls `reloadTls()` of one earlier start. */
   async reloadTls(tls = undefined, handle = this.handle) {
     await this.#request({ op: 'reloadTls', handle, tls: encode(tls) });
   }
 
   /**
-   * Aborts the last `replaceWorkers()`, which is then rejected with this message. `key`: is set first, and the next worker
-   * is ready before the main thread can know.
+   * Aborts the last `replaceWorkers()`, which then rejects with this message. `key` is set before, so that the next
+   * worker is ready before the main thread learns of it.
    */
   async abortReplacement(reason, key = undefined) {
     await this.#request({ op: 'abortReplacement', reason, key });
   }
 
-  /** `{rss, descriptors, threads}` of the child, now. Linux only. */
+  /** The current `{rss, descriptors, threads}` of the child. Linux only. */
   async usage() {
     return this.#request({ op: 'usage' });
   }
 
-  /** What onError was given so far: `[{name, code, message, causeCode}]`. */
+  /** The errors that onError got so far: `[{name, code, message, causeCode}]`. */
   async errors() {
     return this.#request({ op: 'errors' });
   }
 
-  /** Keeps the child's main thread busy for `ms`, and until there is a file of this name, if one is given. */
+  /** Keeps the child's main thread busy for `ms`, and then until the given file exists, if there is one. */
   async block(ms, file = undefined) {
     return this.#request({ op: 'block', ms, file }, ms + SOON);
   }
@@ -161,7 +161,7 @@ export class ServerProcess {
     return this.#child.pid;
   }
 
-  /** Stops every server of the child and lets it exit by itself; rejects when it does not, or not with 0. */
+  /** Stops every server of the child, and waits until it exits by itself; rejects if the exit code is not 0. */
   async end() {
     if (!this.#child) return;
     this.#control?.write(`${JSON.stringify({ op: 'end' })}\n`);
@@ -173,7 +173,7 @@ export class ServerProcess {
     }
   }
 
-  /** Ends the child at once; for tests that broke it on purpose. */
+  /** Kills the child; for tests that break it on purpose. */
   kill(signal = 'SIGKILL') {
     if (this.#child?.exitCode === null && this.#child.signalCode === null) this.#child.kill(signal);
     this.#control?.destroy();
@@ -218,14 +218,14 @@ export function sharedServer(test, options, launchOptions) {
 }
 
 /**
- * Servers of single tests that a file may run at once: more of them only slow each other down until deadlines
- * that are about something else are missed.
+ * How many servers of single tests a file may run at once: more of them would slow each other down until tests exceed
+ * their deadlines.
  */
 const SLOTS = 3;
 let taken = 0;
 const queue = [];
 
-/** Waits for a slot; the result gives it back. */
+/** Waits for a slot; the result releases it. */
 async function slot() {
   if (taken < SLOTS) taken++;
   else await new Promise((resolve) => queue.push(resolve));
@@ -236,7 +236,7 @@ async function slot() {
   };
 }
 
-/** A server process for one test, ended with it. Without options nothing is started yet. */
+/** A server process for one test, ended with it. Without options no server is started. */
 export async function ownServer(t, options, launchOptions) {
   const server = new ServerProcess();
   const release = await slot();
@@ -258,7 +258,7 @@ export async function member(t, server, options = {}) {
   return client;
 }
 
-/** Members on `count` different worker threads, one on each. */
+/** Members on `count` different worker threads, one per thread. */
 export async function onThreads(t, server, count, options) {
   const found = new Map();
   while (found.size < count) {
@@ -269,7 +269,7 @@ export async function onThreads(t, server, count, options) {
   return [...found.values()];
 }
 
-/** A command to the `commands` worker: its decoded value, or the error it threw. */
+/** Sends a command to the `commands` worker: resolves with its decoded value, or rejects with its error. */
 export async function ask(client, command, ms) {
   const { value, error } = await client.ask(command, ms);
   if (error) throw decode(error);
@@ -281,14 +281,14 @@ export function callIn(client, fn, ...args) {
   return ask(client, { cmd: 'call', fn, args: encode(args) });
 }
 
-/** Closes a member's connection and waits until the server has forgotten the socket. */
+/** Closes a member's connection, and waits until the server has removed the socket. */
 export async function leave(client, server) {
   client.close(1000);
   await client.closed();
   await forgotten(server, client.id);
 }
 
-/** Waits until the server has counted so many failed handshakes: a client sees the end before it is counted. */
+/** Waits for this number of failed handshakes: a client sees the end of its connection before it is counted. */
 export const failedHandshakes = (server, count) => counted(server, 'failedHandshakes', count);
 
 /** Waits until a counter of the server's statistics has this value. */

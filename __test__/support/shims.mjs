@@ -1,14 +1,14 @@
-// A machine without some of the optional tools: a PATH that leads to one folder of small programs. Each starts the real
-// one, with the real PATH; or, where only the look-up is of interest, just says that it is there.
+// A machine without some of the optional tools: a PATH with only one folder of small programs. Each starts the real
+// program with the real PATH, or, for tests of the look-up alone, only succeeds.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { TOOLS, toolPath } from '../../scripts/optional-tools.mjs';
 
-/** What every program that is pretended says when it is tried. */
+/** The output of every pretended program. */
 const PRETENDED = "echo 'Redis server v=7.0.15, with HTTP2'";
 
-/** What hides a part of a program, the rest of which stays: a line of its shell script. */
+/** Shell commands that hide a part of a program. */
 const PARTS = {
   'redis-server of 7.0 or newer': () => '[ "$1" = --version ] && echo "Redis server v=6.0.16" && exit',
   'redis-server of 7.0': () => '[ "$1" = --version ] && echo "Redis server v=7.4.0" && exit',
@@ -18,11 +18,11 @@ const PARTS = {
 };
 
 /**
- * Writes the programs, and returns the environment of that machine.
+ * Writes the programs; returns the environment of that machine.
  *
  * @param {(keyof typeof TOOLS)[]} hidden
  * @param {string} folder an empty one
- * @param {{pretended?: boolean}} options pretended: it has every other tool; else those of this machine
+ * @param {{pretended?: boolean}} options pretended: it has every other tool; otherwise those of this machine
  */
 export function machineWithout(hidden, folder, { pretended = false } = {}) {
   for (const [program, names] of Object.entries(namesByProgram())) {
@@ -37,7 +37,7 @@ export function machineWithout(hidden, folder, { pretended = false } = {}) {
   return { ...Object.fromEntries(kept), PATH: folder };
 }
 
-/** The first of the programs that a tool may be, with all tools that it stands for. */
+/** The first program of a tool, with all tools that it provides. */
 function namesByProgram() {
   const result = {};
   for (const [name, { programs = [name] }] of Object.entries(TOOLS)) {
@@ -46,7 +46,7 @@ function namesByProgram() {
   return result;
 }
 
-/** A module of the same name comes before the real one, and cannot be imported. */
+/** A module with the same name that takes precedence over the real one, and cannot be imported. */
 function withoutModule(name, folder) {
   const modules = path.join(folder, `without-${name}`);
   mkdirSync(modules);

@@ -1,4 +1,4 @@
-// Runs in a child process, in any runtime: what the first argument names, of low-level sockets. Prints what it found as
+// Runs in a child process, in any runtime: the first argument names a test of low-level sockets. Prints its results as
 // lines of JSON.
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +16,7 @@ function listening() {
   return { fd, port: sockets.getsockname(fd).port };
 }
 
-/** What a call throws. */
+/** The error of a call. */
 function thrown(call) {
   try {
     return call();
@@ -25,7 +25,7 @@ function thrown(call) {
   }
 }
 
-/** A worker that says where it waits; resolves when it is about to. */
+/** A worker that reports where it waits; resolves just before it waits. */
 async function waiting(work, data) {
   const worker = new Worker(fileURLToPath(new URL('./workers/low-level.mjs', import.meta.url)), {
     workerData: { work, ...data },
@@ -36,7 +36,7 @@ async function waiting(work, data) {
 }
 
 const scenarios = {
-  /** Everything once, on one thread. */
+  /** Every function once, on one thread. */
   all() {
     const listener = listening();
     const one = sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM);
@@ -74,7 +74,7 @@ const scenarios = {
     for (const each of [listener.fd, one, fd, datagrams]) sockets.close(each);
   },
 
-  /** A worker that waits is ended, and what it opened is closed. */
+  /** Terminates a waiting worker, whose sockets are closed. */
   async terminate() {
     for (const work of ['accept', 'recv', 'poll', 'epoll_wait', 'send', 'connect']) {
       const { worker, ready, exited } = await waiting(work);
@@ -84,7 +84,7 @@ const scenarios = {
     }
   },
 
-  /** A worker that waits on a descriptor of ours ends when we close it. */
+  /** A worker that waits on a descriptor of the main thread ends when the main thread closes it. */
   async close() {
     const listener = listening();
     const { worker, exited } = await waiting('accept', { fd: listener.fd });
@@ -94,14 +94,14 @@ const scenarios = {
     await exited;
   },
 
-  /** The process ends, while a worker waits. */
+  /** The process ends while a worker waits. */
   async exit() {
     await waiting('accept');
     say('exits');
     process.exit(7);
   },
 
-  /** Signals come while it waits; the time that is left is waited for. */
+  /** Signals arrive during a wait, which continues for the remaining time. */
   signals() {
     process.on('SIGUSR2', () => {});
     const epoll = sockets.epoll_create1();
@@ -114,7 +114,7 @@ const scenarios = {
     process.exit(0);
   },
 
-  /** Workers that come and go leave nothing. */
+  /** Workers that start and end leak nothing. */
   async churn() {
     const round = async () => {
       const { exited } = await waiting('open');
@@ -123,7 +123,7 @@ const scenarios = {
     for (let index = 0; index < 2; index++) await round();
     const before = descriptors();
     for (let index = 0; index < 10; index++) await round();
-    // a thread may end a little later than it says
+    // a thread may end shortly after its exit event
     const [allowed, deadline] = [Number(process.argv[3]), performance.now() + 20_000];
     while (descriptors() - before > allowed && performance.now() < deadline) {
       await new Promise((resolve) => setTimeout(resolve, 10));

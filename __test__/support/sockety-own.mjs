@@ -1,7 +1,7 @@
 // Servers and clients of millrace/sockety for tests.
 import { connect, createServer } from './millrace-sockety.mjs';
 
-/** A server on a free port, which is closed with the test, and what connects to it. */
+/** A server on a free port, which is closed with the test, and a function that connects to it. */
 export async function serve(t, onConnection, options) {
   const server = createServer(options, onConnection);
   await server.listen(0, '127.0.0.1');
@@ -22,5 +22,5 @@ export async function stop(server) {
   await closing;
 }
 
-/** What answers to each message. */
+/** A connection handler that calls `handler` for each message. */
 export const answering = (handler) => (connection) => connection.on('message', handler);

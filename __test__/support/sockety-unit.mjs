@@ -1,4 +1,4 @@
-// A connection of Sockety without a server: what it tells the native side is noted.
+// A connection of Sockety without a server: its calls to the native side are recorded.
 import { createRequire } from 'node:module';
 
 import { UUID } from './millrace-sockety.mjs';
@@ -7,7 +7,7 @@ const require = createRequire(import.meta.url);
 const { Connection } = require('../../js/dist/sockety/sockety-connection.js');
 const { Transfers } = require('../../js/dist/worker/transfers.js');
 
-/** A connection over a native side that takes notes. */
+/** A connection over a native side that records calls. */
 export function connectionOf(notes = []) {
   const note =
     (name, result) =>
@@ -34,7 +34,7 @@ export function connectionOf(notes = []) {
   return { connection, transfers, notes };
 }
 
-/** A message with files that have begun, by transfers from 100 on. */
+/** A message whose files have begun, with the ids of their transfers from 100 on. */
 export function withFiles(connection, sizes) {
   const head = {
     isResponse: false,

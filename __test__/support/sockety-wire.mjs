@@ -1,4 +1,4 @@
-// The wire of Sockety as a test's client speaks it: written from the layouts alone, independent of the product's codec.
+// The wire format of Sockety for clients of tests: written from the specification, independent of the product's codec.
 import { randomUUID } from 'node:crypto';
 
 const uint = (value, bytes) => {
@@ -7,7 +7,7 @@ const uint = (value, bytes) => {
   return buffer;
 };
 
-/** A first byte with a width code at `shift`, and the number in the smallest of `widths` that fits. */
+/** A first byte with a width code at `shift`, then the number in the smallest sufficient one of `widths`. */
 function sized(value, widths) {
   const code = widths.findIndex((width) => value < 2 ** (8 * width));
   return { code, bytes: uint(value, widths[code]) };
@@ -17,13 +17,13 @@ const SIZES = [1, 2, 3, 4];
 const idBytes = (id) => Buffer.from(id.replaceAll('-', ''), 'hex');
 const textOf = (bytes) => bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 
-/** A packet with a size in front. */
+/** A packet with its size first. */
 function packet(type, low, content) {
   const { code, bytes } = sized(content.length, SIZES);
   return Buffer.concat([Buffer.of((type << 4) | (code << 2) | low), bytes, content]);
 }
 
-/** A message (or, with `parent`, a response) and what may follow it: data at once, files and a stream as packets of their own. */
+/** A message (or, with `parent`, a response) with its data; files and a stream follow in separate packets. */
 export function message({
   action = '',
   parent,
@@ -75,7 +75,7 @@ export function filePacket(index, bytes) {
 }
 
 /**
- * Reads packets, in a generator that yields what it needs: `yield 3` gives three bytes. Calls `on` with each packet:
+ * Reads packets, in a generator that yields the number of bytes that it needs next. Calls `on` with each packet:
  * `{ type, channel, … }`.
  */
 export function* packets(on) {
@@ -142,7 +142,7 @@ export function* packets(on) {
   }
 }
 
-/** What a body says. */
+/** The fields of a body. */
 function read(body, isResponse, low) {
   let at = 0;
   const take = (count) => {

@@ -1,4 +1,4 @@
-// A client of Sockety on a socket of node:net: sends bytes that a test makes, and tells what came packet by packet.
+// A client of Sockety on a socket of node:net: sends bytes that a test makes, and returns received packets one by one.
 import net from 'node:net';
 import secure from 'node:tls';
 

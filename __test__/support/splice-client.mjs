@@ -1,4 +1,4 @@
-// What tests of the splice client share.
+// Functions for tests of the splice client.
 import test from 'ava';
 import { WebSocket } from 'ws';
 import { within } from './deadline.mjs';
@@ -12,10 +12,10 @@ export function client(t, { url }, options) {
   return mux;
 }
 
-/** The listener, and what stands in for it where a test wants what it does not do. */
+/** The listener, and a small multiplexer for behaviour that the listener does not have. */
 const MULTIPLEXERS = { 'in the tests': multiplexer, 'a listener': listener };
 
-/** Declares a test for each of them; `body` gets a function that starts one. */
+/** Declares a test for each of the two; `body` gets a function that starts one. */
 export function each(title, body) {
   for (const [name, make] of Object.entries(MULTIPLEXERS)) {
     test(`${title} (${name})`, (t) => body(t, (options) => make(t, options)));
@@ -26,7 +26,7 @@ export function each(title, body) {
 export const next = (target, type) =>
   within(new Promise((resolve) => target.addEventListener(type, resolve, { once: true })), type);
 
-/** All that a socket tells, in order. */
+/** All events of a socket, in order. */
 export function told(socket) {
   const events = [];
   for (const type of ['open', 'message', 'error', 'close', 'reconnecting']) {
@@ -40,7 +40,7 @@ export function told(socket) {
   return events;
 }
 
-/** A socket that is open; rejects with all it told where it fails. */
+/** An open socket; rejects with all its events if it fails. */
 export async function opened(mux, url, options) {
   const socket = mux.open(url, options);
   const events = told(socket);

@@ -1,6 +1,6 @@
-// A small multiplexer that speaks wsplice's protocol and does on demand what a real one does not: lose its connections,
-// use other event names, answer and relay in one segment. It has no limits and trusts all clients. Also targets for
-// both.
+// A small multiplexer with wsplice's protocol and behaviour that a real one does not have: it can lose its connections,
+// use other event names, and answer and relay in one segment. It has no limits and trusts all clients. Also targets for
+// this multiplexer and for the real one.
 import { once } from 'node:events';
 import net from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -21,7 +21,7 @@ async function listen(t, options, serve) {
   return { server, url: `ws://127.0.0.1:${server.address().port}` };
 }
 
-/** A target that echoes; `more` gets each connection, too. Paths choose: `/hello` greets at once, `/bye` then closes with 4001. */
+/** A target that echoes; `more` gets each connection, too. `/hello` greets at once, `/bye` then closes with 4001. */
 export async function echo(t, more) {
   const handleProtocols = (offered) => [...offered].at(-1);
   const { server, url } = await listen(t, { handleProtocols }, (socket, request) => {
@@ -34,7 +34,7 @@ export async function echo(t, more) {
   return { url, clients: server.clients, stop: () => server.close() };
 }
 
-/** Starts one. `lose` cuts all its connections. */
+/** Starts a multiplexer. `lose` cuts all its connections. */
 export async function multiplexer(t, { closedName = 'onSocketDisconnect', firstIndex = 0 } = {}) {
   const calls = [];
   const { server, url } = await listen(t, {}, (client) => new Session(client, { closedName, firstIndex, calls }));
@@ -44,7 +44,7 @@ export async function multiplexer(t, { closedName = 'onSocketDisconnect', firstI
   return { url, calls, lose, clients: server.clients };
 }
 
-/** Starts a server with a splice listener, behind a relay; `lose` cuts the connections through that. */
+/** Starts a server with a splice listener, behind a relay; `lose` cuts the connections of the relay. */
 export async function listener(t, { closedName } = {}) {
   const { addresses } = await ownServer(t, {
     workerPath: worker('text-only'),
@@ -54,7 +54,7 @@ export async function listener(t, { closedName } = {}) {
       address: '127.0.0.1:0',
       protocol: 'splice',
       privateTargets: true,
-      origins: '*', // the page of a browser test is another server's
+      origins: '*', // another server serves the page of a browser test
       limits: { targetsPerSession: 1000 },
       ...(closedName && { eventName: closedName }),
     },

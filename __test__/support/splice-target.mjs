@@ -7,15 +7,15 @@ import { SOON, within } from './deadline.mjs';
 import { CLOSE, CONTINUATION, close, FrameParser, frame, PING, PONG, TEXT, Violation } from './frames.mjs';
 import { acceptOf } from './http.mjs';
 
-/** One connection to a target: what the multiplexer said, judged as strictly as a server judges a client. */
+/** One connection to a target: checks the multiplexer's bytes as strictly as a server checks those of a client. */
 export class Connection {
   /** The request: `{line, path, headers}`, headers as a list of [name, value]. */
   request = undefined;
-  /** Whole messages not yet taken: `{kind, data}`, data as a Buffer. */
+  /** Complete messages that were not read yet: `{kind, data}`, data as a Buffer. */
   inbox = [];
   pings = [];
   pongs = [];
-  /** `{code, reason}`; code 1005 where the frame had none. */
+  /** `{code, reason}`; code 1005 if the frame had none. */
   closeFrame = undefined;
   closeFrames = 0;
   violation = undefined;
@@ -131,7 +131,7 @@ export class Connection {
     return this.pongs.shift();
   }
 
-  /** Its close frame: `{code, reason}`. */
+  /** Resolves with the close frame: `{code, reason}`. */
   async closing() {
     return this.when(() => this.closeFrame, 'a close frame at the target');
   }
@@ -208,7 +208,7 @@ export class Connection {
   }
 }
 
-/** A server that the multiplexer is to connect to. */
+/** A server to which the multiplexer connects. */
 export class Target {
   /** All its connections so far. */
   connections = [];
@@ -241,7 +241,7 @@ export class Target {
     return target;
   }
 
-  /** One that sends every message back. */
+  /** A target that sends every message back. */
   static echo(t, more) {
     return Target.listen(t, {
       onMessage: ({ kind, data }, to) => to.frame({ opcode: kind === 'text' ? 1 : 2, payload: data }),
@@ -257,7 +257,7 @@ export class Target {
     return `${this.#scheme}://${host}:${this.port}${path}`;
   }
 
-  /** The next connection that nobody has taken. */
+  /** The next new connection. */
   async next() {
     const index = this.#taken++;
     await within(
@@ -275,7 +275,7 @@ export class Target {
     return this.connections[index];
   }
 
-  /** The next connection, once its request is there. */
+  /** The next new connection, when its request has arrived. */
   async asked() {
     const connection = await this.next();
     await connection.when(() => connection.request, 'the request to the target', { evenOver: true });

@@ -1,7 +1,7 @@
-// What the splice client is asked to do in each runtime and in a browser, with the WebSocket that is there. Resolves with what was
-// seen, as JSON can say it. Imports nothing, so that a browser can load it.
+// A test of the splice client for each runtime and for browsers, with their own WebSocket. Resolves with its
+// observations as JSON values. Imports nothing, so that a browser can load it.
 
-/** `connect` is the client's, `mux` and `target` are URLs; `lose` cuts the multiplexer's connections. */
+/** `connect` is that of the client, `mux` and `target` are URLs; `lose` cuts the multiplexer's connections. */
 export async function visit(connect, { mux, target, lose }) {
   const client = connect(mux, { reconnect: { min: 1, max: 50 } });
   const next = (from, type) => new Promise((resolve) => from.addEventListener(type, resolve, { once: true }));
@@ -59,7 +59,7 @@ export async function visit(connect, { mux, target, lose }) {
   return seen;
 }
 
-/** What is seen everywhere. */
+/** The expected observations. */
 export const SEEN = {
   protocol: 'b',
   text: 'caf\u{e9} \u{1f600}',

@@ -1,4 +1,4 @@
-// Splice as its users meet it: a client over the ws package, and targets of that package.
+// Splice with the ws package: a client, and targets.
 import { once } from 'node:events';
 import { WebSocket, WebSocketServer } from 'ws';
 
@@ -24,7 +24,7 @@ export async function echoTarget(t, host = '127.0.0.1') {
 
 /** A client of the multiplexer. */
 export class Session {
-  /** What its targets sent: `{index, text, isBinary}`. */
+  /** Messages of its targets: `{index, text, isBinary}`. */
   messages = [];
   /** Events of the multiplexer. */
   events = [];
@@ -53,7 +53,7 @@ export class Session {
     });
   }
 
-  /** Calls; resolves with the result, or `{error}`. */
+  /** Calls a method; resolves with the result, or `{error}`. */
   async call(method, params) {
     const id = ++this.#serial;
     this.control(JSON.stringify({ id, type: 'method', method, params }));
@@ -65,18 +65,18 @@ export class Session {
     this.ws.send(Buffer.concat([CONTROL, Buffer.from(text)]));
   }
 
-  /** Sends a text to a target and resolves with what it sends back: `{index, text, isBinary}`. */
+  /** Sends a text to a target; resolves with the answer: `{index, text, isBinary}`. */
   async echo(index, text) {
     this.ws.send(Buffer.concat([Buffer.of(index >> 8, index & 255), Buffer.from(text)]), { binary: false });
     return this.#when(() => this.messages.shift(), 'the echo');
   }
 
-  /** The next event not yet taken. */
+  /** The next unread event. */
   async event() {
     return this.#when(() => this.events.shift(), 'an event');
   }
 
-  /** Resolves with what `look` returns, once that is something. */
+  /** Resolves with the result of `look` when it is not undefined. */
   #when(look, what) {
     const seen = new Promise((resolve, reject) => {
       this.#changed = () => {
@@ -102,7 +102,7 @@ export class Session {
   }
 }
 
-/** Resolves when the multiplexer has a target's connection: its side of it. */
+/** Resolves with the target's side of a connection when the multiplexer has connected. */
 export async function reach(session, target) {
   const [[socket], reached] = await within(
     Promise.all([once(target.server, 'connection'), session.call('connect', { url: target.url() })]),

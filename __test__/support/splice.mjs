@@ -4,7 +4,7 @@ import { open, ownServer, worker } from './server.mjs';
 
 export const CONTROL = 0xffff;
 
-/** A listener that reaches this machine. */
+/** A listener that may connect to targets on this machine. */
 export const splice = (more) => ({
   address: '127.0.0.1:0',
   protocol: 'splice',
@@ -12,7 +12,7 @@ export const splice = (more) => ({
   ...more,
 });
 
-/** What a server with such listeners starts with. */
+/** The options of a server with such listeners. */
 export const options = (listener, more) => ({
   workerPath: worker('text-only'),
   threads: 1,
@@ -27,14 +27,14 @@ export async function serve(t, listener, more, client) {
   return { server, mux: await Mux.open(t, server, client) };
 }
 
-/** A payload behind its index. */
+/** A payload after its index. */
 export function prefixed(index, payload = '') {
   const head = Buffer.alloc(2);
   head.writeUInt16BE(index);
   return Buffer.concat([head, Buffer.from(payload)]);
 }
 
-/** Why a call failed. */
+/** The error of a failed call. */
 export class CallFailed extends Error {
   constructor({ code, message, path }) {
     super(`${code} ${message}`);
@@ -44,9 +44,9 @@ export class CallFailed extends Error {
 
 /** A client of the multiplexer. */
 export class Mux {
-  /** Events that nobody has taken. */
+  /** Unread events. */
   events = [];
-  /** Everything that came, in order: `{reply}`, `{event}` or `{index, kind, data}`. */
+  /** Everything that was received, in order: `{reply}`, `{event}` or `{index, kind, data}`. */
   log = [];
   #replies = new Map();
   #messages = new Map();
@@ -59,33 +59,33 @@ export class Mux {
     return mux;
   }
 
-  /** Sends a call, whatever it is. */
+  /** Sends a call without checking it. */
   control(document) {
     const text = typeof document === 'string' ? document : JSON.stringify(document);
     return this.ws.send(prefixed(CONTROL, text));
   }
 
-  /** Calls; resolves with the reply. */
+  /** Calls a method; resolves with the reply. */
   async ask(method, params, id = ++this.#serial) {
     this.control({ id, type: 'method', method, params });
     return this.reply(id);
   }
 
-  /** The reply with this id (as text, where it is no exact number). */
+  /** The reply with this id (as text, if it is not an exact number). */
   async reply(id) {
     const key = String(id);
     await this.ws.when(() => this.#replies.get(key)?.length > 0, `the reply to ${key}`);
     return this.#replies.get(key).shift();
   }
 
-  /** Calls; resolves with the result. */
+  /** Calls a method; resolves with the result. */
   async call(method, params) {
     const { error, result } = await this.ask(method, params);
     if (error) throw new CallFailed(error);
     return result;
   }
 
-  /** Resolves with the index of the target. */
+  /** Connects to a target; resolves with its index. */
   async connect(url, more) {
     return (await this.call('connect', { url, ...more })).index;
   }
@@ -96,7 +96,7 @@ export class Mux {
     return this.ws.frame({ opcode: typeof data === 'string' ? TEXT : 2, payload });
   }
 
-  /** The next event not yet taken: `{method, params}`. */
+  /** The next unread event: `{method, params}`. */
   async event() {
     await this.ws.when(() => this.events.length > 0, 'an event');
     return this.events.shift();
@@ -114,7 +114,7 @@ export class Mux {
     return String(data);
   }
 
-  /** Messages of a target not yet taken. */
+  /** Unread messages of a target. */
   waiting(index) {
     return this.#messages.get(index) ?? [];
   }
@@ -150,7 +150,7 @@ export class Mux {
   }
 }
 
-/** A target that was reached: `{index, at}`, its index and its side of the connection. */
+/** A connected target: `{index, at}`, its index and its side of the connection. */
 export async function reach(mux, target, more) {
   const [index, at] = await Promise.all([mux.connect(target.url(), more), target.asked()]);
   return { index, at };

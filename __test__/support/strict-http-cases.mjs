@@ -1,4 +1,4 @@
-// What the strict HTTP example answers to single requests, by groups: what is sent, and the status. 89 of them.
+// The answers of the strict HTTP example to 89 single requests, in groups: the bytes of the request, and the status.
 
 const crlf = (...lines) => `${lines.join('\r\n')}\r\n\r\n`;
 const HOST = 'Host: localhost';

@@ -1,5 +1,5 @@
-// A WebSocket client that does nothing but check numbered messages, `<publisher> <n>`, where a publisher is the number of
-// its node and a letter: so lean that a hundred million deliveries are checked in some minutes.
+// A WebSocket client that only checks numbered messages, `<publisher> <n>`, where a publisher is the number of its node
+// and a letter. It is fast enough to check a hundred million deliveries in a few minutes.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -8,18 +8,18 @@ import { within } from './deadline.mjs';
 import { text } from './frames.mjs';
 
 const [SPACE, ZERO, NINE, A] = Buffer.from(' 09a');
-/** Publishers of one node, and of all. */
+/** The number of publishers of one node, and of all nodes. */
 const LETTERS = 2;
 const PUBLISHERS = 12;
-/** A text message of less than 126 bytes, and how much its head takes. */
+/** The first byte of a text message, and the size of the head of one with less than 126 bytes. */
 const TEXT = 0x81;
 const HEAD = 2;
 
 /** See the file. */
 export class Subscriber {
-  /** Messages that were not above the one before: came twice, or in another order. */
+  /** Messages whose number is not above the previous one: duplicates, or messages in the wrong order. */
   misplaced = [];
-  /** What is no numbered message. */
+  /** Messages that are not numbered messages. */
   others = [];
   #received = new Float64Array(PUBLISHERS);
   #missing = new Float64Array(PUBLISHERS);
@@ -27,7 +27,7 @@ export class Subscriber {
   #rest = Buffer.alloc(0);
   #isOpen = false;
 
-  /** Connects and subscribes to a channel by the worker `backplane`. */
+  /** Connects, and subscribes to a channel with the worker `backplane`. */
   static async open(t, address, channel) {
     const subscriber = new Subscriber();
     const { hostname, port } = new URL(`http://${address}`);
@@ -53,27 +53,27 @@ export class Subscriber {
     return subscriber;
   }
 
-  /** How many messages of a publisher came. */
+  /** How many messages of a publisher were received. */
   received(publisher) {
     return this.#received[place(publisher)];
   }
 
-  /** How many numbers of a publisher were left out before its last one that came. */
+  /** How many numbers of a publisher are missing before the last one that was received. */
   missing(publisher) {
     return this.#missing[place(publisher)];
   }
 
-  /** How many of a publisher's messages came or are known missing. */
+  /** How many messages of a publisher were received or are missing. */
   seen(publisher) {
     return this.#last[place(publisher)] + 1;
   }
 
-  /** How many messages came. */
+  /** How many messages were received. */
   get total() {
     return this.#received.reduce((sum, count) => sum + count, 0);
   }
 
-  /** How many are known missing. */
+  /** How many messages are missing. */
   get missed() {
     return this.#missing.reduce((sum, count) => sum + count, 0);
   }
@@ -106,7 +106,7 @@ export class Subscriber {
     this.#rest = data.subarray(at);
   }
 
-  /** False: it is no numbered message. */
+  /** Returns false if it is not a numbered message. */
   #message(data, start, end) {
     const publisher = (data[start] - ZERO) * LETTERS + data[start + 1] - A;
     if (!(publisher >= 0 && publisher < PUBLISHERS) || data[start + 2] !== SPACE || start + 3 === end) return false;

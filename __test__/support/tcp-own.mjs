@@ -17,7 +17,7 @@ export async function serve(t, callbacks, options) {
   return { server, errors, address, join: (more) => TcpClient.connect(t, address, more) };
 }
 
-/** A socket that is not read before it is asked to be. */
+/** A socket that is paused at first. */
 export async function stalled(t, { port }) {
   const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   t.teardown(() => socket.destroy());
@@ -27,7 +27,7 @@ export async function stalled(t, { port }) {
   return socket;
 }
 
-/** All that comes until the end. */
+/** Resolves with all data until the end. */
 export async function drained(socket) {
   const parts = [];
   socket.on('data', (bytes) => parts.push(bytes)).resume();
@@ -36,7 +36,7 @@ export async function drained(socket) {
   return Buffer.concat(parts);
 }
 
-/** Sends back what comes. */
+/** Callbacks that echo. */
 export const echo = {
   onData(connection) {
     connection.write(connection.buffer);
@@ -44,7 +44,7 @@ export const echo = {
   },
 };
 
-/** Writes all of something, as the client takes it. */
+/** A function that writes as much of the remaining bytes as the connection accepts. */
 export function writer(bytes) {
   let rest = bytes;
   return (connection) => {

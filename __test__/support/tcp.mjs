@@ -1,11 +1,11 @@
-// Raw TCP under test: a client, and a worker module (this file) that answers it and keeps in keys what it was told.
+// Raw TCP under test: a client, and a worker module (this file) that answers it and records events in keys.
 import net from 'node:net';
 import secure from 'node:tls';
 
 import { until, within } from './deadline.mjs';
 import { connectOptions } from './http.mjs';
 
-/** A connection that reads exactly as much as it is asked to. */
+/** A connection that reads exactly as many bytes as requested. */
 export class TcpClient {
   #socket;
   #received = Buffer.alloc(0);
@@ -31,7 +31,7 @@ export class TcpClient {
       client.#received = Buffer.concat([client.#received, bytes]);
       client.#changed();
     });
-    // a reset is an end without order
+    // a reset ends the connection, too
     socket.on('error', () => client.#end());
     socket.on('end', () => client.#end());
     socket.on('close', () => client.#end());
@@ -42,7 +42,7 @@ export class TcpClient {
     this.#socket.write(bytes);
   }
 
-  /** Sends nothing more. */
+  /** Ends the sending side. */
   end(bytes) {
     this.#socket.end(bytes);
   }
@@ -67,13 +67,13 @@ export class TcpClient {
     return line.toString('utf8', 0, line.length - 1);
   }
 
-  /** The next message with its length in front. */
+  /** The next message with a length prefix. */
   async message(lengthBytes) {
     const head = await this.bytes(lengthBytes);
     return this.bytes(head.readUIntBE(0, lengthBytes));
   }
 
-  /** What comes until the server ends. */
+  /** All data until the server ends the connection. */
   async rest() {
     await this.#until(() => this.#ended, 'the end');
     return this.#received.toString();
@@ -93,20 +93,20 @@ export class TcpClient {
   }
 }
 
-/** A payload with its length in front. */
+/** A payload with its length before it. */
 export function framed(lengthBytes, payload) {
   const head = Buffer.alloc(lengthBytes);
   head.writeUIntBE(Buffer.byteLength(payload), 0, lengthBytes);
   return Buffer.concat([head, Buffer.from(payload)]);
 }
 
-/** What the worker has put under a key, once it is there. */
+/** Resolves with the value of a key when the worker has set it. */
 export async function told(server, key) {
   const text = await until(() => server.call('getKey', key), `the key ${key}`);
   return JSON.parse(Buffer.from(text).toString());
 }
 
-// The worker. What it needs is not loaded where only the client is.
+// The worker. Its imports are dynamic, because tests load this file for the client only.
 
 let millrace;
 
@@ -125,11 +125,11 @@ export function handleOpen(socketId, ip, headers, request) {
   return isRefused ? false : { token: name };
 }
 
-/** Commands are words; everything else is sent back. */
+/** Commands by their word; everything else is sent back. */
 const COMMANDS = {
   publish: (_id, text) => millrace.send('news', text),
   close: (id) => millrace.close(id, 4001, 'as asked'),
-  // answered when somebody sets the key
+  // answers when a test sets the key
   later: async (id, key) => {
     while (millrace.getKey(key) === undefined) await new Promise(setImmediate);
     millrace.send(id, `released by ${key}`);

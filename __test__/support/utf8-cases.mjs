@@ -1,4 +1,4 @@
-// UTF-8 as byte sequences: what is valid, what is not, and where a decoder that fails fast must give up.
+// UTF-8 as byte sequences: valid ones, invalid ones, and the position at which a decoder that fails fast must fail.
 
 const hex = (digits) => Buffer.from(digits.replaceAll(' ', ''), 'hex');
 
@@ -32,7 +32,7 @@ export const VALID = {
   'a mix of all lengths': Buffer.from('a¢€😀a¢€😀'),
 };
 
-/** Invalid sequences: the bytes, and how many of them are enough to know (the last of those is the bad one). */
+/** Invalid sequences: the bytes, and how many of them are enough to detect the error (the last of them is invalid). */
 export const INVALID = {
   'a lone continuation byte 80': [hex('80'), 1],
   'a lone continuation byte BF': [hex('bf'), 1],
@@ -73,7 +73,7 @@ export const INVALID = {
   ],
 };
 
-/** Sequences that are only unfinished: wrong at the end of a message, not before. */
+/** Incomplete sequences: invalid only at the end of a message. */
 export const TRUNCATED = {
   '1 of 2 bytes': hex('c2'),
   '1 of 3 bytes': hex('e2'),

@@ -1,9 +1,9 @@
-// Values on the control channel and in the commands of the test workers: JSON that also carries what
-// JSON cannot (bytes, undefined, NaN, bigint, a Date ...), so that a test can hand any argument to any thread.
+// Values on the control channel and in the commands of the test workers: JSON with an encoding for other values (bytes,
+// undefined, NaN, bigint, Date and so on), so that a test can pass any argument to any thread.
 
 const base64 = (view) => Buffer.from(view.buffer, view.byteOffset, view.byteLength).toString('base64');
 
-/** Turns a value into what JSON can carry. Functions and symbols become markers that `decode` makes anew. */
+/** Converts a value to one for JSON. Functions and symbols become markers, for which `decode` makes new ones. */
 export function encode(value) {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   switch (typeof value) {

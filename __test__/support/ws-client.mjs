@@ -1,5 +1,5 @@
-// A strict raw WebSocket client over node:net. It sends whatever bytes a test wants and takes from the server
-// only what RFC 6455 allows; everything else is recorded as a violation and fails the test that waits.
+// A strict raw WebSocket client over node:net. It sends any bytes, and accepts from the server only what RFC 6455
+// allows: everything else is recorded as a violation and fails the waiting test.
 import net from 'node:net';
 import secure from 'node:tls';
 
@@ -21,7 +21,7 @@ import { acceptOf, connectOptions, handshakeBytes, KEY, parseHead } from './http
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** What the server answered instead of 101. */
+/** The server answered with another status than 101. */
 export class Refused extends Error {
   constructor(response) {
     super(`handshake refused: ${response.status} ${response.body}`);
@@ -33,9 +33,10 @@ export class Refused extends Error {
 
 /**
  * Connects and performs the handshake. Options: path, headers (as `handshakeBytes`), protocols (offered
- * subprotocols), before (bytes in front of everything), after (bytes sent in the same segment as the handshake), autoPong, autoClose (both true),
- * paused (nothing is read after the handshake until `resume()`), localAddress, tls (options of `tls.connect`), http2 (a
- * client session of node:http2, in which it is a stream), ms. Pass ava's `t` to have the connection destroyed with it.
+ * subprotocols), before (bytes before everything else), after (bytes sent in the same segment as the handshake),
+ * autoPong, autoClose (both true), paused (nothing is read after the handshake until `resume()`), localAddress, tls
+ * (options of `tls.connect`), http2 (a client session of node:http2, in which it is a stream), ms. Pass ava's `t` to
+ * destroy the connection after the test.
  */
 export async function connect(t, address, options = {}) {
   for (;;) {
@@ -50,18 +51,18 @@ export async function connect(t, address, options = {}) {
   }
 }
 
-/** A server need not wait longer for a client that has connected and says nothing; its default is twice this. */
+/** How long a connected client may send nothing, in ms; the server's default timeout is twice as long. */
 const LATE_MS = 1000;
 
 export class WsClient {
-  /** Whole messages not yet taken by `next()`. */
+  /** Complete messages that `next()` has not returned yet. */
   inbox = [];
   pings = [];
   pongs = [];
   /** `{code, reason}` of the server's close frame; code 1005 when it had none. */
   closeFrame = undefined;
   violation = undefined;
-  /** The TCP connection is over. */
+  /** The TCP connection has ended. */
   over = false;
   /** The server sent FIN (an orderly end), not a reset. */
   finished = false;
@@ -181,7 +182,7 @@ export class WsClient {
     }
   }
 
-  /** Sends one frame (see `frame`), returns false when the kernel's buffer is full. */
+  /** Sends one frame (see `frame`); returns false if the kernel's buffer is full. */
   frame(options) {
     return this.#socket.write(frame(options));
   }
@@ -203,7 +204,7 @@ export class WsClient {
     this.#socket.pause();
   }
 
-  /** Reads on (or begins to, when opened paused). */
+  /** Continues to read, or begins if it was opened paused. */
   resume() {
     if (this.#options.paused) {
       this.#options.paused = false;
@@ -217,7 +218,7 @@ export class WsClient {
     this.#socket.end();
   }
 
-  /** Drops the TCP connection with a reset. */
+  /** Resets the TCP connection. */
   reset() {
     this.#socket.resetAndDestroy();
   }
@@ -274,7 +275,7 @@ export class WsClient {
     return JSON.parse(await this.text(ms));
   }
 
-  /** The payload of the next pong not yet taken. */
+  /** The payload of the next unread pong. */
   async pong(ms) {
     await this.when(() => this.pongs.length > 0, 'a pong', { ms });
     return this.pongs.shift();
@@ -287,7 +288,7 @@ export class WsClient {
     return { code: 1006, reason: '', ...this.closeFrame, finished: this.finished };
   }
 
-  /** Sends a command to a worker that answers `{"re": n, …}` and resolves with the parsed answer. */
+  /** Sends a command to a worker that answers `{"re": n, …}`; resolves with the parsed answer. */
   async ask(command, ms) {
     const serial = ++this.#serial;
     this.#pending.set(serial, undefined);

@@ -1,4 +1,4 @@
-// A real browser on one TLS port: the WebSocket is a stream of the HTTP/2 connection that brought the page.
+// A real browser on one TLS port: the WebSocket is a stream of the HTTP/2 connection that served the page.
 import test from 'ava';
 
 import { Authority } from '../support/certificates.mjs';
@@ -16,7 +16,7 @@ Authority.of(test, async (made) => {
 });
 test.after.always(() => browser?.close());
 
-/** Opens a page of the server, then a WebSocket from it; resolves with what both came by. */
+/** Opens a page of the server, then a WebSocket from it; resolves with the protocol, and whether there was a key. */
 async function visit(t, server) {
   browser ??= await launchBrowser();
   const context = await browser.newContext({ ignoreHTTPSErrors: true });
@@ -40,7 +40,7 @@ async function visit(t, server) {
     origin.replace('https:', 'wss:'),
   );
   const { headers } = decode(JSON.parse(answer).value);
-  // in HTTP/2 a browser sends no key, and handleOpen is shown one that proves nothing
+  // in HTTP/2 a browser sends no key, and handleOpen gets one of 16 zero bytes
   return { protocol, keyed: headers['sec-websocket-key'] !== Buffer.alloc(16).toString('base64') };
 }
 

@@ -1,4 +1,4 @@
-// Certificates of clients: who may come in, and what handleOpen is told.
+// Client certificates: which clients may connect, and what handleOpen learns about their certificates.
 import { X509Certificate } from 'node:crypto';
 import ava from 'ava';
 
@@ -28,7 +28,7 @@ const foreign = Authority.of(
 );
 
 const tlsOf = (clientCertificates, ca = authority.file('ca.pem')) => ({ ...identity.files, clientCertificates, ca });
-/** What the worker saw of a client with this certificate, or the error's message. */
+/** What the worker reports about a client with this certificate, or the error's message. */
 async function seen(t, server, { cert, key } = {}, more = {}) {
   try {
     const client = await connect(t, server.addresses[0], { tls: { ca: authority.ca, cert, key, ...more } });
@@ -56,7 +56,7 @@ test("'required' refuses clients without a certificate of the authority", async 
   t.is((await server.call('stats')).opened, 1);
 });
 
-test("'optional' lets clients in that show none, and refuses a bad one", async (t) => {
+test("'optional' accepts clients without a certificate, and refuses an invalid one", async (t) => {
   const ca = [authority.ca.trim(), foreign.ca.trim()];
   const server = await ownServer(t, { ...OPTIONS, tls: tlsOf('optional') });
   t.is(await seen(t, server), null);
@@ -66,12 +66,12 @@ test("'optional' lets clients in that show none, and refuses a bad one", async (
   t.deepEqual((await seen(t, server, untrusted)).subject, { CN: 'alice' });
 });
 
-test('a certificate that was not asked for is not shown', async (t) => {
+test('the worker does not see a certificate that the server did not request', async (t) => {
   const server = await ownServer(t, { ...OPTIONS, tls: identity.files });
   t.is(await seen(t, server, alice), null);
 });
 
-test('an invalid authority is refused at the start', async (t) => {
+test('start refuses an invalid authority', async (t) => {
   const server = await ownServer(t);
   const error = await t.throwsAsync(server.start({ ...OPTIONS, tls: tlsOf('required', identity.keyFile) }));
   t.like(error, { code: 'ERR_MILLRACE_INVALID_TLS', message: 'tls.ca has no certificate in it' });

@@ -1,4 +1,4 @@
-// TLS as clients know it: https: and wss: with a certificate from memory or from a file, seen by Node, curl and `ws`.
+// TLS as clients see it: https: and wss: with a certificate from memory or from a file, for Node, curl and `ws`.
 import { execFile } from 'node:child_process';
 import https from 'node:https';
 import { promisify } from 'node:util';
@@ -59,7 +59,7 @@ test('a certificate from files, named by path and by URL', async (t) => {
   t.true((await get(server.addresses[0])).authorized);
 });
 
-test('a browser-like client: ws, with messages of every length both ways', async (t) => {
+test('the client of ws sends and receives messages of every length', async (t) => {
   const server = await ownServer(t, { ...COMMANDS, tls: identity.files });
   const socket = new WebSocket(`wss://${server.addresses[0]}`, { ca: authority.ca });
   t.teardown(() => socket.terminate());

@@ -1,4 +1,5 @@
-// What TLS ports meet: clients that speak something else, that stop in the middle, that read slowly or leave without a word.
+// Misbehaving clients on TLS ports: they speak another protocol, stop halfway, read slowly, or leave without
+// close_notify.
 import net from 'node:net';
 import tls from 'node:tls';
 import ava from 'ava';
@@ -19,7 +20,7 @@ const authority = Authority.of(test, async (made) => {
 });
 const secure = () => ({ ca: authority.ca });
 
-/** Sends bytes in clear and resolves with everything that came back, once the server ended the connection. */
+/** Sends bytes without TLS; resolves with everything that came back when the server has ended the connection. */
 function inClear(t, address, bytes, { end = false } = {}) {
   const socket = net.connect(connectOptions(address));
   t.teardown(() => socket.destroy());
@@ -35,7 +36,7 @@ function inClear(t, address, bytes, { end = false } = {}) {
   return within(answer, 'the end of the connection');
 }
 
-test('http: on a TLS port is told so', async (t) => {
+test('an http: request on a TLS port gets an error that says so', async (t) => {
   const server = await ownServer(t, { ...COMMANDS, tls: identity.files });
   const answer = await inClear(t, server.addresses[0], handshakeBytes(), { end: true });
   t.regex(answer, /^HTTP\/1\.1 400 Bad Request\r\n/);
@@ -43,7 +44,7 @@ test('http: on a TLS port is told so', async (t) => {
   await failedHandshakes(server, 1);
 });
 
-test('bytes that only look like TLS are refused, and hurt nobody', async (t) => {
+test('bytes that only look like TLS are refused, and other connections are not affected', async (t) => {
   const server = await ownServer(t, { ...COMMANDS, tls: identity.files });
   const [address] = server.addresses;
   const neighbour = await connect(t, address, { tls: secure() });
@@ -60,7 +61,7 @@ test('bytes that only look like TLS are refused, and hurt nobody', async (t) => 
   t.deepEqual(await server.errors(), []);
 });
 
-test('the TLS handshake counts into the handshake timeout', async (t) => {
+test('the handshake timeout includes the TLS handshake', async (t) => {
   const limits = { handshakeTimeoutMs: 300 };
   const server = await ownServer(t, { ...COMMANDS, limits, tls: identity.files });
   const [address] = server.addresses;
@@ -71,11 +72,11 @@ test('the TLS handshake counts into the handshake timeout', async (t) => {
   t.teardown(() => socket.destroy());
   socket.on('error', () => {});
   socket.resume();
-  await within(new Promise((resolve) => socket.once('close', resolve)), 'the end, without a request');
+  await within(new Promise((resolve) => socket.once('close', resolve)), 'the end of a connection without a request');
   await until(async () => (await server.call('stats')).connections === 0, 'the last connection to be gone');
 });
 
-test('a client that says goodbye to TLS alone, and one that is gone', async (t) => {
+test('a socket ends when its client sends only close_notify, and when the client is destroyed', async (t) => {
   const server = await ownServer(t, { ...COMMANDS, tls: identity.files });
   for (const leave of ['end', 'destroy']) {
     const client = await connect(t, server.addresses[0], { tls: secure() });
@@ -86,7 +87,7 @@ test('a client that says goodbye to TLS alone, and one that is gone', async (t) 
   t.is((await server.call('stats')).panics, 0);
 });
 
-test('a slow reader over TLS gets everything once it reads, and others are not held up', async (t) => {
+test('a slow reader over TLS gets everything when it reads, and does not delay others', async (t) => {
   const limits = { outboxBytes: 64 * 2 ** 20, outboxFrames: 100_000 };
   const server = await ownServer(t, { ...COMMANDS, limits, tls: identity.files });
   const [address] = server.addresses;
@@ -121,7 +122,7 @@ test('a reader that never reads is closed when its outbox is full', async (t) =>
   t.is(slow.closeFrame.code, 1013);
 });
 
-test('many frames in one record, and one frame over many records', async (t) => {
+test('many frames in one record, and one frame across many records', async (t) => {
   const server = await ownServer(t, { ...COMMANDS, limits: { unhandledEvents: 2 }, tls: identity.files });
   const client = await connect(t, server.addresses[0], { tls: secure() });
   const count = 2000;

@@ -1,4 +1,4 @@
-// Which certificate a client sees: by the name it asks for, and after a reload.
+// Which certificate a client gets: for the name that it asks for, and after a reload.
 import { copyFile, writeFile } from 'node:fs/promises';
 import tls from 'node:tls';
 import ava from 'ava';
@@ -20,7 +20,7 @@ const authority = Authority.of(test, async (made) => {
   }
 });
 
-/** The name in the certificate that a client sees who asks for `servername`, or the error's code. */
+/** The name in the certificate for a client that asks for `servername`, or the error's code. */
 function shown(address, servername) {
   const options = { ...connectOptions(address), servername, ca: authority.ca, checkServerIdentity: () => undefined };
   const seen = new Promise((resolve) => {
@@ -54,7 +54,7 @@ test('several names, one with a wildcard, and one certificate for all others', a
   }
 });
 
-test('without a certificate for others, others are refused', async (t) => {
+test('without a default certificate, other names are refused', async (t) => {
   const server = await ownServer(t, { ...ECHO, tls: { names: { 'a.example': issued['a.example'].files } } });
   const [address] = server.addresses;
   t.is(await shown(address, 'a.example'), 'a.example');
@@ -63,7 +63,7 @@ test('without a certificate for others, others are refused', async (t) => {
   await failedHandshakes(server, 2);
 });
 
-test('reloadTls reads the files again; connections that are up stay', async (t) => {
+test('reloadTls reads the files again; open connections stay', async (t) => {
   const files = { cert: authority.file('live.pem'), key: authority.file('live.key') };
   const put = (name) => Promise.all(['cert', 'key'].map((kind) => copyFile(issued[name].files[kind], files[kind])));
   await put('a.example');
@@ -72,7 +72,7 @@ test('reloadTls reads the files again; connections that are up stay', async (t) 
     server.addresses.map((address) => connect(t, address, { tls: { ca: authority.ca, servername: 'a.example' } })),
   );
   await put('new.example');
-  t.is(await shown(server.addresses[0]), 'a.example', 'nothing happens by itself');
+  t.is(await shown(server.addresses[0]), 'a.example', 'the files are not read again without reloadTls');
   await server.reloadTls();
   for (const address of server.addresses) t.is(await shown(address), 'new.example');
   for (const client of clients) t.is(await ask(client, { cmd: 'ping' }), 'pong');
@@ -80,10 +80,10 @@ test('reloadTls reads the files again; connections that are up stay', async (t) 
   await server.reloadTls(issued['b.example'].files);
   for (const address of server.addresses) t.is(await shown(address), 'b.example');
   await server.reloadTls();
-  t.is(await shown(server.addresses[0]), 'b.example', 'what was given last is what is read again');
+  t.is(await shown(server.addresses[0]), 'b.example', 'the files given last are read again');
 });
 
-test('a reload that does not work changes nothing', async (t) => {
+test('a reload that fails changes nothing', async (t) => {
   const { cert, key } = issued['a.example'];
   const server = await ownServer(t, { ...ECHO, tls: { cert, key } });
   const invalid = { name: 'MillraceError', code: 'ERR_MILLRACE_INVALID_TLS' };
@@ -105,7 +105,7 @@ test('a reload that does not work changes nothing', async (t) => {
   t.is(await shown(server.addresses[0], 'a.example'), 'a.example');
 });
 
-test('reloadTls has something to reload, or rejects', async (t) => {
+test('reloadTls rejects if there is nothing to reload', async (t) => {
   const plain = await ownServer(t, ECHO);
   const { files } = issued['a.example'];
   for (const tls of [undefined, files]) {
@@ -116,7 +116,7 @@ test('reloadTls has something to reload, or rejects', async (t) => {
   t.like(await t.throwsAsync(plain.reloadTls(files)), { code: 'ERR_MILLRACE_NOT_RUNNING' });
 });
 
-test('a start whose certificate does not work starts nothing', async (t) => {
+test('a start with an invalid certificate starts nothing', async (t) => {
   const server = await ownServer(t);
   const { cert, key } = issued['a.example'];
   const bad = { bind: ['127.0.0.1:0', { address: '127.0.0.1:0', tls: { cert, key: issued['b.example'].key } }] };

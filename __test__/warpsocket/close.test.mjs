@@ -1,4 +1,4 @@
-// specs/warpsocket.md §6.4 and §8: how connections end, what handleClose sees, what codes and answers there are.
+// specs/warpsocket.md §6.4 and §8: how connections end, the arguments of handleClose, close codes and statuses.
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
@@ -7,7 +7,7 @@ import { ask, forgotten, member, open, ownServer, sharedServer, worker } from '.
 
 const server = sharedServer(test, { workerPath: worker('closing'), threads: 1, limits: { messageBytes: 1024 } });
 
-/** A client, its id, and a watcher that sees what handleClose of that client reported. */
+/** A client, its id, and a watcher that receives the report of handleClose for that client. */
 async function watched(t, options) {
   const watcher = await open(t, server);
   watcher.send('watch');
@@ -39,7 +39,7 @@ const WAYS = {
 };
 
 for (const [name, [act, code, expected]] of Object.entries(WAYS)) {
-  test(`${name}: ${code} at the client, handleClose once`, async (t) => {
+  test(`${name}: the client gets ${code}, handleClose runs once`, async (t) => {
     const { ws, id, report } = await watched(t);
     await act(ws);
     t.is((await ws.closed()).code, code);
@@ -49,7 +49,7 @@ for (const [name, [act, code, expected]] of Object.entries(WAYS)) {
   });
 }
 
-test('in handleClose unsubscribing the socket is harmless; afterwards its subscriptions are gone', async (t) => {
+test('handleClose may unsubscribe the socket; afterwards its subscriptions are gone', async (t) => {
   const { ws, id, report } = await watched(t);
   const stays = await open(t, server);
   stays.send('id');
@@ -69,7 +69,7 @@ test('a broadcast in handleClose reaches the others', async (t) => {
   t.is((await report()).event, 'close');
 });
 
-test('a handleClose that throws is reported, called once, and the worker lives on', async (t) => {
+test('a handleClose that throws is reported and called once, and the worker continues', async (t) => {
   const { ws, id, report, watcher } = await watched(t);
   ws.send('throw at close');
   t.is(await ws.text(), 'will throw');
@@ -81,7 +81,7 @@ test('a handleClose that throws is reported, called once, and the worker lives o
   await watcher.when(() => watcher.inbox.some(({ data }) => data === 'alive'), 'the echo');
 });
 
-test('close() follows virtual sockets, and is false for closed, unknown and dangling ids', async (t) => {
+test('close() resolves virtual sockets, and returns false for closed, unknown and dangling ids', async (t) => {
   const { ws, id } = await watched(t);
   const virtual = await server.call('createVirtualSocket', id);
   t.true(await server.call('close', virtual));
@@ -115,7 +115,7 @@ for (const [code, reason, argument] of [
   });
 }
 
-test('messages pipelined behind the one that calls close() are handled before handleClose or not at all', async (t) => {
+test('messages pipelined after the one that calls close() are handled before handleClose or not at all', async (t) => {
   const { ws, report, id, watcher } = await watched(t);
   await ws.raw(Buffer.concat([text('close me'), text('mark'), text('mark'), text(`marks of ${id}`)]));
   t.is((await ws.closed()).code, 4100);
@@ -125,7 +125,7 @@ test('messages pipelined behind the one that calls close() are handled before ha
   await watcher.when(() => watcher.inbox.some(({ data }) => data === `marks ${marks}`), `still ${marks} marks`);
 });
 
-test('200 connections closed in every way at once: handleClose exactly once for each', async (t) => {
+test('handleClose runs exactly once for each of 200 connections that close in all ways at the same time', async (t) => {
   const own = await ownServer(t, { workerPath: worker('commands'), threads: 3 });
   const watcher = await member(t, own);
   await own.call('subscribe', watcher.id, 'log');

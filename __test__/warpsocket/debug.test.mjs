@@ -6,7 +6,7 @@ import { member, ownServer, sharedServer, worker } from '../support/server.mjs';
 const shared = sharedServer(test, { workerPath: worker('commands'), threads: 2 });
 const text = (bytes) => Buffer.from(bytes).toString();
 
-test('kv: the listing equals exactly the one pair just stored, without any server', async (t) => {
+test('kv without a server: exactly the one pair that was stored', async (t) => {
   const bare = await ownServer(t);
   await bare.call('setKey', 'the key', 'the value');
   const listing = await bare.call('getDebugState', 'kv');
@@ -25,13 +25,13 @@ test('kv with a key: that pair or undefined', async (t) => {
   t.is(await shared.call('getDebugState', 'kv', 'three'), undefined);
 });
 
-test('kv: at most 2000', async (t) => {
+test('kv: at most 2000 pairs', async (t) => {
   const bare = await ownServer(t);
   await bare.run('many-keys', 2500);
   t.is((await bare.call('getDebugState', 'kv')).length, 2000);
 });
 
-test('workers: two entries with four booleans each, one by id, an unknown id is undefined', async (t) => {
+test('workers: two entries with four booleans each; one entry by id; undefined for an unknown id', async (t) => {
   const workers = await shared.call('getDebugState', 'workers');
   const ids = Object.keys(workers);
   t.is(ids.length, 2);
@@ -58,7 +58,7 @@ test('workers: the booleans say which handlers a module exports', async (t) => {
   ]);
 });
 
-test('sockets: two entries with string ip and numeric workerId, by id, an unknown id is undefined', async (t) => {
+test('sockets: entries with string ip and numeric workerId; one by id; undefined for an unknown id', async (t) => {
   const server = await ownServer(t, { workerPath: worker('commands'), threads: 2 });
   t.deepEqual(await server.call('getDebugState', 'sockets'), {});
   const [one, two] = [await member(t, server), await member(t, server)];
@@ -97,7 +97,7 @@ test('sockets: not capped at 2000', async (t) => {
   t.is(Object.keys(await server.call('getDebugState', 'sockets')).length, 2501);
 });
 
-test('channels: exactly two entries after two rooms were subscribed', async (t) => {
+test('channels: exactly two entries after subscriptions to two channels', async (t) => {
   const server = await ownServer(t, { workerPath: worker('commands'), threads: 1 });
   t.deepEqual(await server.call('getDebugState', 'channels'), []);
   const ws = await member(t, server);
@@ -112,7 +112,7 @@ test('channels: exactly two entries after two rooms were subscribed', async (t) 
   t.is((await server.call('getDebugState', 'channels')).length, 1);
 });
 
-test('channels by name: one such object or undefined', async (t) => {
+test('channels by name: one entry or undefined', async (t) => {
   const ws = await member(t, shared);
   await shared.call('subscribe', ws.id, 'named room');
   const entry = await shared.call('getDebugState', 'channels', 'named room');
@@ -125,7 +125,7 @@ test('channels by name: one such object or undefined', async (t) => {
   t.is(await shared.call('getDebugState', 'channels', 'no such room'), undefined);
 });
 
-test('channels by number: the channels that socket id is in', async (t) => {
+test('channels by number: the channels of the socket with this id', async (t) => {
   const [ws, other] = [await member(t, shared), await member(t, shared)];
   await shared.call('subscribe', [ws.id, other.id], 'common');
   await shared.call('subscribe', ws.id, 'mine', 2);
@@ -136,7 +136,7 @@ test('channels by number: the channels that socket id is in', async (t) => {
   t.deepEqual(await shared.call('getDebugState', 'channels', 87_654_321), []);
 });
 
-test('channels: at most 2000, with and without a socket id', async (t) => {
+test('channels: at most 2000 entries, with and without a socket id', async (t) => {
   const server = await ownServer(t, { workerPath: worker('commands'), threads: 1 });
   const ws = await member(t, server);
   await server.run('many-channels', ws.id, 2500);

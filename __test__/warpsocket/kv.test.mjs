@@ -10,7 +10,7 @@ const setIf = (key, ...values) => server.call('setKeyIf', key, ...values);
 let keys = 0;
 const freshKey = () => `key ${++keys}`;
 
-test('setKey returns the previous value, getKey the present one', async (t) => {
+test('setKey returns the previous value, getKey the current one', async (t) => {
   const key = freshKey();
   t.is(await get(key), undefined);
   t.is(await set(key, 'one'), undefined);
@@ -19,7 +19,7 @@ test('setKey returns the previous value, getKey the present one', async (t) => {
   t.is(await get(key), 'two');
 });
 
-test('setKey without a value deletes', async (t) => {
+test('setKey without a value deletes the key', async (t) => {
   const key = freshKey();
   await set(key, 'one');
   t.is(await set(key, undefined), 'one');
@@ -37,7 +37,7 @@ test('keys and values are bytes', async (t) => {
   t.deepEqual(await server.call('getKey', Buffer.from([0xff, 0x00])), Buffer.from([8, 9]));
 });
 
-test('the empty key and the empty value are ordinary', async (t) => {
+test('the empty key and the empty value are valid', async (t) => {
   t.is(await get(''), undefined);
   await set('', 'empty key');
   t.is(await get(Buffer.alloc(0)), 'empty key');
@@ -49,18 +49,18 @@ test('the empty key and the empty value are ordinary', async (t) => {
   t.is(await get(key), 'filled');
 });
 
-test('getKey gives a copy', async (t) => {
+test('getKey returns a copy', async (t) => {
   t.is(await server.run('key-copy', freshKey()), 'original');
 });
 
-test('a large value', async (t) => {
+test('a large value is stored and returned', async (t) => {
   const key = freshKey();
   const value = Buffer.alloc(3 * 1024 * 1024, 'abc');
   await server.call('setKey', key, value);
   t.true(value.equals(await server.call('getKey', key)));
 });
 
-test('the store is shared by all threads', async (t) => {
+test('all threads share the store', async (t) => {
   const [one, two] = [await member(t, server), await member(t, server)];
   const key = freshKey();
   await ask(one, { cmd: 'kvSet', key, value: 'from one' });
@@ -71,7 +71,7 @@ test('the store is shared by all threads', async (t) => {
 });
 
 const TABLE = [
-  // [present value, newValue, checkValue, result, value after]
+  // [current value, newValue, checkValue, result, value afterwards]
   [undefined, 'new', undefined, true, 'new'],
   [undefined, undefined, undefined, true, undefined],
   [undefined, 'new', 'x', false, undefined],
@@ -90,7 +90,7 @@ const TABLE = [
 ];
 
 for (const [present, newValue, checkValue, result, after] of TABLE) {
-  test(`setKeyIf: ${JSON.stringify(present)} present, new ${JSON.stringify(newValue)}, check ${JSON.stringify(checkValue)}: ${result}`, async (t) => {
+  test(`setKeyIf: current ${JSON.stringify(present)}, new ${JSON.stringify(newValue)}, check ${JSON.stringify(checkValue)}: ${result}`, async (t) => {
     const key = freshKey();
     if (present !== undefined) await set(key, present);
     t.is(await setIf(key, newValue, checkValue), result);
@@ -104,7 +104,7 @@ test('setKeyIf compares bytes, whatever their type', async (t) => {
   t.true(await setIf(key, 'next', new TextEncoder().encode('é').buffer));
 });
 
-test('setKeyIf is atomic: increments of several threads are never lost', async (t) => {
+test('setKeyIf is atomic: no increment of several threads is lost', async (t) => {
   const clients = await Promise.all(Array.from({ length: 4 }, () => member(t, server)));
   const key = freshKey();
   await set(key, '0');
@@ -119,7 +119,7 @@ test('setKeyIf is atomic: increments of several threads are never lost', async (
 });
 
 for (const bad of [null, 5, {}, [], true, 5n, Symbol('x'), new SharedArrayBuffer(4)]) {
-  test(`a key or value that is no bytes throws: ${Object.prototype.toString.call(bad)}`, async (t) => {
+  test(`a key or value that is not bytes throws: ${Object.prototype.toString.call(bad)}`, async (t) => {
     const key = freshKey();
     await set(key, 'kept');
     await t.throwsAsync(server.call('getKey', bad), { name: 'TypeError', message: /key/ });

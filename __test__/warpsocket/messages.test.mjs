@@ -1,4 +1,4 @@
-// specs/warpsocket.md §6.3: handlers run one after the other per connection, are awaited, may fail.
+// specs/warpsocket.md §6.3: the handlers of a connection run one after the other, are awaited, and may fail.
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
@@ -13,7 +13,7 @@ const replies = async (ws, count) => {
   return list.map(({ re }) => re);
 };
 
-test('text arrives as a string, binary as a Uint8Array; both come back as they were', async (t) => {
+test('text arrives as a string, binary as a Uint8Array; both come back unchanged', async (t) => {
   const ws = await open(t, server);
   ws.send('téxt €😀');
   ws.send(Buffer.from([0, 1, 254, 255]));
@@ -43,7 +43,7 @@ test('three messages with delays 50, 25 and 0 ms are answered in sending order',
   t.true(list[0].at <= list[1].at && list[1].at <= list[2].at);
 });
 
-test('in one segment: async, sync, async, sync, binary are handled in order', async (t) => {
+test('sync, async and binary messages in one segment are handled in order', async (t) => {
   const ws = await open(t, server);
   await ws.raw(
     Buffer.concat([
@@ -58,7 +58,7 @@ test('in one segment: async, sync, async, sync, binary are handled in order', as
   t.is(await ws.text(), 'plain');
 });
 
-test('sync, async 30 ms, sync are answered in that order', async (t) => {
+test('a sync message, an async one of 30 ms and a sync one are answered in that order', async (t) => {
   const ws = await open(t, server);
   await ws.raw([command(9_000_001, 'ping'), command(9_000_002, 'delay', { ms: 30 }), command(9_000_003, 'ping')]);
   t.deepEqual(await replies(ws, 3), [9_000_001, 9_000_002, 9_000_003]);
@@ -97,7 +97,7 @@ test('2000 messages with handlers of every kind stay in order', async (t) => {
   );
 });
 
-test('large messages (beside the batch) keep their place among small ones', async (t) => {
+test('large messages (outside of the batch) keep their place among small ones', async (t) => {
   const ws = await open(t, server);
   const sizes = [10, 20_000, 5, 16_384, 16_385, 300_000, 1, 0, 100_000];
   await ws.raw(Buffer.concat(sizes.flatMap((size) => [text('x'.repeat(size)), text('é'.repeat(size))])));
@@ -119,7 +119,7 @@ const THROWN = {
 
 for (const [name, [value, pattern]] of Object.entries(THROWN)) {
   for (const cmd of ['throwValue', 'reject']) {
-    test(`${cmd === 'reject' ? 'a rejection with' : 'throwing'} ${name}: 1011, reported readably, the worker lives on`, async (t) => {
+    test(`${cmd === 'reject' ? 'a rejection with' : 'throwing'} ${name}: 1011, reported, the worker stays`, async (t) => {
       const [ws, bystander] = [await member(t, server), await member(t, server)];
       await ws.raw(
         Buffer.concat([command(1, cmd, { value }), command(2, 'kvSet', { key: `${cmd} ${name}`, value: 'handled' })]),
@@ -137,7 +137,7 @@ for (const [name, [value, pattern]] of Object.entries(THROWN)) {
   }
 }
 
-test('a handler pending longer than its limit: 1011, handleClose, a late completion is ignored, the worker lives on', async (t) => {
+test('a handler over its time limit: 1011, handleClose, a late result is ignored, the worker continues', async (t) => {
   const own = await ownServer(t, { workerPath: worker('commands'), threads: 1, limits: { handlerTimeoutMs: 2000 } });
   const [watcher, ws, quick] = [await member(t, own), await member(t, own), await member(t, own)];
   await own.call('subscribe', watcher.id, 'log');
@@ -146,7 +146,7 @@ test('a handler pending longer than its limit: 1011, handleClose, a late complet
   t.like(await watcher.json(), { event: 'close', socketId: ws.id, code: 1011 });
   t.deepEqual(ws.inbox, []);
   t.is((await ask(quick, { cmd: 'delay', ms: 200, echo: 'fine' })).echo, 'fine');
-  // Beyond the late completion of the first handler.
+  // Longer than the first handler takes to complete.
   for (let round = 0; round < 8; round++) await ask(quick, { cmd: 'delay', ms: 200 });
   t.is(await own.call('getKey', 'behind'), undefined);
   t.is(await ask(quick, { cmd: 'ping' }), 'pong');
@@ -164,7 +164,7 @@ test('the default limit of a handler is 5 s', async (t) => {
   t.true(took > 4500 && took < 30_000, `${Math.round(took)} ms`);
 });
 
-test('while a handler runs, pings are answered and a leaving client is noticed', async (t) => {
+test('while a handler runs, pings are answered and a disconnect is noticed', async (t) => {
   const [watcher, ws] = [await member(t, server), await member(t, server)];
   const key = `done of ${ws.id}`;
   const pending = ask(ws, { cmd: 'gate', key });
@@ -202,7 +202,7 @@ test('a module without a text handler still receives broadcasts', async (t) => {
   t.is(await ws.text(), 'hello');
 });
 
-test('handlers are called with `this` undefined; a default export is not looked at', async (t) => {
+test('handlers are called with `this` undefined; a default export is ignored', async (t) => {
   const own = await ownServer(t, { workerPath: worker('default-export'), threads: 1 });
   const ws = await open(t, own);
   ws.send('x');
@@ -213,7 +213,7 @@ test('handlers are called with `this` undefined; a default export is not looked 
   t.is((await ws.closed()).code, 1011);
 });
 
-test('texts of every length and script come back as they were, mixed in one batch', async (t) => {
+test('texts of every length and script, mixed in one batch, come back unchanged', async (t) => {
   const own = await ownServer(t, { workerPath: worker('echo'), threads: 1 });
   const ws = await open(t, own);
   const scripts = ['ascii-', 'größer-', '日本語-', '🎈🎉-', '\u0000\u007f', '\ufffd\uffff'];
@@ -230,14 +230,14 @@ test('texts of every length and script come back as they were, mixed in one batc
   for (const one of whole) t.true((await ws.text()) === one, `${one.length} of ${one.slice(0, 9)}`);
 });
 
-test('a CommonJS worker module', async (t) => {
+test('a worker module may be CommonJS', async (t) => {
   const own = await ownServer(t, { workerPath: worker('classic').replace('.mjs', '.cjs'), threads: 1 });
   const ws = await open(t, own);
   ws.send('hi');
   t.is(await ws.text(), 'cjs hi');
 });
 
-test('a handler may keep and transfer its data; messages behind it are not lost', async (t) => {
+test('a handler may keep and transfer its data; later messages are not lost', async (t) => {
   const own = await ownServer(t, { workerPath: worker('transfer'), threads: 1 });
   const ws = await open(t, own);
   const count = 200;

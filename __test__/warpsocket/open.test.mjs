@@ -1,4 +1,4 @@
-// specs/warpsocket.md §6.1, §6.2: handleOpen, before the upgrade is answered.
+// specs/warpsocket.md §6.1, §6.2: handleOpen, which runs before the answer to the upgrade.
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
@@ -42,7 +42,7 @@ test('a handleOpen that never settles: 500 after the handler timeout', async (t)
   t.is((await handshake(own.addresses[0], { path: '/never' })).status, 500);
 });
 
-test('a rejection cannot lie about its length, nor keep the connection', async (t) => {
+test('a rejection cannot set a wrong length or keep the connection open', async (t) => {
   const { status, headers, body } = await shake('/lie');
   t.is(status, 400);
   t.is(body, 'short');
@@ -59,7 +59,7 @@ for (const status of [400, 401, 404, 429, 503]) {
     t.is(answer.headers['content-type'], 'text/plain');
   });
 
-  test(`a rejection with status ${status} alone`, async (t) => {
+  test(`a rejection with only the status ${status}`, async (t) => {
     t.is((await shake(`/status-only?arg=${status}`)).status, status);
   });
 }
@@ -72,20 +72,20 @@ for (const status of [0, 101, 200, 302, 99, 600, 1000]) {
   });
 }
 
-test('an acceptance may name headers', async (t) => {
+test('an acceptance may set headers', async (t) => {
   const ws = await open(t, server, { path: '/headers' });
   t.is(ws.headers['x-millrace'], 'yes');
   t.is(ws.headers['set-cookie'], 'a=b');
 });
 
-test('an acceptance may carry the token; setToken works in handleOpen too', async (t) => {
+test('an acceptance may set the token; setToken works in handleOpen, too', async (t) => {
   for (const path of ['/token?arg=first', '/set-token?arg=first']) {
     const ws = await open(t, server, { path, after: text('token') });
     t.is(await ws.text(), 'token first');
   }
 });
 
-test('handleOpen sees id, ip, headers and request; the socket is listed meanwhile', async (t) => {
+test('handleOpen gets id, ip, headers and request; the socket is listed while it runs', async (t) => {
   const ws = await open(t, server, {
     path: '/inspect?a=1&b=two%20words',
     protocols: ['p1', 'p2'],
@@ -129,7 +129,7 @@ test('no subprotocols offered: an empty list', async (t) => {
   t.deepEqual((await ws.json()).protocols, []);
 });
 
-test('what handleOpen sends and subscribes arrives right after the handshake, in order', async (t) => {
+test('messages that handleOpen sends or subscribes to arrive in order after the handshake', async (t) => {
   const ws = await open(t, server, { path: '/greet?arg=you', after: text('message') });
   t.is(await ws.text(), 'hello you');
   t.is(await ws.text(), 'still in handleOpen');
@@ -139,7 +139,7 @@ test('what handleOpen sends and subscribes arrives right after the handshake, in
   t.is(await ws.text(), 'later');
 });
 
-test('a refused connection leaves nothing: no socket, no subscription, no handleClose', async (t) => {
+test('a refused connection leaves no socket and no subscription, and has no handleClose', async (t) => {
   const own = await ownServer(t, { workerPath: worker('admission'), threads: 1 });
   const watcher = await open(t, own);
   await own.call('subscribe', 1, 'log');
@@ -155,14 +155,14 @@ test('a refused connection leaves nothing: no socket, no subscription, no handle
   t.deepEqual(await watcher.json(), { event: 'close', socketId: 4, code: 4000 });
 });
 
-test('no handleOpen exported: every connection is accepted', async (t) => {
+test('without a handleOpen, every connection is accepted', async (t) => {
   const own = await ownServer(t, { workerPath: worker('text-only'), threads: 1 });
   const ws = await open(t, own, { path: '/whatever' });
   ws.send('ok');
   t.is(await ws.text(), 'ok');
 });
 
-test('a client that leaves while handleOpen is pending: no handler runs for it but handleClose, at most once', async (t) => {
+test('if a client disconnects while handleOpen is pending, only handleClose runs, at most once', async (t) => {
   const own = await ownServer(t, { workerPath: worker('admission'), threads: 1 });
   const watcher = await open(t, own);
   await own.call('subscribe', 1, 'log');
@@ -191,7 +191,7 @@ test('a client that leaves while handleOpen is pending: no handler runs for it b
   t.is(Object.keys(await own.call('getDebugState', 'sockets')).length, 1);
 });
 
-test('no worker: 503', async (t) => {
+test('without a worker, the answer is 503', async (t) => {
   const own = await ownServer(t, { workerPath: worker('fragile-start'), threads: 1 });
   const ws = await member(t, own);
   await own.call('setKey', 'fail-starts', 'x'.repeat(1000));

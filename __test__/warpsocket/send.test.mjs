@@ -1,4 +1,4 @@
-// specs/warpsocket.md §4.2: send, its targets, its count, its order.
+// specs/warpsocket.md §4.2: the targets, the result and the order of send.
 import test from 'ava';
 
 import { ask, callIn, leave, member, sharedServer, worker } from '../support/server.mjs';
@@ -9,7 +9,7 @@ let channels = 0;
 const freshChannel = () => `send ${++channels}`;
 const send = (...args) => server.call('send', ...args);
 
-test('to an id: that socket, 1', async (t) => {
+test('to an id: that socket gets the message, and the result is 1', async (t) => {
   const [one, two] = await members(t, 2);
   t.is(await send(one.id, 'for one'), 1);
   t.is(await one.text(), 'for one');
@@ -17,7 +17,7 @@ test('to an id: that socket, 1', async (t) => {
   t.is(two.received, 0);
 });
 
-test('to a channel: every subscriber once, whatever its count', async (t) => {
+test('to a channel: every subscriber gets the message once, for any subscription count', async (t) => {
   const [one, two, outsider] = await members(t, 3);
   const channel = freshChannel();
   await server.call('subscribe', one.id, channel, 5);
@@ -29,7 +29,7 @@ test('to a channel: every subscriber once, whatever its count', async (t) => {
   t.deepEqual([one.received, two.received, outsider.received], [1, 1, 0]);
 });
 
-test('to an array: each element in turn, an element named twice is delivered twice', async (t) => {
+test('to an array: each element in turn, and an element that occurs twice gets the message twice', async (t) => {
   const [one, two, three] = await members(t, 3);
   t.is(await send([one.id, two.id], 'a'), 2);
   t.is(await send([one.id, one.id], 'b'), 2);
@@ -39,7 +39,7 @@ test('to an array: each element in turn, an element named twice is delivered twi
   t.is(three.received, 0);
 });
 
-test('to an array of ids and channels: reached twice counts twice', async (t) => {
+test('to an array of ids and channels: a socket that is reached twice counts twice', async (t) => {
   const [one, two] = await members(t, 2);
   const [x, y] = [freshChannel(), freshChannel()];
   await server.call('subscribe', [one.id, two.id], x);
@@ -63,7 +63,7 @@ test('unknown, closed and dangling targets count 0; so do an empty array and an 
   t.is(await send([gone.id, here.id, virtual], 'x'), 1);
 });
 
-test('a virtual and its real socket both subscribed: two deliveries', async (t) => {
+test('if a virtual socket and its real socket are subscribed, the message is delivered twice', async (t) => {
   const [one] = await members(t, 1);
   const channel = freshChannel();
   const virtual = await server.call('createVirtualSocket', one.id);
@@ -93,7 +93,7 @@ test('a string is a text message, bytes are a binary message', async (t) => {
   }
 });
 
-test('a view sends its own part of the buffer, from worker and main thread', async (t) => {
+test('of a view, only its own part of the buffer is sent, from workers and the main thread', async (t) => {
   const [one] = await members(t, 1);
   t.is(await callIn(one, 'send', one.id, Buffer.from('0123456789').subarray(3, 6)), 1);
   t.is((await one.next()).data.toString(), '345');
@@ -109,7 +109,7 @@ test('lone surrogates become U+FFFD', async (t) => {
 
 for (const size of [125, 126, 65_535, 65_536, 1_000_000, 20 * 1024 * 1024]) {
   test.serial(`a message of ${size} bytes, text and binary`, async (t) => {
-    // Asked for by another client: behind 20 MiB that are not yet written nothing else fits the outbox.
+    // Another client requests it: the outbox has no space for a reply after 20 MiB that are not yet written.
     const [one, sender] = await members(t, 2);
     t.is(await ask(sender, { cmd: 'sendFilled', who: one.id, kind: 'text', size }, 60_000), 1);
     t.is(await one.text(60_000), 'x'.repeat(size));
@@ -118,7 +118,7 @@ for (const size of [125, 126, 65_535, 65_536, 1_000_000, 20 * 1024 * 1024]) {
   });
 }
 
-test('a numeric string is a channel, never an id', async (t) => {
+test('a numeric string is a channel name, never an id', async (t) => {
   const [one] = await members(t, 1);
   t.is(await send(String(one.id), 'x'), 0);
   await server.call('subscribe', one.id, String(one.id));
@@ -126,7 +126,7 @@ test('a numeric string is a channel, never an id', async (t) => {
   t.is(await one.text(), 'by channel');
 });
 
-test('a channel name is bytes: string, Uint8Array and ArrayBuffer are one name', async (t) => {
+test('a channel name is bytes: equal strings, Uint8Arrays and ArrayBuffers are the same name', async (t) => {
   const [one] = await members(t, 1);
   const name = `${freshChannel()} ñ€😀`;
   const bytes = new TextEncoder().encode(name);
@@ -161,7 +161,7 @@ test('2000 calls of one thread, direct and by channel, arrive in call order', as
   for (let index = 0; index < 2000; index += 3) t.is(await two.text(), `n ${index}`);
 });
 
-test('a send inside a handler comes before the reply that follows it', async (t) => {
+test('a message that a handler sends arrives before its later reply', async (t) => {
   const [one] = await members(t, 1);
   const order = [];
   const result = await callIn(one, 'send', [one.id, one.id], 'first').then((value) => {
@@ -186,7 +186,7 @@ test('send does not wait for a client that does not read', async (t) => {
   t.is(await ask(reader, { cmd: 'ping' }), 'pong');
 });
 
-test('except leaves sockets out of a broadcast, also their virtual sockets', async (t) => {
+test('except excludes sockets and their virtual sockets from a broadcast', async (t) => {
   const [one, two, three] = await members(t, 3);
   const channel = freshChannel();
   const virtual = await server.call('createVirtualSocket', one.id);
@@ -206,7 +206,7 @@ test('except leaves sockets out of a broadcast, also their virtual sockets', asy
   );
 });
 
-test('except also holds for direct targets', async (t) => {
+test('except also applies to direct targets', async (t) => {
   const [one, two] = await members(t, 2);
   t.is(await send([one.id, two.id], 'x', { except: two.id }), 1);
   await ask(two, { cmd: 'ping' });

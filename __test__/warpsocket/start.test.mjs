@@ -1,4 +1,4 @@
-// specs/warpsocket.md §2, §4.1: starting, binding, several starts, failures that leave nothing behind, stopping.
+// specs/warpsocket.md §2, §4.1: starting, binding, several starts, failed starts and their cleanup, stopping.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const commands = worker('commands');
 const loopback = '127.0.0.1:0';
 const portOf = (address) => Number(address.slice(address.lastIndexOf(':') + 1));
 
-/** A port that is taken for the rest of the test. */
+/** A port that is in use for the rest of the test. */
 async function takenPort(t) {
   const blocker = net.createServer();
   await new Promise((resolve) => blocker.listen(0, '127.0.0.1', resolve));
@@ -27,7 +27,7 @@ async function takenPort(t) {
   return blocker.address().port;
 }
 
-test('start resolves when workers and addresses are ready, and names the addresses', async (t) => {
+test('start resolves with the addresses when workers and addresses are ready', async (t) => {
   const server = await ownServer(t);
   const { addresses } = await server.start({ workerPath: commands, threads: 2 });
   t.is(addresses.length, 1);
@@ -82,7 +82,7 @@ test('bind takes a listener object', async (t) => {
   t.is((await handshake(addresses[0])).status, 101);
 });
 
-test('an empty bind resolves without binding anything', async (t) => {
+test('with an empty bind, start resolves without binding anything', async (t) => {
   const server = await ownServer(t);
   const { addresses } = await server.start({ bind: [], workerPath: commands, threads: 1 });
   t.deepEqual(addresses, []);
@@ -113,13 +113,13 @@ test('a later start with workerPath adds workers to the same pool', async (t) =>
   t.deepEqual([...answers].sort(), ['cjs hi', 'hi']);
 });
 
-test('a later threads without workerPath is a TypeError', async (t) => {
+test('in a later start, threads without workerPath is a TypeError', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 1 });
   await t.throwsAsync(server.start({ threads: 2 }), { name: 'TypeError', message: /threads/ });
   t.is(Object.keys(await server.call('getDebugState', 'workers')).length, 1);
 });
 
-test('a later start that changes what the first call fixed is refused', async (t) => {
+test('a later start cannot change the options that the first one fixed', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 1, ioThreads: 1 });
   await t.throwsAsync(server.start({ ioThreads: 2 }), { code: 'ERR_MILLRACE_ALREADY_STARTED' });
   await t.throwsAsync(server.start({ ioUring: false }), {
@@ -137,7 +137,7 @@ test('workerPath may be relative to the working directory, absolute or a file: U
   t.is(Object.keys(await server.call('getDebugState', 'workers')).length, 2);
 });
 
-test('threads omitted: at least four workers', async (t) => {
+test('without threads, there are at least four workers', async (t) => {
   const server = await ownServer(t, { workerPath: commands });
   t.true(Object.keys(await server.call('getDebugState', 'workers')).length >= 4);
 });
@@ -152,7 +152,7 @@ test('workerArg is cloned to every worker', async (t) => {
   }
 });
 
-test('no workerArg: handleStart gets undefined', async (t) => {
+test('without a workerArg, handleStart gets undefined', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 1 });
   const { startArg, startCalls } = await ask(await open(t, server), { cmd: 'getStartupArg' });
   t.is(startArg, undefined);
@@ -192,13 +192,13 @@ for (const [name, [options, message]] of Object.entries(FAILURES)) {
   });
 }
 
-test('an uncloneable workerArg is a DataCloneError', async (t) => {
+test('a workerArg that cannot be cloned is a DataCloneError', async (t) => {
   const server = await ownServer(t);
   const error = await t.throwsAsync(server.start({ workerPath: commands, threads: 1, workerArg: () => {} }));
   t.is(error.name, 'DataCloneError');
 });
 
-test('a taken address: the error names it, the other address is not left bound', async (t) => {
+test('if an address is in use, the error names it, and the other address does not stay bound', async (t) => {
   const server = await ownServer(t);
   const taken = await takenPort(t);
   const free = await freePort();
@@ -223,7 +223,7 @@ test('a failed later start leaves the earlier one running', async (t) => {
   t.is(await ask(await open(t, server), { cmd: 'ping' }), 'pong');
 });
 
-test('the options object is left alone', async (t) => {
+test('start does not change the options object', async (t) => {
   const server = await ownServer(t);
   t.deepEqual(await server.run('options-untouched', path.relative(process.cwd(), commands)), {
     unchanged: true,
@@ -231,7 +231,7 @@ test('the options object is left alone', async (t) => {
   });
 });
 
-test('connections go round-robin to the workers; a request that is no upgrade takes no turn and no id', async (t) => {
+test('workers get connections round-robin; a request without an upgrade takes no turn and no id', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 3 });
   const clients = [];
   for (let index = 0; index < 6; index++) {
@@ -253,7 +253,7 @@ test('socket ids are positive integers, unique among real and virtual sockets, a
   const seen = new Set();
   const fresh = (id) => {
     t.true(Number.isSafeInteger(id) && id > 0);
-    t.false(seen.has(id), `id ${id} again`);
+    t.false(seen.has(id), `id ${id} was reused`);
     seen.add(id);
   };
   for (let round = 0; round < 80; round++) {
@@ -268,8 +268,8 @@ test('socket ids are positive integers, unique among real and virtual sockets, a
   }
 });
 
-test('stop: clients get 1001, the port is free, the process can start again and exits by itself', async (t) => {
-  // of its own, because another one might be taken in between
+test('stop: clients get 1001, the port is free, the process can start again and exit by itself', async (t) => {
+  // a port that the system assigns to no other program in the meantime
   const server = await ownServer(t, { bind: `127.0.0.1:${await freePort()}`, workerPath: commands, threads: 2 });
   const [address] = server.addresses;
   const ws = await member(t, server);
@@ -282,7 +282,7 @@ test('stop: clients get 1001, the port is free, the process can start again and 
   t.is(await ask(await open(t, server, { address }), { cmd: 'ping' }), 'pong');
 });
 
-test('stop of one start ends its own listeners and connections only', async (t) => {
+test('stop of one start ends only its own listeners and connections', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 1 });
   const second = await server.start({});
   const [one, two] = await Promise.all(server.addresses.map((address) => member(t, server, { address })));

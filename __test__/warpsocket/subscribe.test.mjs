@@ -19,7 +19,7 @@ const { subscribe, unsubscribe, copy, has, send, state } = {
 };
 const sorted = (list) => [...list].sort((a, b) => a - b);
 
-test('subscribing creates the entry with count delta and reports it as new', async (t) => {
+test('subscribing creates an entry with the count delta and reports it as new', async (t) => {
   const [one] = await members(t, 1);
   const channel = freshChannel();
   t.deepEqual(await subscribe(one.id, channel), [one.id]);
@@ -29,7 +29,7 @@ test('subscribing creates the entry with count delta and reports it as new', asy
   t.deepEqual(await state(other), { [one.id]: 7 });
 });
 
-test('three subscriptions: new, not new, not new, and a publication arrives once', async (t) => {
+test('of three subscriptions only the first is new, and a message arrives once', async (t) => {
   const [one] = await members(t, 1);
   const channel = freshChannel();
   t.deepEqual(await subscribe(one.id, channel), [one.id]);
@@ -40,7 +40,7 @@ test('three subscriptions: new, not new, not new, and a publication arrives once
   t.is(one.received, 1);
 });
 
-test('three subscriptions need three unsubscriptions, only the third reports removal', async (t) => {
+test('three subscriptions need three unsubscriptions, and only the third reports the removal', async (t) => {
   const [one, two] = await members(t, 2);
   const channel = freshChannel();
   await subscribe(one.id, channel, 3);
@@ -103,7 +103,7 @@ for (const [before, delta, after, reported] of TABLE) {
   });
 }
 
-test('a saturated count comes down from 65535', async (t) => {
+test('a count that was limited decreases from 65535', async (t) => {
   const [one] = await members(t, 1);
   const channel = freshChannel();
   await subscribe(one.id, channel, 70_000);
@@ -111,7 +111,7 @@ test('a saturated count comes down from 65535', async (t) => {
   t.deepEqual(await unsubscribe(one.id, channel), [one.id]);
 });
 
-test('an array: all new, all receive, again none new', async (t) => {
+test('an array: all sockets are new and receive; the second time none is new', async (t) => {
   const clients = await members(t, 3);
   const channel = freshChannel();
   t.deepEqual(await subscribe(ids(clients), channel), ids(clients));
@@ -136,7 +136,7 @@ test('an empty array does nothing', async (t) => {
   t.is(await state(channel), undefined);
 });
 
-test('a source channel applies the delta once per member, whatever its count there', async (t) => {
+test('a source channel applies the delta once per member, for any count there', async (t) => {
   const [one, two] = await members(t, 2);
   const [source, target] = [freshChannel(), freshChannel()];
   await subscribe(one.id, source, 4);
@@ -148,7 +148,7 @@ test('a source channel applies the delta once per member, whatever its count the
   t.deepEqual(await state(target), { [one.id]: 3, [two.id]: 3 });
 });
 
-test('removing the members of one channel from another: count 1 goes, count 2 stays', async (t) => {
+test('removing the members of one channel from another removes count 1 and keeps count 2', async (t) => {
   const [one, two] = await members(t, 2);
   const [source, target] = [freshChannel(), freshChannel()];
   await subscribe([one.id, two.id], source);
@@ -160,14 +160,14 @@ test('removing the members of one channel from another: count 1 goes, count 2 st
   t.is(await state(target), undefined);
 });
 
-test('an unknown source channel: nothing, [] and no empty channel', async (t) => {
+test('an unknown source channel changes nothing, returns [] and creates no empty channel', async (t) => {
   const [unknown, target] = [freshChannel(), freshChannel()];
   t.deepEqual(await subscribe(unknown, target), []);
   t.is(await state(target), undefined);
   t.is(await state(unknown), undefined);
 });
 
-test('source equal to destination: members are snapshotted first', async (t) => {
+test('if source and destination are the same channel, the members are those before the call', async (t) => {
   const [one, two] = await members(t, 2);
   const channel = freshChannel();
   await subscribe(one.id, channel, 1);
@@ -178,7 +178,7 @@ test('source equal to destination: members are snapshotted first', async (t) => 
   t.deepEqual(await state(channel), { [two.id]: 2 });
 });
 
-test('an array mixes ids and source channels', async (t) => {
+test('an array may mix ids and source channels', async (t) => {
   const [one, two, three] = await members(t, 3);
   const [source, target] = [freshChannel(), freshChannel()];
   await subscribe([one.id, two.id], source);
@@ -196,7 +196,7 @@ test('any thread may subscribe any socket', async (t) => {
   t.is(await two.text(), 'from a worker');
 });
 
-test('an id that does not exist: reported as new, counts for nothing, leaves nothing', async (t) => {
+test('an id that does not exist is reported as new, but is not counted and leaves no entry', async (t) => {
   const channel = freshChannel();
   t.deepEqual(await subscribe(88_888_888, channel), [88_888_888]);
   t.is(await send(channel, 'x'), 0);
@@ -217,7 +217,7 @@ test('a delta of 0 or a failed unsubscribe creates no channel', async (t) => {
   t.is(await state(channel), undefined);
 });
 
-test('an invalid array element throws before anything is applied', async (t) => {
+test('an invalid array element throws before the call changes anything', async (t) => {
   const [one] = await members(t, 1);
   const channel = freshChannel();
   for (const bad of [null, {}, true, 1.5, -1, Number.NaN, 10n, undefined, Symbol('x')]) {
@@ -226,7 +226,7 @@ test('an invalid array element throws before anything is applied', async (t) => 
   }
 });
 
-test('copySubscriptions: two new ids (one subscribed twice), again none; both receive', async (t) => {
+test('copySubscriptions: two new ids (one subscribed twice), then none; both receive', async (t) => {
   const [one, two] = await members(t, 2);
   const [from, to] = [freshChannel(), freshChannel()];
   await subscribe(one.id, from, 2);
@@ -239,7 +239,7 @@ test('copySubscriptions: two new ids (one subscribed twice), again none; both re
   t.deepEqual(await copy(freshChannel(), to), []);
 });
 
-test('hasSubscriptions: false, true, true while one is left, false', async (t) => {
+test('hasSubscriptions: false, then true until the last subscription is gone', async (t) => {
   const [one, two] = await members(t, 2);
   const channel = freshChannel();
   t.false(await has(channel));
@@ -255,13 +255,13 @@ test('hasSubscriptions: false, true, true while one is left, false', async (t) =
   t.pass();
 });
 
-test('a closed connection leaves its channels at once, not by a sweep', async (t) => {
+test('a closed connection leaves its channels at once, without a periodic cleanup', async (t) => {
   const [one, two] = await members(t, 2);
   const list = Array.from({ length: 20 }, freshChannel);
   for (const channel of list) await subscribe([one.id, two.id], channel);
   await leave(one, server);
   for (const channel of list) t.is(await send(channel, 'x'), 1);
-  // handleClose may still see them; after it they are gone, long before a sweep every ten seconds.
+  // handleClose may still see them; after it they are gone, long before a cleanup that runs every ten seconds.
   const left = () => Promise.all(list.map(async (channel) => Object.keys(await state(channel)).length));
   await until(async () => (await left()).every((count) => count === 1), 'the subscriptions to go', 8000);
   for (const channel of list) t.deepEqual(await state(channel), { [two.id]: 1 });

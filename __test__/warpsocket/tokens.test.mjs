@@ -1,4 +1,4 @@
-// specs/warpsocket.md §4.9: tokens. (That a token travels to another worker is in guarantees.test.mjs.)
+// specs/warpsocket.md §4.9: tokens. (Tokens that move to another worker are in guarantees.test.mjs.)
 import test from 'ava';
 
 import { binary, text } from '../support/frames.mjs';
@@ -22,7 +22,7 @@ test('a token set by one message is passed with the next, text and binary', asyn
   t.is((await ws.next()).data.toString(), 'secret payload');
 });
 
-test('a token is bytes: string, Uint8Array, view, ArrayBuffer', async (t) => {
+test('a token may be a string, Uint8Array, view or ArrayBuffer', async (t) => {
   const ws = await member(t, server);
   for (const [token, seen] of [
     ['ünï', 'ünï'],
@@ -36,7 +36,7 @@ test('a token is bytes: string, Uint8Array, view, ArrayBuffer', async (t) => {
   }
 });
 
-test('an empty token is a token of length 0, not none', async (t) => {
+test('an empty token is a token of length 0', async (t) => {
   const ws = await member(t, server);
   await server.call('setToken', ws.id, '');
   t.is(await tokenOf(ws), '');
@@ -44,7 +44,7 @@ test('an empty token is a token of length 0, not none', async (t) => {
   t.is((await ws.next()).data.toString(), 'b');
 });
 
-test('a token is overwritten, from any thread', async (t) => {
+test('any thread can overwrite a token', async (t) => {
   const [one, two] = await onThreads(t, server, 2);
   for (let round = 0; round < 50; round++) {
     const setter = round % 2 === 0 ? one : two;
@@ -54,7 +54,7 @@ test('a token is overwritten, from any thread', async (t) => {
   t.is(await tokenOf(two), undefined);
 });
 
-test('a token is read when the handler is invoked: a pipelined message behind the setter sees it', async (t) => {
+test('a token is read when the handler is called: a pipelined message after the setter gets it', async (t) => {
   for (let round = 0; round < 20; round++) {
     const ws = await member(t, server);
     const set = JSON.stringify({ cmd: 'call', n: 9_000_001, fn: 'setToken', args: [ws.id, `token ${round} `] });
@@ -65,17 +65,17 @@ test('a token is read when the handler is invoked: a pipelined message behind th
   }
 });
 
-test('many sockets with tokens of their own, set in any order', async (t) => {
+test('many sockets have their own tokens, set in any order', async (t) => {
   const clients = await Promise.all(Array.from({ length: 60 }, () => member(t, server)));
   await Promise.all(clients.map((ws) => server.call('setToken', ws.id, `mine ${ws.id}`)));
   for (const ws of clients) t.is(await tokenOf(ws), `mine ${ws.id}`);
-  // Ids whose cached generations share a word must not see each other's tokens.
+  // Ids whose cached generations share a word must not get each other's tokens.
   await server.call('setToken', clients[0].id, 'changed');
   t.is(await tokenOf(clients[0]), 'changed');
   for (const ws of clients.slice(1)) t.is(await tokenOf(ws), `mine ${ws.id}`);
 });
 
-test('a token of 1 MiB is taken, a longer one is a TypeError and changes nothing', async (t) => {
+test('a token of 1 MiB is accepted, a longer one is a TypeError and changes nothing', async (t) => {
   const ws = await member(t, server);
   const longest = 'x'.repeat(2 ** 20);
   t.is(await server.call('setToken', ws.id, longest), undefined);
@@ -114,9 +114,9 @@ test('handleClose gets the token', async (t) => {
   t.like(closes.get(plain.id), { token: null, code: 4006 });
 });
 
-// Other values are tokens, too, beyond the specification: tokens.test.mjs.
+// Beyond the specification, other values may be tokens, too: tokens.test.mjs.
 for (const bad of [undefined, () => {}, Symbol('s')]) {
-  test(`a token that is nothing: ${String(bad)} (${typeof bad})`, async (t) => {
+  test(`an invalid token: ${String(bad)} (${typeof bad})`, async (t) => {
     const ws = await member(t, server);
     await t.throwsAsync(server.call('setToken', ws.id, bad), { name: 'TypeError', message: /token/ });
     t.is(await tokenOf(ws), undefined);

@@ -13,7 +13,7 @@ const state = (...args) => server.call('getDebugState', ...args);
 let channels = 0;
 const freshChannel = () => `virtual ${++channels}`;
 
-test('creation returns a new id; a message to it reaches the real socket', async (t) => {
+test('createVirtualSocket returns a new id; a message to it reaches the real socket', async (t) => {
   const ws = await join(t);
   const virtual = await create(ws.id);
   t.is(typeof virtual, 'number');
@@ -22,7 +22,7 @@ test('creation returns a new id; a message to it reaches the real socket', async
   t.is(await ws.text(), 'through');
 });
 
-test('a virtual subscriber receives', async (t) => {
+test('a subscribed virtual socket receives messages', async (t) => {
   const ws = await join(t);
   const virtual = await ask(ws, { cmd: 'createVirtualSocket' });
   const channel = freshChannel();
@@ -32,7 +32,7 @@ test('a virtual subscriber receives', async (t) => {
   t.is(await ws.text(), 'x');
 });
 
-test('deletion is true then false, and takes the subscriptions along at once', async (t) => {
+test('deletion returns true, then false, and removes the subscriptions at once', async (t) => {
   const ws = await join(t);
   const virtual = await create(ws.id);
   const list = Array.from({ length: 5 }, freshChannel);
@@ -49,7 +49,7 @@ test('deletion is true then false, and takes the subscriptions along at once', a
   t.is(await state('sockets', virtual), undefined);
 });
 
-test('deletion with an expected target: the wrong one is false, the right one true', async (t) => {
+test('deletion with an expected target: false for the wrong one, true for the right one', async (t) => {
   const ws = await join(t);
   const virtual = await create(ws.id);
   t.false(await remove(virtual, ws.id + 1_000_000));
@@ -58,7 +58,7 @@ test('deletion with an expected target: the wrong one is false, the right one tr
   t.false(await remove(virtual, ws.id));
 });
 
-test('the expected target is the immediate one', async (t) => {
+test('the expected target is the immediate target', async (t) => {
   const ws = await join(t);
   const inner = await create(ws.id);
   const outer = await create(inner);
@@ -81,7 +81,7 @@ test('expectedTarget undefined means not given; null and strings are TypeErrors'
   t.true(await remove(virtual, undefined));
 });
 
-test('a virtual socket of an unknown target dangles', async (t) => {
+test('a virtual socket with an unknown target is dangling', async (t) => {
   const virtual = await create(55_555_555);
   t.is(typeof virtual, 'number');
   t.is(await send(virtual, 'x'), 0);
@@ -91,7 +91,7 @@ test('a virtual socket of an unknown target dangles', async (t) => {
   t.is(await send(channel, 'x'), 0);
 });
 
-test('chains: 99 virtual sockets in a row resolve, 100 do not', async (t) => {
+test('a chain of 99 virtual sockets resolves, one of 100 does not', async (t) => {
   const ws = await join(t);
   const chain = [ws.id];
   for (let index = 0; index < 100; index++) chain.push(await create(chain.at(-1)));
@@ -105,7 +105,7 @@ test('chains: 99 virtual sockets in a row resolve, 100 do not', async (t) => {
   t.is(await send(chain[98], 'still fine'), 1);
 });
 
-test('deleting the middle of a chain: the outer ones dangle, stay deletable, and their subscriptions do not count', async (t) => {
+test('without the middle of a chain, outer sockets dangle, can be deleted, and receive nothing', async (t) => {
   const ws = await join(t);
   const a = await create(ws.id);
   const b = await create(a);
@@ -123,7 +123,7 @@ test('deleting the middle of a chain: the outer ones dangle, stay deletable, and
   t.deepEqual([await ws.text(), await ws.text(), await ws.text(), await ws.text()], ['both', 'both', 'one', 'a works']);
 });
 
-test('a channel of dangling subscribers alone has none', async (t) => {
+test('a channel with only dangling subscribers has no subscriptions', async (t) => {
   const ws = await join(t);
   const inner = await create(ws.id);
   const outer = await create(inner);
@@ -135,7 +135,7 @@ test('a channel of dangling subscribers alone has none', async (t) => {
   t.is(await send(channel, 'x'), 0);
 });
 
-test('virtual sockets die with their real socket', async (t) => {
+test('virtual sockets are removed with their real socket', async (t) => {
   const ws = await join(t);
   const inner = await create(ws.id);
   const outer = await create(inner);
@@ -146,15 +146,15 @@ test('virtual sockets die with their real socket', async (t) => {
   t.false(await server.call('hasSubscriptions', channel));
   await until(
     async () => (await state('channels', channel)) === undefined,
-    'the subscriptions of dead virtual sockets to go',
+    'the subscriptions of the virtual sockets to be removed',
   );
   await until(
     async () => (await state('sockets', inner)) === undefined && (await state('sockets', outer)) === undefined,
-    'the virtual sockets to go',
+    'the virtual sockets to be removed',
   );
 });
 
-test('without annotation the message is unchanged', async (t) => {
+test('without an annotation the message is unchanged', async (t) => {
   const ws = await join(t);
   const virtual = await create(ws.id);
   await send(virtual, '{"a":1}');
@@ -169,7 +169,7 @@ for (const [name, prefix] of Object.entries({
   ArrayBuffer: Uint8Array.from([0x70, 0x72, 0x65, 0x3a]).buffer,
   'a view': Buffer.from('..pre:..').subarray(2, 6),
 })) {
-  test(`a user prefix given as ${name} stands in front of text and binary`, async (t) => {
+  test(`a user prefix given as ${name} precedes text and binary`, async (t) => {
     const ws = await join(t);
     const virtual = await create(ws.id, prefix);
     t.is(await send(virtual, '{"json":true}'), 1);
@@ -181,7 +181,7 @@ for (const [name, prefix] of Object.entries({
   });
 }
 
-test('a four byte binary prefix stands in front of binary data', async (t) => {
+test('a binary prefix of four bytes precedes binary data', async (t) => {
   const ws = await join(t);
   const virtual = await ask(ws, {
     cmd: 'createVirtualSocket',
@@ -191,14 +191,14 @@ test('a four byte binary prefix stands in front of binary data', async (t) => {
   t.deepEqual((await ws.next()).data, Buffer.from([1, 2, 3, 4, 9, 8]));
 });
 
-test('prefix and text that are no UTF-8 together: the invalid parts become U+FFFD, the frame stays text', async (t) => {
+test('if prefix and text are not valid UTF-8 together, the invalid parts become U+FFFD in a text frame', async (t) => {
   const ws = await join(t);
   const virtual = await create(ws.id, Buffer.from([0xff, 0x41]));
   await send(virtual, 'text');
   t.is(await ws.text(), '\ufffdAtext');
 });
 
-test('a prefix of 15 bytes is allowed, 16 throw, an empty one is none', async (t) => {
+test('a prefix of 15 bytes is allowed, one of 16 throws, an empty one is the same as none', async (t) => {
   const ws = await join(t);
   await send(await create(ws.id, 'x'.repeat(15)), '!');
   t.is(await ws.text(), `${'x'.repeat(15)}!`);
@@ -211,7 +211,7 @@ test('a prefix of 15 bytes is allowed, 16 throw, an empty one is none', async (t
   t.is(await ws.text(), 'plain');
 });
 
-test('a broadcast carries each virtual socket its own prefix, others get it unchanged', async (t) => {
+test('a broadcast has the prefix of each virtual socket, and is unchanged for other sockets', async (t) => {
   const [one, two] = [await join(t), await join(t)];
   const channel = freshChannel();
   await server.call(
@@ -264,7 +264,7 @@ for (const [data, bytes] of [
   [2_147_483_647, [127, 255, 255, 255]],
   [-2_147_483_648, [128, 0, 0, 0]],
 ]) {
-  test(`user data ${data} in binary: four bytes, big endian, in front`, async (t) => {
+  test(`user data ${data} precedes binary as four bytes, big-endian`, async (t) => {
     const ws = await join(t);
     const virtual = await create(ws.id, data);
     await send(virtual, Buffer.from([7]));
@@ -274,7 +274,7 @@ for (const [data, bytes] of [
   });
 }
 
-test('texts that are no JSON objects are counted when they go out without user data', async (t) => {
+test('texts that are not JSON objects are sent without user data and counted', async (t) => {
   const ws = await join(t);
   const virtual = await create(ws.id, 5);
   const before = (await server.call('stats')).unannotated;
@@ -283,7 +283,7 @@ test('texts that are no JSON objects are counted when they go out without user d
   t.true((await server.call('stats')).unannotated >= before + 3);
 });
 
-test('in a chain the outermost annotation decides, whatever its kind', async (t) => {
+test('in a chain the outermost annotation applies, whatever its kind', async (t) => {
   const ws = await join(t);
   const inner = await create(ws.id, 'inner ');
   const plain = await create(inner);
@@ -321,7 +321,7 @@ for (const bad of [
   });
 }
 
-test('an error in a worker leaves the worker usable', async (t) => {
+test('a worker is usable after an error', async (t) => {
   const ws = await join(t);
   await t.throwsAsync(callIn(ws, 'createVirtualSocket', 'no id'), { name: 'TypeError', message: /socketId/ });
   t.is(await ask(ws, { cmd: 'ping' }), 'pong');

@@ -1,4 +1,4 @@
-// Many short connections leave nothing behind: no descriptor, no socket, no subscription, little memory.
+// Many short connections leak no descriptors, sockets or subscriptions, and little memory.
 import net from 'node:net';
 
 import test from 'ava';
@@ -12,7 +12,7 @@ import { ownServer, worker } from '../support/server.mjs';
 const MIB = 1024 * 1024;
 const BATCH = 50;
 
-/** One connection: handshake, a message, its echo, then one of several ways to end. Resolves when TCP is over. */
+/** One connection: handshake, a message, its echo, and one of several ways to end. Resolves when TCP is closed. */
 function connection(address, index) {
   return new Promise((resolve, reject) => {
     const socket = net.connect(connectOptions(address));
@@ -23,7 +23,7 @@ function connection(address, index) {
     );
     socket.on('data', (chunk) => {
       seen += chunk.length;
-      // The echo ends with the message; the answer to the handshake with an empty line.
+      // The echo ends with the message, the answer to the handshake with an empty line.
       if (!chunk.toString('latin1').endsWith('churn')) return;
       if (index % 5 === 0) socket.write(close(1000));
       else if (index % 5 === 1) socket.end();
@@ -44,7 +44,7 @@ async function connections(address, count) {
 const quiet = (server) =>
   until(
     async () => Object.keys(await server.call('getDebugState', 'sockets')).length === 0,
-    'all sockets to be forgotten',
+    'all sockets to be removed',
   );
 
 linuxTests(test)('5000 connections come and go: descriptors and sockets as before, memory within bounds', async (t) => {

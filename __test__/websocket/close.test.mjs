@@ -1,4 +1,4 @@
-// RFC 6455 §7: the closing handshake, its codes and reasons (in the spirit of Autobahn's case 7).
+// RFC 6455 §7: the closing handshake, its codes and reasons (modelled on Autobahn's case 7).
 import test from 'ava';
 
 import { CLOSE, close, frame, ping, text } from '../support/frames.mjs';
@@ -36,7 +36,7 @@ for (const code of INVALID_CODES) {
   });
 }
 
-test('7.3.1 an empty close is answered by an empty close', async (t) => {
+test('7.3.1 an empty close is answered with an empty close', async (t) => {
   const ws = await open(t, server);
   ws.close();
   t.is((await ws.closed()).code, 1005);
@@ -94,14 +94,14 @@ test('7.1.2 a second close is ignored', async (t) => {
   t.is((await ws.closed()).code, 1000);
 });
 
-test('7.1.3 a ping behind the close gets no pong', async (t) => {
+test('7.1.3 a ping after the close gets no pong', async (t) => {
   const ws = await open(t, server, { autoClose: false });
   await ws.raw(Buffer.concat([close(1000), ping('late')]));
   t.is((await ws.closed()).code, 1000);
   t.deepEqual(ws.pongs, []);
 });
 
-test('7.1.4 a message behind the close reaches no handler', async (t) => {
+test('7.1.4 a message after the close reaches no handler', async (t) => {
   const marker = `behind ${Math.random()}`;
   const ws = await open(t, server, { autoClose: false });
   await ws.raw(Buffer.concat([close(1000), text(JSON.stringify({ cmd: 'kvSet', key: marker, value: 'handled' }))]));
@@ -123,13 +123,13 @@ test('7.1.6 a big message, a close and a ping in one segment', async (t) => {
   t.deepEqual(ws.pongs, []);
 });
 
-test('garbage behind the close is ignored', async (t) => {
+test('invalid bytes after the close are ignored', async (t) => {
   const ws = await open(t, server, { autoClose: false });
   await ws.raw(Buffer.concat([close(4002), Buffer.alloc(5000, 0xff)]));
   t.is((await ws.closed()).code, 4002);
 });
 
-test('a close cut octet by octet', async (t) => {
+test('a close sent octet by octet', async (t) => {
   const ws = await open(t, server, { autoClose: false });
   await ws.raw(Array.from(close(4003, 'slowly'), (byte) => Buffer.from([byte])));
   t.is((await ws.closed()).code, 4003);
@@ -156,7 +156,7 @@ for (const [code, reason] of [
   });
 }
 
-test('what was sent before close() arrives before the close frame', async (t) => {
+test('messages that were sent before close() arrive before the close frame', async (t) => {
   const ws = await member(t, server);
   await ask(ws, {
     cmd: 'batch',

@@ -1,4 +1,4 @@
-// RFC 6455 §5.5: pings and pongs (in the spirit of Autobahn's case 2), and what protects against a flood of them.
+// RFC 6455 §5.5: pings and pongs (modelled on Autobahn's case 2), and the protection against a flood of them.
 import test from 'ava';
 
 import { CLOSE, frame, PING, PONG, ping, pong, text } from '../support/frames.mjs';
@@ -60,7 +60,7 @@ test('2.10 ten pings are answered in order', async (t) => {
   for (let index = 0; index < 10; index++) t.is((await ws.pong()).toString(), `payload-${index}`);
 });
 
-test('2.11 ten pings in one segment, cut octet by octet', async (t) => {
+test('2.11 ten pings sent octet by octet', async (t) => {
   const ws = await open(t, server);
   const bytes = Buffer.concat(Array.from({ length: 10 }, (_, index) => ping(`payload-${index}`)));
   await ws.raw(Array.from(bytes, (byte) => Buffer.from([byte])));
@@ -88,7 +88,7 @@ test('pings are answered while a handler is running, with the same payload', asy
   t.is(await ws.text(), name);
 });
 
-test('a ping behind messages that wait for a handler is answered before them', async (t) => {
+test('a ping after messages that wait for a handler is answered before them', async (t) => {
   const ws = await open(t, server);
   const name = `slow ${Math.random()}`;
   await ws.raw(Buffer.concat([text(name), text('waits 1'), text('waits 2'), ping('overtakes')]));
@@ -99,31 +99,31 @@ test('a ping behind messages that wait for a handler is answered before them', a
   t.deepEqual([await ws.text(), await ws.text(), await ws.text()], [name, 'waits 1', 'waits 2']);
 });
 
-test('a flood of pings is closed with 1008, others are not touched', async (t) => {
+test('a client that floods pings is closed with 1008, other clients are not affected', async (t) => {
   const [flooder, bystander] = await Promise.all([open(t, server), open(t, server)]);
   const before = performance.now();
   await flooder.raw(Buffer.concat(Array.from({ length: 3000 }, () => ping('flood'))));
   t.is((await flooder.closed()).code, 1008);
-  // a burst of 1,000, and 100 for each second that it took
+  // a burst of 1,000, and 100 for each second since then
   const most = 1100 + (performance.now() - before) / 10;
   t.true(flooder.pongs.length <= most, `${flooder.pongs.length} pongs, not ${most}`);
   bystander.ping('still here');
   t.is((await bystander.pong()).toString(), 'still here');
 });
 
-test('a flood of pongs is closed with 1008 too', async (t) => {
+test('a client that floods pongs is closed with 1008, too', async (t) => {
   const ws = await open(t, server);
   await ws.raw(Buffer.concat(Array.from({ length: 3000 }, () => pong('flood'))));
   t.is((await ws.closed()).code, 1008);
 });
 
-test('a burst of 900 pings is within the default bound', async (t) => {
+test('a burst of 900 pings is within the default limit', async (t) => {
   const ws = await open(t, server);
   await ws.raw(Buffer.concat(Array.from({ length: 900 }, (_, index) => ping(String(index)))));
   for (let index = 0; index < 900; index++) t.is((await ws.pong()).toString(), String(index));
 });
 
-test('the bounds on control frames are options', async (t) => {
+test('options set the limits of control frames', async (t) => {
   const small = await ownServer(t, {
     workerPath: worker('echo'),
     threads: 1,

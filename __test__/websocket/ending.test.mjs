@@ -1,5 +1,5 @@
-// The end of a connection: what arrived complete before a Close, a mistake or the end of the stream is handled, and what its
-// handlers send at once arrives before the goodbye.
+// The end of a connection: messages that were complete before a Close, a protocol error or the end of the stream are
+// handled, and messages that their handlers send at once arrive before the server's close frame.
 import { once } from 'node:events';
 
 import test from 'ava';
@@ -15,12 +15,12 @@ const COUNT = 100;
 const numbers = Array.from({ length: COUNT }, (_, index) => String(index));
 const messages = Buffer.concat(numbers.map((number) => text(number)));
 
-/** A frame with an opcode that nobody knows. */
+/** A frame with an undefined opcode. */
 const MISTAKE = frame({ opcode: 3 });
 
 const texts = (ws) => ws.inbox.map(({ data }) => data);
 
-test('of 100 echoes followed by a close 100 come back, to the client of ws', async (t) => {
+test('the client of ws gets 100 echoes of 100 messages before a close', async (t) => {
   const client = new WebSocket(`ws://${server.addresses[0]}`);
   t.teardown(() => client.terminate());
   await within(once(client, 'open'), 'the handshake', SOON);
@@ -33,14 +33,14 @@ test('of 100 echoes followed by a close 100 come back, to the client of ws', asy
   t.deepEqual(received, numbers);
 });
 
-test('messages and a close in one segment: all are answered before the goodbye', async (t) => {
+test('messages and a close in one segment: all are answered before the close frame', async (t) => {
   const ws = await open(t, server, { autoClose: false });
   await ws.raw(Buffer.concat([messages, close(4001)]));
   t.like(await ws.closed(), { code: 4001, finished: true });
   t.deepEqual(texts(ws), numbers);
 });
 
-test('messages and a mistake in one segment: all are answered before the goodbye', async (t) => {
+test('messages and a protocol error in one segment: all are answered before the close frame', async (t) => {
   for (const before of [text('0'), messages]) {
     const ws = await open(t, server);
     await ws.raw(Buffer.concat([before, MISTAKE]));
@@ -57,7 +57,7 @@ test('messages and the end of the stream: all are answered', async (t) => {
   t.deepEqual(texts(ws), numbers);
 });
 
-test('a goodbye waits for handlers that are pending, and for what waits behind them', async (t) => {
+test('the close frame waits for pending handlers, and for the messages that wait for them', async (t) => {
   const own = await ownServer(t, { workerPath: worker('echo'), threads: 1 });
   for (const [index, [end, code]] of [
     [close(1000), 1000],
@@ -73,18 +73,18 @@ test('a goodbye waits for handlers that are pending, and for what waits behind t
   }
 });
 
-test('a goodbye waits for a handler no longer than closeTimeoutMs', async (t) => {
+test('the close frame waits for a handler no longer than closeTimeoutMs', async (t) => {
   const own = await ownServer(t, { workerPath: worker('echo'), threads: 1, limits: { closeTimeoutMs: 500 } });
   const ws = await open(t, own, { autoClose: false });
   await ws.raw(Buffer.concat([text('slow for ever'), close(1000)]));
   t.is(await ws.text(), 'started');
   t.like(await ws.closed(), { code: 1000, finished: true });
   t.deepEqual(texts(ws), []);
-  // its handleClose waits for that
+  // its handleClose waits for the handler
   await own.call('setKey', 'slow for ever', 'over');
 });
 
-test('… nor than handlerTimeoutMs', async (t) => {
+test('the close frame waits for a handler no longer than handlerTimeoutMs', async (t) => {
   const own = await ownServer(t, { workerPath: worker('echo'), threads: 1, limits: { handlerTimeoutMs: 500 } });
   const ws = await open(t, own, { autoClose: false });
   await ws.raw(Buffer.concat([text('slow for ever'), close(1000)]));
@@ -92,7 +92,7 @@ test('… nor than handlerTimeoutMs', async (t) => {
   t.like(await ws.closed(), { code: 1011, finished: true });
 });
 
-test('handleClose comes behind all messages, with what the peer said', async (t) => {
+test('handleClose runs after all messages, with the code and reason of the peer', async (t) => {
   const own = await ownServer(t, { workerPath: worker('commands'), threads: 1 });
   const [ws, observer] = [await member(t, own, { autoClose: false }), await member(t, own)];
   await own.call('subscribe', observer.id, 'log');

@@ -1,4 +1,4 @@
-// RFC 6455 §5.4: fragmentation (in the spirit of Autobahn's case 5).
+// RFC 6455 §5.4: fragmentation (modelled on Autobahn's case 5).
 import test from 'ava';
 
 import {
@@ -131,7 +131,7 @@ test('unsolicited pongs between fragments are ignored', async (t) => {
   t.is(await ws.text(), 'ab');
 });
 
-test('a close between fragments is answered and the message forgotten', async (t) => {
+test('a close between fragments is answered, and the message is discarded', async (t) => {
   const ws = await open(t, server);
   await ws.raw([text('unfinished', { fin: false }), frame({ opcode: CLOSE, payload: Buffer.from([0x03, 0xe8]) })]);
   t.is((await ws.closed()).code, 1000);

@@ -1,4 +1,4 @@
-// RFC 6455 §5: lengths, masks, reserved bits and opcodes, length forms (in the spirit of Autobahn's cases 1, 3 and 4).
+// RFC 6455 §5: lengths, masks, reserved bits and opcodes, length forms (modelled on Autobahn's cases 1, 3 and 4).
 import test from 'ava';
 
 import { BINARY, binary, CLOSE, CONTINUATION, close, frame, PING, PONG, ping, TEXT, text } from '../support/frames.mjs';
@@ -41,13 +41,13 @@ for (const length of LENGTHS) {
 const chop = (bytes, size) =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
 
-test('1.1.8 text of 65536 bytes in chops of 997 octets', async (t) => {
+test('1.1.8 text of 65536 bytes in pieces of 997 octets', async (t) => {
   const ws = await open(t, server);
   await ws.raw(chop(text('*'.repeat(65_536)), 997));
   t.is((await ws.text()).length, 65_536);
 });
 
-test('1.2.8 binary of 65536 bytes in chops of 997 octets', async (t) => {
+test('1.2.8 binary of 65536 bytes in pieces of 997 octets', async (t) => {
   const ws = await open(t, server);
   await ws.raw(chop(binary(Buffer.alloc(65_536, 0xfe)), 997));
   t.is((await ws.next()).data.length, 65_536);
@@ -84,7 +84,7 @@ for (const mask of [
   [255, 255, 255, 255],
   [0x61, 0, 0x80, 0xff],
 ]) {
-  test(`mask ${mask} is undone at every alignment`, async (t) => {
+  test(`mask ${mask} is removed at every alignment`, async (t) => {
     const ws = await open(t, server);
     const whole = 'abcdefghijklmnopqrstuvwxyzäöü€😀';
     for (let length = 0; length <= 40; length++) {
@@ -104,7 +104,7 @@ for (const rsv of [1, 2, 3, 4, 5, 6, 7]) {
     t.deepEqual(ws.pongs, []);
   });
 
-  test(`3.${rsv} reserved bits ${rsv} after a good message, which is still answered`, async (t) => {
+  test(`3.${rsv} reserved bits ${rsv} after a valid message, which is still answered`, async (t) => {
     const ws = await open(t, server);
     ws.send('good');
     t.is(await ws.text(), 'good');
@@ -119,7 +119,7 @@ test('3 reserved bits on a continuation', (t) =>
 
 for (const opcode of [3, 4, 5, 6, 7, 11, 12, 13, 14, 15]) {
   test(`4 reserved opcode ${opcode}, empty`, (t) => closesWith(t, frame({ opcode }), 1002));
-  test(`4 reserved opcode ${opcode}, with a payload and a ping behind it`, async (t) => {
+  test(`4 reserved opcode ${opcode}, with a payload, followed by a ping`, async (t) => {
     const ws = await open(t, server);
     await closesWith(t, Buffer.concat([frame({ opcode, payload: 'reserved' }), ping('after')]), 1002, ws);
     t.deepEqual(ws.pongs, []);
@@ -173,11 +173,11 @@ for (const announce of [2n ** 63n, 2n ** 63n + 5n, 2n ** 64n - 1n]) {
 }
 
 for (const announce of [2n ** 63n - 1n, 2n ** 53n, 2n ** 32n, 2n ** 24n + 1n]) {
-  test(`announced length ${announce} is too big before a byte of it came`, (t) =>
+  test(`announced length ${announce} is too big before its first byte arrives`, (t) =>
     closesWith(t, binary('', { announce, form: 64 }), 1009));
 }
 
-test('bytes that are no frames at all close only their own connection', async (t) => {
+test('bytes that are not frames close only their own connection', async (t) => {
   const bystander = await open(t, server);
   const ws = await open(t, server);
   await ws.raw(Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n'));

@@ -1,4 +1,4 @@
-// RFC 6455 §4: what is a handshake and what is answered when it is none.
+// RFC 6455 §4: valid handshakes, and the answers to invalid ones.
 import test from 'ava';
 
 import { again } from '../support/deadline.mjs';
@@ -19,7 +19,7 @@ test('4.2.2 the answer: 101, Upgrade, Connection and the accept value', async (t
   t.false('sec-websocket-extensions' in headers);
 });
 
-test('another key has another accept value', async (t) => {
+test('a different key has a different accept value', async (t) => {
   const key = Buffer.alloc(16, 0xa5).toString('base64');
   const { headers } = await shake({ headers: { 'Sec-WebSocket-Key': key } });
   t.is(headers['sec-websocket-accept'], acceptOf(key));
@@ -52,7 +52,7 @@ for (const [name, headers] of Object.entries(ACCEPTED)) {
   });
 }
 
-test('nothing that was only offered is negotiated', async (t) => {
+test('extensions and subprotocols that are only offered are not negotiated', async (t) => {
   const { headers } = await shake({
     headers: { 'Sec-WebSocket-Extensions': 'x-unknown', 'Sec-WebSocket-Protocol': 'chat, superchat' },
   });
@@ -109,14 +109,14 @@ for (const [name, [expected, headers]] of Object.entries(REFUSED)) {
 }
 
 for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'HEAD']) {
-  test(`refused: ${method} with everything else right (405)`, async (t) => {
+  test(`refused: an otherwise valid handshake with ${method} (405)`, async (t) => {
     const { status, headers } = await shake({ method, headers: { 'Content-Length': '0' } });
     t.is(status, 405);
     t.regex(headers.allow ?? '', /GET/);
   });
 }
 
-test('an ordinary GET is told to upgrade', async (t) => {
+test('an ordinary GET is answered with 426', async (t) => {
   const { status, headers } = await exchange(server.addresses[0], 'GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   t.is(status, 426);
   t.is(headers['sec-websocket-version'], '13');
@@ -223,14 +223,14 @@ test('a slow handshake is closed after handshakeTimeoutMs', async (t) => {
   t.is(await ws.text(), 'in time');
 });
 
-test('a handshake that drips a byte at a time does not outlive handshakeTimeoutMs', async (t) => {
+test('a handshake sent byte by byte is closed after handshakeTimeoutMs', async (t) => {
   const own = await ownServer(t, { workerPath: worker('echo'), threads: 1, limits: { handshakeTimeoutMs: 300 } });
   const bytes = [Buffer.from('GET / HTTP/1.1\r\nX: '), ...Array.from({ length: 1000 }, () => Buffer.from('y'))];
   const drip = exchange(own.addresses[0], bytes, { untilClosed: true, pace: 20 });
   t.true((await drip).closed);
 });
 
-test('an established connection outlives handshakeTimeoutMs', async (t) => {
+test('an established connection stays open after handshakeTimeoutMs', async (t) => {
   const own = await ownServer(t, { workerPath: worker('echo'), threads: 1, limits: { handshakeTimeoutMs: 200 } });
   const ws = await again(() => open(t, own), 'a handshake in time');
   await exchange(own.addresses[0], '', { untilClosed: true });

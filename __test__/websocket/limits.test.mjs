@@ -1,4 +1,4 @@
-// RFC 6455 §10.4 and Autobahn's case 9: big messages, many fragments, and the bounds on both.
+// RFC 6455 §10.4 and Autobahn's case 9: big messages, many fragments, and the limits of both.
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
@@ -26,7 +26,7 @@ for (const size of [64 * 1024, 256 * 1024, MIB, 4 * MIB, 8 * MIB, 16 * MIB]) {
   });
 }
 
-test.serial('the default limit is 16 MiB inclusive: one byte more is refused when announced', async (t) => {
+test.serial('the default limit is 16 MiB: a frame that announces one more byte is refused', async (t) => {
   const ws = await open(t, server);
   await ws.raw(binary('', { announce: 16 * MIB + 1 }));
   t.is((await ws.closed()).code, 1009);
@@ -54,7 +54,7 @@ for (const size of [64, 256, 1024, 4096, 16_384, 65_536]) {
   });
 }
 
-test.serial('9.4 a 4 MiB binary message in 65536 fragments is legal, others are served meanwhile', async (t) => {
+test.serial('9.4 a 4 MiB binary message in 65536 fragments is valid and does not delay others', async (t) => {
   const [ws, other] = await Promise.all([open(t, server), open(t, server)]);
   const part = Buffer.alloc(64, 7);
   const sending = ws.raw(
@@ -71,7 +71,7 @@ test.serial('9.4 a 4 MiB binary message in 65536 fragments is legal, others are 
   t.is((await ws.next(60_000)).data.length, 4 * MIB);
 });
 
-test.serial('9.5 a 1 MiB text message in chops of 1024 octets', async (t) => {
+test.serial('9.5 a 1 MiB text message in pieces of 1024 octets', async (t) => {
   const ws = await open(t, server);
   const bytes = text('*'.repeat(MIB));
   await ws.raw(
@@ -94,7 +94,7 @@ for (const size of [0, 16, 64, 256, 1024]) {
   });
 }
 
-test('exactly the limit is accepted, whole and fragmented', async (t) => {
+test('a message of exactly the limit is accepted, whole and fragmented', async (t) => {
   const ws = await open(t, small);
   ws.send('x'.repeat(LIMIT));
   t.is((await ws.text()).length, LIMIT);
@@ -127,7 +127,7 @@ for (const [name, pieces] of Object.entries(OVER)) {
   });
 }
 
-test('the limit is per message: many messages at the limit are fine', async (t) => {
+test('the limit is per message: many messages at the limit are accepted', async (t) => {
   const ws = await open(t, small);
   for (let index = 0; index < 20; index++) {
     ws.send(Buffer.alloc(LIMIT, index));
@@ -135,7 +135,7 @@ test('the limit is per message: many messages at the limit are fine', async (t) 
   }
 });
 
-test('an empty fragment counts 16 bytes: a thousand are legal', async (t) => {
+test('an empty fragment counts 16 bytes: a thousand are accepted', async (t) => {
   const ws = await open(t, small);
   await ws.raw(
     Buffer.concat([
@@ -154,7 +154,7 @@ test('endless empty fragments end with 1009', async (t) => {
   t.is((await ws.closed()).code, 1009);
 });
 
-test('a close behind a message at the limit is answered', async (t) => {
+test('a close after a message at the limit is answered', async (t) => {
   const ws = await open(t, small);
   await ws.raw([binary(Buffer.alloc(LIMIT)), close(4004)]);
   t.is((await ws.closed()).code, 4004);

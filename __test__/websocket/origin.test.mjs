@@ -1,4 +1,4 @@
-// RFC 6455 §10.2 and §4.2.2: the Origin check before the upgrade, and the choice of a subprotocol.
+// RFC 6455 §10.2 and §4.2.2: the check of Origin before the upgrade, and the choice of a subprotocol.
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
@@ -66,7 +66,7 @@ for (const [origin, status] of LIST) {
   });
 }
 
-test('two Origin headers are not let through by the better one', async (t) => {
+test('two Origin headers are refused, even if one of them is allowed', async (t) => {
   t.true([400, 403].includes(await statusOf(list, { Origin: ['https://a.example', 'https://evil.example'] })));
   t.true([400, 403].includes(await statusOf(list, { Origin: ['https://evil.example', 'https://a.example'] })));
 });
@@ -95,11 +95,11 @@ test('a subprotocol that was not offered is never sent to the client', async (t)
   await until(async () => (await any.errors()).some(({ message }) => message.includes('v9')), 'the report');
 });
 
-test('no subprotocol offered, one chosen: refused too', async (t) => {
+test('a subprotocol chosen without an offer is refused, too', async (t) => {
   t.is((await handshake(any.addresses[0], { path: '/protocol?arg=v1' })).status, 500);
 });
 
-test('an accepting handleOpen without a subprotocol names none', async (t) => {
+test('if handleOpen chooses no subprotocol, the answer has none', async (t) => {
   const ws = await open(t, any, { path: '/accept', protocols: ['v1'] });
   t.false('sec-websocket-protocol' in ws.headers);
 });

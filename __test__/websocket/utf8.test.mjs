@@ -1,4 +1,4 @@
-// RFC 6455 §8.1: text is UTF-8, judged as early as it can be (in the spirit of Autobahn's case 6).
+// RFC 6455 §8.1: text is UTF-8, and is checked as early as possible (modelled on Autobahn's case 6).
 import test from 'ava';
 
 import { binary, continuation, fragments, ping, TEXT, text } from '../support/frames.mjs';
@@ -62,7 +62,7 @@ for (const [name, [bytes, enough]] of Object.entries(INVALID)) {
 
   test(`fail fast: ${name}, refused inside an unfinished frame`, async (t) => {
     const ws = await open(t, server);
-    // The frame announces 1000 bytes; the bad one comes early and the rest never.
+    // The frame announces 1000 bytes; the invalid one comes early, and the rest is not sent.
     const frame = text(Buffer.concat([Buffer.from('good '), bytes, Buffer.alloc(1000, 0x20)]).subarray(0, 1000));
     const head = 8 + 5;
     await ws.raw([frame.subarray(0, head + enough - 1), frame.subarray(head + enough - 1, head + enough)]);
@@ -87,7 +87,7 @@ for (const [name, bytes] of Object.entries(TRUNCATED)) {
   });
 }
 
-test('a character cut between two fragments by a ping is whole again', async (t) => {
+test('a character split between two fragments with a ping in between is decoded', async (t) => {
   const ws = await open(t, server);
   const bytes = Buffer.from('€');
   await ws.raw([
@@ -101,7 +101,7 @@ test('a character cut between two fragments by a ping is whole again', async (t)
   t.is(ws.pongs.length, 2);
 });
 
-test('the state of one message does not reach into the next', async (t) => {
+test('the decoder starts anew for each message', async (t) => {
   const ws = await open(t, server);
   for (const [bytes] of Object.values(INVALID)) {
     await ws.raw([binary(bytes), text('fine')]);
@@ -110,7 +110,7 @@ test('the state of one message does not reach into the next', async (t) => {
   }
 });
 
-test('binary messages are not judged, fragmented or not', async (t) => {
+test('binary messages are not checked, fragmented or not', async (t) => {
   const ws = await open(t, server);
   const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
   await ws.raw([binary(all), binary(all.subarray(0, 130), { fin: false }), continuation(all.subarray(130))]);

@@ -1,4 +1,4 @@
-// Server.replaceWorkers: new workers while clients send, and what happens where there can be none.
+// Server.replaceWorkers: new workers while clients send, and the errors if there can be no new workers.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,12 +30,12 @@ function run(t, threads, worker = WORKER, runtime = 'node') {
 
 const count = (server, word) => server.out.split(`${word}\n`).length - 1;
 
-/** Says things and hears them until it is told to end; connects again when its worker is replaced. */
+/** Sends messages and reads their echoes until it is ended; reconnects when its worker is replaced. */
 async function talk(t, address, state) {
   let said = 0;
   while (!state.over) {
     const client = await connect(undefined, address).catch((error) => {
-      // its handshake met the end of the worker
+      // the worker ended during the handshake
       if (error instanceof Refused && error.status === 503) return undefined;
       throw error;
     });
@@ -56,7 +56,7 @@ async function talk(t, address, state) {
 }
 
 for (const runtime of RUNTIMES) {
-  test.serial(`${runtime}: workers are replaced while clients talk`, async (t) => {
+  test.serial(`${runtime}: workers are replaced while clients send`, async (t) => {
     const { server } = run(t, 3, WORKER, runtime);
     const address = await server.address();
     const state = { over: false, answers: 0 };
@@ -81,13 +81,13 @@ for (const runtime of RUNTIMES) {
     t.true(opened > 12);
     t.deepEqual({ closed, unhandledCloses, workers }, { closed: opened, unhandledCloses: 0, workers: 3 });
     t.is([...server.out.matchAll(/^CLOSED /gm)].length, opened, 'one handleClose for each connection');
-    t.notRegex(server.out, /UNKNOWN/, 'in the worker that knew it');
+    t.notRegex(server.out, /UNKNOWN/, 'handleClose runs in the worker of the connection');
     t.is([...server.out.matchAll(/^LEFT 0$/gm)].length, 3 + 5 * 3, 'every worker ended with handleStop');
     t.notRegex(server.out, /REPORTED/);
   });
 }
 
-test('a module that cannot be loaded any more: the workers stay', async (t) => {
+test('if the module can no longer be loaded, the workers stay', async (t) => {
   const { server, file } = run(t, 2);
   const client = await connect(t, await server.address());
   writeFileSync(file, 'export const = 1;\n');
@@ -102,7 +102,7 @@ test('a module that cannot be loaded any more: the workers stay', async (t) => {
   t.is(client.closeFrame.code, 1012);
 });
 
-test('without worker threads, and after the stop, there is nothing to replace', async (t) => {
+test('replaceWorkers rejects without worker threads and after stop', async (t) => {
   const { server } = run(t, 0);
   await server.address();
   server.tell('replace');
@@ -112,7 +112,7 @@ test('without worker threads, and after the stop, there is nothing to replace', 
   t.is([...server.out.matchAll(/FAILED ERR_MILLRACE_NOT_RUNNING/g)].length, 2);
 });
 
-test('a handler that is at work finishes before its worker ends', async (t) => {
+test('a running handler finishes before its worker ends', async (t) => {
   const slow = `
 export async function handleTextMessage() {
   console.log('BEGUN');

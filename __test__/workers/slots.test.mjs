@@ -1,4 +1,4 @@
-// Workers that are replaced or stopped while something else happens to them: they start, hang, fail, or are stopped.
+// Replacing and stopping workers that are starting, hang, fail, or are being stopped.
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
@@ -37,8 +37,8 @@ async function says(t, server, address = server.addresses[0]) {
   return client.text();
 }
 
-test('a stop in the middle of a replacement waits for the worker that leaves', async (t) => {
-  // the one that leaves is the last to be done, and some time after the other
+test('a stop during a replacement waits for the old worker', async (t) => {
+  // the old worker finishes last, and some time after the other one
   const server = await planned(t, {
     'stop-1': [
       ['after', 'stop-2-done'],
@@ -53,18 +53,18 @@ test('a stop in the middle of a replacement waits for the worker that leaves', a
   t.is(await workerCount(server), 0);
 });
 
-test('a stop ends a successor that does not become ready, and whoever waits for it', async (t) => {
+test('a stop ends a successor that does not become ready, and rejects the pending replaceWorkers', async (t) => {
   const server = await planned(t, { 'start-2': [['after', 'never']] });
   const refused = t.throwsAsync(server.replaceWorkers(), { code: 'ERR_MILLRACE_NOT_RUNNING' });
   await noted(server, 'start-2');
   await server.stop();
   await refused;
-  t.true((await record(server)).includes('stop-1-done'), 'the worker itself is stopped in order');
+  t.true((await record(server)).includes('stop-1-done'), 'the old worker is stopped in an orderly way');
   const { addresses } = await server.start({ workerPath, threads: 1 });
   t.is(await says(t, server, addresses[0]), 'worker 3');
 });
 
-test('while the workers are stopped there is nothing to replace', async (t) => {
+test('replaceWorkers rejects while the workers are being stopped', async (t) => {
   const server = await planned(t, { 'stop-1': [['after', 'asked']] });
   const stopped = server.stop();
   await noted(server, 'stop-1');
@@ -74,7 +74,7 @@ test('while the workers are stopped there is nothing to replace', async (t) => {
   t.deepEqual(await starts(server), ['start-1']);
 });
 
-/** Its worker has exited, and the replacement has begun to start. */
+/** A server whose worker has exited, and whose replacement has begun to start. */
 async function bereft(t, plan) {
   const server = await planned(t, plan);
   const client = await open(t, server);
@@ -84,7 +84,7 @@ async function bereft(t, plan) {
   return server;
 }
 
-test('a replacement that fails while its successor starts is tried again, until the successor takes the place', async (t) => {
+test('a replacement that fails while a successor starts is retried until the successor is ready', async (t) => {
   const server = await bereft(t, {
     'start-2': [
       ['after', 'start-3'],
@@ -104,7 +104,7 @@ test('a replacement that fails while its successor starts is tried again, until 
   t.true((await record(server)).includes('stop-4-done'));
 });
 
-test('a worker that is lost while its successor starts is replaced beside it', async (t) => {
+test('a worker that ends while its successor starts is replaced as well', async (t) => {
   const server = await planned(t, { 'start-2': [['after', 'go']] });
   const replaced = server.replaceWorkers();
   await noted(server, 'start-2');
@@ -124,7 +124,7 @@ for (const [how, step] of [
   ['waits', ['after', 'never']],
   ['loops', ['spins']],
 ]) {
-  test(`a successor that ${how} for ever is given up after workerStartTimeoutMs, and the worker stays`, async (t) => {
+  test(`a successor that ${how} for ever is terminated after workerStartTimeoutMs, and the worker stays`, async (t) => {
     const server = await planned(t, { 'start-2': [step] }, { limits: { workerStartTimeoutMs: 6000 } });
     await t.throwsAsync(server.replaceWorkers(), {
       code: 'ERR_MILLRACE_WORKER_FAILED',
@@ -149,7 +149,7 @@ for (const [how, step] of [
   });
 }
 
-test('a successor that is ended just when it is ready gets its handleStop', async (t) => {
+test('a successor that is aborted when it has just become ready runs its handleStop', async (t) => {
   const server = await planned(t, { 'start-2': [['after', 'go']] });
   const refused = t.throwsAsync(server.replaceWorkers(), { message: 'on purpose' });
   await noted(server, 'start-2');
@@ -160,7 +160,7 @@ test('a successor that is ended just when it is ready gets its handleStop', asyn
   t.is(await workerCount(server), 1);
 });
 
-test('a first worker that does not become ready fails the start', async (t) => {
+test('start rejects if the first worker does not become ready', async (t) => {
   const server = await ownServer(t);
   const workerArg = { 'start-1': [['after', 'never']] };
   const limits = { workerStartTimeoutMs: 500 };
@@ -170,7 +170,7 @@ test('a first worker that does not become ready fails the start', async (t) => {
   });
 });
 
-test('a server that is stopped replaces no workers, also while another one goes on', async (t) => {
+test('a stopped server replaces no workers, even while another one runs', async (t) => {
   const server = await planned(t, {});
   const { handle, addresses } = await server.start({});
   await server.stop();
@@ -179,7 +179,7 @@ test('a server that is stopped replaces no workers, also while another one goes 
   t.is(await says(t, server, addresses[0]), 'worker 2');
 });
 
-test('a replacement that still starts when its successor is ready is ended, and is no failure', async (t) => {
+test('a replacement that is still starting when the successor is ready is ended without an error', async (t) => {
   const server = await bereft(t, { 'start-2': [['after', 'never']] });
   await server.replaceWorkers();
   t.is(await says(t, server), 'worker 3');
@@ -190,7 +190,7 @@ test('a replacement that still starts when its successor is ready is ended, and 
   t.is(await workerCount(server), 1);
 });
 
-test('what handleStop throws is reported, of a worker that is stopped and of one that is replaced', async (t) => {
+test('errors of handleStop are reported when a worker is stopped and when it is replaced', async (t) => {
   const server = await planned(t, { 'stop-1': [['throws', 'the first']], 'stop-2': [['throws', 'the second']] });
   await server.replaceWorkers();
   await reported(t, server, 'ERR_MILLRACE_HANDLER_FAILED', /^handleStop failed: the first/);
@@ -198,7 +198,7 @@ test('what handleStop throws is reported, of a worker that is stopped and of one
   await reported(t, server, 'ERR_MILLRACE_HANDLER_FAILED', /^handleStop failed: the second/);
 });
 
-test('what handleClose throws in a worker that is replaced is reported', async (t) => {
+test('errors of handleClose in a worker that is being replaced are reported', async (t) => {
   const server = await planned(t, { 'close-1': [['throws', 'on purpose']] });
   const client = await open(t, server);
   await server.replaceWorkers();
@@ -206,7 +206,7 @@ test('what handleClose throws in a worker that is replaced is reported', async (
   await reported(t, server, 'ERR_MILLRACE_HANDLER_FAILED', /^handleClose failed for socket \d+: on purpose/);
 });
 
-test('a worker that exits while it is stopped is reported, and not replaced', async (t) => {
+test('a worker that exits while it is being stopped is reported and not replaced', async (t) => {
   const server = await planned(t, { 'stop-1': [['exits', 7]] });
   await server.stop();
   await reported(t, server, 'ERR_MILLRACE_WORKER_EXITED', /exit code 7/);
@@ -214,7 +214,7 @@ test('a worker that exits while it is stopped is reported, and not replaced', as
 });
 
 for (const how of ['stop', 'replaceWorkers']) {
-  test(`${how}: a worker whose handleStop blocks its thread is given up, and reported`, async (t) => {
+  test(`${how}: a worker whose handleStop blocks its thread is terminated and reported`, async (t) => {
     const server = await planned(t, { 'stop-1': [['spins']] }, { limits: { handlerTimeoutMs: 300 } });
     await server[how]();
     await reported(t, server, 'ERR_MILLRACE_WORKER_UNRESPONSIVE', /^worker 1 did not end within 1100 ms, terminating$/);
@@ -222,7 +222,7 @@ for (const how of ['stop', 'replaceWorkers']) {
   });
 }
 
-test('a worker that hangs while it leaves is given up after workerTimeoutMs, and not replaced again', async (t) => {
+test('an old worker that hangs is terminated after workerTimeoutMs and not replaced again', async (t) => {
   const server = await planned(t, { 'close-1': [['spins']] }, { limits: { workerTimeoutMs: 3000 } });
   const client = await open(t, server);
   await server.replaceWorkers();

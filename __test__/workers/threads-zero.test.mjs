@@ -1,4 +1,4 @@
-// threads: 0: the handlers run on the calling thread, no worker is made.
+// threads: 0: the handlers run on the calling thread, without workers.
 import path from 'node:path';
 import test from 'ava';
 
@@ -8,7 +8,7 @@ import { ask, callIn, member, open, ownServer, worker } from '../support/server.
 
 const options = { workerPath: worker('commands'), threads: 0 };
 
-test('handlers run on the main thread, everything works', async (t) => {
+test('handlers run on the main thread with all functions', async (t) => {
   const server = await ownServer(t, options);
   const [one, two] = [await member(t, server), await member(t, server)];
   t.is(one.threadId, 0);
@@ -30,7 +30,7 @@ test('handleStart gets the workerArg', async (t) => {
   t.is(threadId, 0);
 });
 
-test('a throwing handler closes its connection only; the process lives on', async (t) => {
+test('a handler that throws closes only its connection; the process continues', async (t) => {
   const server = await ownServer(t, options);
   const [one, two] = [await member(t, server), await member(t, server)];
   one.send(JSON.stringify({ cmd: 'error', n: 1 }));
@@ -38,11 +38,11 @@ test('a throwing handler closes its connection only; the process lives on', asyn
   t.is(await ask(two, { cmd: 'ping' }), 'pong');
 });
 
-test('a busy main thread is not terminated, pings are answered meanwhile', async (t) => {
+test('a busy main thread is not terminated, and pings are answered in the meantime', async (t) => {
   const folder = folderFor(t, {});
   const server = await ownServer(t, options);
   const ws = await member(t, server);
-  // longer than a worker may be by default
+  // longer than the default limit for workers
   const blocked = server.block(4000, path.join(folder, 'answered'));
   ws.ping('while busy');
   t.is((await ws.pong()).toString(), 'while busy');
@@ -51,7 +51,7 @@ test('a busy main thread is not terminated, pings are answered meanwhile', async
   t.is(await ask(ws, { cmd: 'ping' }), 'pong');
 });
 
-test('a module that cannot be imported rejects start; it can be retried', async (t) => {
+test('start rejects if the module cannot be imported, and can be retried', async (t) => {
   const server = await ownServer(t);
   for (const broken of ['broken-throws', 'broken-start', 'broken-handler', 'does-not-exist']) {
     await t.throwsAsync(server.start({ workerPath: worker(broken), threads: 0 }));
@@ -61,7 +61,7 @@ test('a module that cannot be imported rejects start; it can be retried', async 
   t.is(await ask(await open(t, server), { cmd: 'ping' }), 'pong');
 });
 
-test('refusals by handleOpen work on the main thread too', async (t) => {
+test('handleOpen can refuse connections on the main thread, too', async (t) => {
   const server = await ownServer(t, { workerPath: worker('admission'), threads: 0 });
   t.is((await handshake(server.addresses[0], { path: '/refuse' })).status, 403);
   t.is((await handshake(server.addresses[0], { path: '/throw' })).status, 500);

@@ -1,4 +1,5 @@
-// Tokens that are values: any that can be cloned, read once per connection and worker, never mixed up with bytes.
+// Tokens may be any values that can be cloned. They are deserialized once per connection and worker, and never confused
+// with bytes.
 import { createRequire } from 'node:module';
 import test from 'ava';
 
@@ -26,7 +27,7 @@ inEach(test, 'a value from handleOpen and from setToken, in messages and in hand
   t.like(first, { ...SESSION, value: { name: 'Ann' }, objects: 1 });
   client.send(Buffer.from('binary'));
   t.like(await client.json(), { ...SESSION, objects: 1 });
-  // the handler's own changes stay, until a token is set
+  // the handler's changes stay until a token is set
   t.like(await told(client, { mutate: 'changed' }), { value: { name: 'changed' }, objects: 1 });
   t.like(await told(client), { value: { name: 'changed' }, objects: 1 });
   t.like(await told(client, { set: 'session', arg: 'Ann' }), { value: { name: 'changed' } });
@@ -39,7 +40,7 @@ inEach(test, 'a worker that inherits a connection gets the value of its token', 
   const own = await launch(options);
   const dying = await open(t, own, { path: '/?token=session&arg=Bob' });
   const { socketId, threadId } = await told(dying);
-  // one on another thread, which lives on
+  // one on another thread, which continues
   let watcher;
   do {
     watcher = await open(t, own, { path: '/?ends' });
@@ -59,7 +60,7 @@ test('null and numbers are values, too', async (t) => {
   t.like(await told(await open(t, server, {})), { kind: 'none' });
 });
 
-test('bytes never become a value, whatever they are', async (t) => {
+test('bytes are never read as a value', async (t) => {
   const forged = storedToken({ name: 'forged' }, 'token').data.toString('hex');
   const client = await open(t, server, { path: `/?token=bytes&arg=${forged}` });
   t.like(await told(client), { kind: 'bytes', hex: forged });
@@ -74,10 +75,10 @@ test('a value that cannot be cloned, or is too large, is a TypeError that names 
   t.regex(error, /^TypeError: argument 'token' must be bytes, or a value that can be cloned: /);
   const { error: large } = await told(client, { set: 'big' });
   t.regex(large, /^TypeError: argument 'token' must be at most 1048576 bytes when it is serialised, not \d+$/);
-  t.like(await told(client), { kind: 'number' }, 'nothing was changed');
+  t.like(await told(client), { kind: 'number' }, 'the token is unchanged');
 });
 
-test('an acceptance with such a token is answered with 500 and reported', async (t) => {
+test('if handleOpen returns such a token, the answer is 500 and the error is reported', async (t) => {
   for (const kind of ['function', 'big']) {
     const before = (await server.errors()).length;
     t.is((await handshake(server.addresses[0], { path: `/?token=${kind}` })).status, 500);

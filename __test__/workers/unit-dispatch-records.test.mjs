@@ -1,9 +1,9 @@
-// What comes in records: messages, requests for admission, large and many of them.
+// Event records: messages, large and many of them, and requests for admission.
 import test from 'ava';
 
 import { ASCII, Batch, BINARY, deferred, later, SIDECAR, setUp, TEXT, uint32 } from '../support/dispatch.mjs';
 
-test('messages reach their handlers with id and token', (t) => {
+test('handlers get messages with id and token', (t) => {
   const seen = [];
   const { drain, setToken } = setUp({
     handleTextMessage: (text, id, token) => seen.push([text, id, token && String(token)]) && undefined,
@@ -29,7 +29,7 @@ test('messages reach their handlers with id and token', (t) => {
   ]);
 });
 
-test('large payloads come from beside the batch', (t) => {
+test('large payloads arrive outside of the batch', (t) => {
   const seen = [];
   const { drain } = setUp({
     handleTextMessage: (text) => void seen.push(text),
@@ -49,7 +49,7 @@ test('large payloads come from beside the batch', (t) => {
   t.deepEqual(seen, ['a'.repeat(20_000), 'é'.repeat(20_000), 20_000]);
 });
 
-test('handleOpen is shown the request', (t) => {
+test('handleOpen gets the request', (t) => {
   let seen;
   const { drain, notes } = setUp({
     handleOpen: (...given) => {
@@ -69,14 +69,14 @@ test('handleOpen is shown the request', (t) => {
   t.deepEqual(notes, [['accept', 5, undefined, undefined, []]]);
 });
 
-test('closes of a dead worker are handled here', (t) => {
+test('closes of a terminated worker are handled by another one', (t) => {
   const seen = [];
   const { drain } = setUp({ handleClose: (...given) => void seen.push(given) });
   drain(new Batch().close(0xffffffff, 9, { code: 1011, reason: 'Server worker is down' }));
   t.deepEqual(seen, [[9, undefined, 1011, 'Server worker is down']]);
 });
 
-test('records survive a handler that transfers their buffer away', async (t) => {
+test('records stay valid if a handler transfers their buffer', async (t) => {
   const seen = [];
   const gate = deferred();
   const { drain } = setUp({
@@ -96,7 +96,7 @@ test('records survive a handler that transfers their buffer away', async (t) => 
   t.deepEqual(seen.at(-1), [4, 5]);
 });
 
-test('a long drain stops and goes on where it was', (t) => {
+test('a long drain stops, and continues where it stopped', (t) => {
   let count = 0;
   const handleTextMessage = () => {
     count += 1;
@@ -112,7 +112,7 @@ test('a long drain stops and goes on where it was', (t) => {
   t.is(count, 40);
 });
 
-test('short texts are parts of one decoded window, whatever lies between them', (t) => {
+test('short texts are parts of one decoded window, even with other records between them', (t) => {
   const seen = [];
   const { drain, exchange } = setUp({
     handleTextMessage: (text) => void seen.push(text),
@@ -137,7 +137,7 @@ test('short texts are parts of one decoded window, whatever lies between them', 
   t.deepEqual(seen, ['the next batch'], 'a window ends with its batch');
 });
 
-test('ASCII texts from beside the batch come as strings', (t) => {
+test('ASCII texts outside of the batch arrive as strings', (t) => {
   const seen = [];
   const { exchange } = setUp({ handleTextMessage: (text) => void seen.push(text) });
   const beside = new Batch()

@@ -1,4 +1,4 @@
-// How handlers are run: in turn, with failures and deadlines, and what leaves with them.
+// How handlers run: their order, failures and deadlines, and when their replies are sent.
 import test from 'ava';
 
 import { Batch, DRAIN, deferred, later, setUp } from '../support/dispatch.mjs';
@@ -38,7 +38,7 @@ test('answers of handleOpen', async (t) => {
   }
 });
 
-test('a handleOpen that throws, rejects or is late answers 500', async (t) => {
+test('if handleOpen throws, rejects or is late, the answer is 500', async (t) => {
   const refused = ['refuse', 1, 500, [], 'Internal server error (open handler)'];
   const never = new Promise(() => {});
   const throws = () => {
@@ -53,7 +53,7 @@ test('a handleOpen that throws, rejects or is late answers 500', async (t) => {
   }
 });
 
-test('a handler that throws closes its own connection only', (t) => {
+test('a handler that throws closes only its own connection', (t) => {
   const seen = [];
   const { drain, notes, errors } = setUp({
     handleTextMessage: (text, id) => {
@@ -73,7 +73,7 @@ test('a handler that throws closes its own connection only', (t) => {
   t.is(errors[0].cause.message, 'boom');
 });
 
-test('thrown values that are no errors are readable', (t) => {
+test('thrown values that are not errors are shown in a readable form', (t) => {
   const values = [{ a: [1] }, null, undefined, 'text', Symbol('s')];
   const { drain, errors } = setUp({
     handleTextMessage: (text) => {
@@ -87,7 +87,7 @@ test('thrown values that are no errors are readable', (t) => {
   t.deepEqual(shown, ['[ 1 ] }', 'null', 'undefined', 'text', 'Symbol(s)']);
 });
 
-test('events of one connection wait for its promise, others do not', async (t) => {
+test('events of a connection wait for its pending handler, those of other connections do not', async (t) => {
   const seen = [];
   const gate = deferred();
   const { drain, notes } = setUp({
@@ -102,7 +102,7 @@ test('events of one connection wait for its promise, others do not', async (t) =
   const batch = new Batch().open(0, 1, { awaited: false }).open(1, 2, { awaited: false });
   batch.text(0, 'slow').text(0, 'after').binary(0, [9, 8, 7]).text(1, 'other').record(DRAIN, 0, Buffer.alloc(0));
   drain(batch.close(0, 1, { code: 4001, token: Buffer.from('tk'), reason: 'bye é' }));
-  // the slot belongs to somebody else now
+  // the slot belongs to another connection now
   drain(new Batch().open(0, 3, { awaited: false }).text(0, 'new'));
   await later();
   t.deepEqual(seen, [
@@ -126,7 +126,7 @@ test('events of one connection wait for its promise, others do not', async (t) =
   t.deepEqual(notes.slice(3), [['release', 1, 3, 12]]);
 });
 
-test('thenables are awaited, and one that breaks when looked at is a failure', async (t) => {
+test('thenables are awaited, and one whose `then` throws is a failure', async (t) => {
   const seen = [];
   let finish;
   const thenable = Object.defineProperty({}, 'then', {
@@ -155,7 +155,7 @@ test('thenables are awaited, and one that breaks when looked at is a failure', a
   t.deepEqual(notes.at(-1), ['release', 1, 3, 21]);
 });
 
-test('a late handler closes its connection; what it does later is ignored and handleClose follows', async (t) => {
+test('a late handler closes its connection; its result is ignored, and handleClose follows', async (t) => {
   const seen = [];
   const gate = deferred();
   const { drain, notes, errors } = setUp(
@@ -188,7 +188,7 @@ test('a late handler closes its connection; what it does later is ignored and ha
   );
 });
 
-test('a refused connection and one whose close another worker handles get no handleClose', async (t) => {
+test('no handleClose runs for a refused connection, or if another worker handles the close', async (t) => {
   const seen = [];
   const refusing = setUp({ handleOpen: () => Promise.resolve(false), handleClose: (id) => void seen.push(id) });
   refusing.drain(new Batch().open(0, 1).close(0, 1));
@@ -199,13 +199,13 @@ test('a refused connection and one whose close another worker handles get no han
   t.deepEqual(seen, []);
 });
 
-test('a message without handler closes with 1011', (t) => {
+test('a message without a handler closes the connection with 1011', (t) => {
   const { drain, notes } = setUp({});
   drain(new Batch().open(0, 1, { awaited: false }).text(0, 'x').text(0, 'y'));
   t.deepEqual(notes, [['close', 1, 1011, 'Server worker has no handler']]);
 });
 
-test('handlers are called without this', (t) => {
+test('handlers are called with `this` undefined', (t) => {
   const seen = [];
   const module = {};
   for (const name of ['handleOpen', 'handleTextMessage', 'handleBinaryMessage', 'handleClose', 'handleDrain']) {
@@ -219,7 +219,7 @@ test('handlers are called without this', (t) => {
   t.deepEqual(seen, [undefined, undefined, undefined, undefined, undefined]);
 });
 
-test('settling waits for pending handlers and ends late', async (t) => {
+test('settling waits for pending handlers', async (t) => {
   const gate = deferred();
   const { drain, dispatcher, notes } = setUp({ handleTextMessage: () => gate.promise });
   drain(new Batch().open(0, 1, { awaited: false }).text(0, 'x'));
@@ -235,14 +235,14 @@ test('settling waits for pending handlers and ends late', async (t) => {
   t.deepEqual(notes.at(-1), ['retire']);
 });
 
-test('a close that comes while it is asked whether the last connection is gone is handled first', async (t) => {
+test('a close that arrives during the check for remaining connections is handled first', async (t) => {
   const { dispatcher, worker } = setUp({});
   let waiting = 0;
   let handled = 0;
   let connections = 1;
   worker.leave = () => {};
   worker.connections = () => {
-    // the I/O thread ends it just now: one step appends the close and counts the connection no more
+    // the I/O thread ends it now: in one step it appends the close and stops counting the connection
     waiting += connections;
     connections = 0;
     return connections;
@@ -258,7 +258,7 @@ test('a close that comes while it is asked whether the last connection is gone i
   t.is(handled, 1);
 });
 
-test('replies leave when the drain ends, and before the connection is closed for a failure', (t) => {
+test('replies are sent when the drain ends, and before a failure closes the connection', (t) => {
   const { api, drain, notes } = setUp({
     handleTextMessage(text, id) {
       t.is(api.send(id, `re ${text}`), 1);
@@ -284,7 +284,7 @@ test('replies leave when the drain ends, and before the connection is closed for
   );
 });
 
-test('in handleClose the socket is gone: what is sent to it is not collected', (t) => {
+test('in handleClose the socket is gone: messages to it are not collected', (t) => {
   const { api, drain, notes } = setUp({
     handleTextMessage: (_text, id) => void api.send(id, 'reply'),
     handleClose: (id) => void api.send(id, 'too late'),

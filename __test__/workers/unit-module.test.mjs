@@ -1,4 +1,4 @@
-// Where a worker module's handlers are found.
+// Which exports of a worker module are its handlers.
 import { createRequire } from 'node:module';
 import test from 'ava';
 
@@ -6,7 +6,7 @@ const { readWorkerModule } = createRequire(import.meta.url)('../../js/dist/worke
 const read = (exported) => readWorkerModule(exported, 'there');
 const HANDLER = Symbol.for('millrace.exchange');
 
-test('named exports first, then the members of an app', (t) => {
+test('named exports take precedence over the members of an app', (t) => {
   const app = { fetch: () => 1, handleOpen: () => 'app', handleClose: () => 'app' };
   const module = read({ default: app, handleOpen: () => 'named' });
   t.is(module.handleOpen(), 'named');
@@ -14,13 +14,13 @@ test('named exports first, then the members of an app', (t) => {
   t.is(typeof module.exchange, 'function');
 });
 
-test('a default export needs nothing but a handler', (t) => {
+test('a default export needs only one handler', (t) => {
   const module = read({ default: { handleTextMessage: (text) => `${text}!` } });
   t.deepEqual(Object.keys(module), ['handleTextMessage']);
   t.is(module.handleTextMessage('a'), 'a!');
 });
 
-test('where events have handlers by name, a default export that answers no requests is not looked at', (t) => {
+test('if there are named handlers of events, a default export that answers no requests is ignored', (t) => {
   const whole = { handleBinaryMessage() {}, handleStop() {} };
   t.deepEqual(Object.keys(read({ default: whole, handleTextMessage() {} })), ['handleTextMessage']);
   t.deepEqual(Object.keys(read({ default: whole, handleStart() {} })), [
@@ -30,7 +30,7 @@ test('where events have handlers by name, a default export that answers no reque
   ]);
 });
 
-test('a default export within the default export, as compiled modules have it', (t) => {
+test('a default export inside the default export is read, as in compiled modules', (t) => {
   const compiled = { __esModule: true, default: { handleTextMessage: () => 'inner' } };
   t.is(read({ default: compiled, __esModule: true }).handleTextMessage(), 'inner');
   t.is(read(compiled).handleTextMessage(), 'inner');
@@ -42,7 +42,7 @@ test('a default export that is its own default export is read once', (t) => {
   t.deepEqual(Object.keys(read(whole)), ['handleDrain']);
 });
 
-test('members of an app are called on it', (t) => {
+test('the members of an app are called with the app as `this`', (t) => {
   class App {
     name = 'it';
     fetch() {}
@@ -53,7 +53,7 @@ test('members of an app are called on it', (t) => {
   t.is(read({ default: new App() }).handleDrain(), 'it');
 });
 
-test('without a handler it is an error that says what is there, and what was looked for', (t) => {
+test('a module without handlers is an error that names its exports and the expected handlers', (t) => {
   const wrong = [
     [{ handleTextMesage() {}, other: 1 }, 'it has only handleTextMesage, other.'],
     [{ default: { onMessage() {} } }, 'it has only default, onMessage.'],
@@ -71,17 +71,17 @@ test('without a handler it is an error that says what is there, and what was loo
   }
 });
 
-test('an empty object says that no handler is needed; an empty module does not', async (t) => {
+test('an empty handlers object is valid, an empty module is an error', async (t) => {
   t.deepEqual(read({}), {});
   const empty = await import('data:text/javascript,export {}');
   t.throws(() => read(empty), { code: 'ERR_MILLRACE_NO_HANDLER' });
 });
 
-test('a module that only starts something has a handler', (t) => {
+test('handleStart alone counts as a handler', (t) => {
   t.deepEqual(Object.keys(read({ handleStart() {} })), ['handleStart']);
 });
 
-test('an exchange handler goes before fetch', (t) => {
+test('an exchange handler takes precedence over fetch', (t) => {
   const asked = [];
   const app = Object.assign(() => {}, {
     [HANDLER]: (exchange) => asked.push(exchange),
@@ -92,9 +92,9 @@ test('an exchange handler goes before fetch', (t) => {
   t.deepEqual(asked, ['exchange', 'directly']);
 });
 
-test('a router that answers to every name has only what it has', (t) => {
+test('of a router whose proxy has every property, only its own handlers count', (t) => {
   const asked = [];
-  // as those of itty-router are made
+  // itty-router makes its routers in this way
   const anything = new Proxy({}, { get: (_target, name) => () => asked.push(name) });
   const router = { __proto__: anything, routes: [], fetch: () => 'answer' };
   for (const exported of [{ default: router }, router]) {

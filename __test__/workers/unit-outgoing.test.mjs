@@ -1,4 +1,4 @@
-// An answer in pieces, as its writer sees it: when to wait, and what becomes of one that does not. Without a network.
+// Streamed answers from the writer's side: when a writer must wait, and what happens if it does not. Without a network.
 import { createRequire } from 'node:module';
 import { mock } from 'node:test';
 import test from 'ava';
@@ -24,7 +24,7 @@ function made() {
   return { outgoing, calls, told, count: (name) => calls.filter(([called]) => called === name).length };
 }
 
-test.serial('who waits when it is told to writes as much as it likes, however slow the client is', async (t) => {
+test.serial('a writer that waits for drained can write any amount, even to a slow client', async (t) => {
   const { outgoing, told, count } = made();
   let time = 1;
   performance.now = () => time;
@@ -40,7 +40,7 @@ test.serial('who waits when it is told to writes as much as it likes, however sl
   t.deepEqual(told, []);
 });
 
-test.serial('many pieces at once are none too many', (t) => {
+test.serial('many pieces may be written at once', (t) => {
   const { outgoing, told, count } = made();
   for (let piece = 0; piece < 100; piece += 1) outgoing.write(PIECE);
   outgoing.end();
@@ -49,7 +49,7 @@ test.serial('many pieces at once are none too many', (t) => {
   t.deepEqual(told, ['ended']);
 });
 
-test.serial('who writes on to a client that does not read is cut off', async (t) => {
+test.serial('an answer ends if its writer does not wait for a client that does not read', async (t) => {
   const { outgoing, calls, told, count } = made();
   let time = 1;
   performance.now = () => time;
@@ -69,7 +69,7 @@ test.serial('who writes on to a client that does not read is cut off', async (t)
   t.is(count('endAnswer'), 1);
 });
 
-test.serial('a client that catches up now and then is waited for', (t) => {
+test.serial('an answer continues if its client catches up from time to time', (t) => {
   const { outgoing, told } = made();
   let time = 1;
   performance.now = () => time;
@@ -81,7 +81,7 @@ test.serial('a client that catches up now and then is waited for', (t) => {
   t.deepEqual(told, []);
 });
 
-test.serial('a client that may have left is kept while there is something for it', (t) => {
+test.serial('the answer for a client that may have left continues as long as it is written', (t) => {
   mock.timers.enable({ apis: ['setInterval'] });
   t.teardown(() => mock.timers.reset());
   const { outgoing, calls, told } = made();
@@ -100,7 +100,7 @@ test.serial('a client that may have left is kept while there is something for it
   t.deepEqual(told, ['deserted']);
 });
 
-test.serial('one that ends, or whose client is known to have left, is not looked at any more', (t) => {
+test.serial('an answer that has ended, or whose client has left, is no longer checked', (t) => {
   mock.timers.enable({ apis: ['setInterval'] });
   t.teardown(() => mock.timers.reset());
   const [ended, gone] = [made(), made()];

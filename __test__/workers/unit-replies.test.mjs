@@ -1,4 +1,4 @@
-// What handlers send while a batch is handled: short replies leave together, and nothing overtakes them.
+// Replies of handlers during a batch: short replies are sent together, and no other call overtakes them.
 import { createRequire } from 'node:module';
 import test from 'ava';
 
@@ -8,7 +8,7 @@ const { Replies } = require('../../js/dist/worker/replies.js');
 
 const ROOM = 4;
 
-/** A gateway over a native side that takes notes, and the replies of its worker. */
+/** A gateway over a native side that records calls, and the replies of its worker. */
 function setUp() {
   const notes = [];
   const worker = { replyList: new ArrayBuffer(ROOM * 16) };
@@ -32,7 +32,7 @@ function setUp() {
   return { gateway, replies, notes };
 }
 
-test('replies to the socket being handled leave together when the drain ends', (t) => {
+test('replies to the socket whose event is handled are sent together when the drain ends', (t) => {
   const { gateway, replies, notes } = setUp();
   replies.begin();
   replies.handling(5);
@@ -47,7 +47,7 @@ test('replies to the socket being handled leave together when the drain ends', (
   t.is(notes.length, 1, 'once');
 });
 
-test('nothing is collected outside a drain, for other sockets, or of other kinds', (t) => {
+test('no replies are collected outside a drain, for other sockets, or of other kinds', (t) => {
   const { gateway, replies, notes } = setUp();
   replies.handling(5);
   t.is(gateway.send(5, 'no drain'), 7);
@@ -70,7 +70,7 @@ test('nothing is collected outside a drain, for other sockets, or of other kinds
   t.is(notes.length, 12);
 });
 
-test('a send to somebody else takes the replies before it along', (t) => {
+test('a send to another socket first sends the collected replies', (t) => {
   const { gateway, replies, notes } = setUp();
   replies.begin();
   replies.handling(5);
@@ -102,7 +102,7 @@ test('no other call overtakes a reply', (t) => {
   );
 });
 
-test('what is collected is bounded in number and in size', (t) => {
+test('collected replies are limited in number and size', (t) => {
   const { gateway, replies, notes } = setUp();
   replies.begin();
   replies.handling(5);
@@ -114,7 +114,7 @@ test('what is collected is bounded in number and in size', (t) => {
   t.deepEqual(notes[1], ['reply', [5, 8], 'one more']);
 });
 
-test('a bad argument is refused while replies wait, and they are sent all the same', (t) => {
+test('an invalid argument throws while replies wait, and the replies are still sent', (t) => {
   const { gateway, replies, notes } = setUp();
   replies.begin();
   replies.handling(5);

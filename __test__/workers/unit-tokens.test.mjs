@@ -1,4 +1,4 @@
-// How tokens are stored that are no bytes, and read again.
+// Serializing and reading tokens that are not bytes.
 import { createRequire } from 'node:module';
 import test from 'ava';
 
@@ -7,7 +7,7 @@ const AT = "argument 'token'";
 const empty = () => ({ token: undefined, tokenStamp: '' });
 const kept = (value) => readValue(storedToken(value, AT).data, empty());
 
-test('bytes and texts are stored as they are', (t) => {
+test('bytes and texts are stored unchanged', (t) => {
   for (const bytes of ['', 'text', new Uint8Array([1]), Buffer.from('b'), new ArrayBuffer(2)]) {
     const stored = storedToken(bytes, AT);
     t.is(stored.data, bytes);
@@ -39,7 +39,7 @@ test('any other value is cloned', (t) => {
   t.is(kept(new Error('why')).message, 'why');
 });
 
-test('a value that cannot be cloned is an error that names it', (t) => {
+test('a value that cannot be cloned is an error that names the argument', (t) => {
   for (const value of [() => {}, Symbol('s'), { deep: [() => {}] }, new WeakMap()]) {
     t.throws(() => storedToken(value, AT), {
       instanceOf: TypeError,
@@ -48,7 +48,7 @@ test('a value that cannot be cloned is an error that names it', (t) => {
   }
 });
 
-test('a stored value is read once, and anew when an equal one was stored', (t) => {
+test('a stored value is read once, and again after an equal value was stored', (t) => {
   const holder = empty();
   const { data } = storedToken({ count: 0 }, AT);
   const first = readValue(data, holder);

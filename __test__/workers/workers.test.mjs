@@ -1,4 +1,5 @@
-// Guarantee 7 and specs/warpsocket.md §7: workers that hang, exit, throw or never start harm nobody else.
+// Guarantee 7 and specs/warpsocket.md §7: workers that hang, exit, throw or never start do not affect other workers and
+// their connections.
 import test from 'ava';
 
 import { until, within } from '../support/deadline.mjs';
@@ -20,8 +21,8 @@ async function crowd(t, server, count) {
 }
 
 /**
- * Publishes numbered messages from a healthy worker while `harm` happens to another one, until every doomed
- * connection is closed and its worker replaced; counts what the healthy ones got.
+ * Publishes numbered messages from a healthy worker while `harm` acts on another one, until every connection of that
+ * one is closed and it is replaced; checks that the connections of healthy workers get every message.
  */
 async function numbered(t, server, harm) {
   const before = await workerIds(server);
@@ -77,19 +78,19 @@ const HARMS = {
 };
 
 for (const [name, harm] of Object.entries(HARMS)) {
-  test(`a worker that ${name}: its connections are closed with 1011 at once, the others miss nothing, it is replaced`, async (t) => {
+  test(`a worker that ${name}: 1011 for its connections at once, others miss no message, it is replaced`, async (t) => {
     const server = await ownServer(t, { workerPath: commands, threads: 3, limits: { workerTimeoutMs: 60_000 } });
     const { ends, healthy, closedAfter } = await numbered(t, server, harm);
     t.true(closedAfter < 40_000, `at once: ${Math.round(closedAfter)} ms`);
     for (const end of ends) t.is(end.code, 1011);
-    // The replacement takes connections.
+    // The replacement accepts connections.
     const fresh = await Promise.all(Array.from({ length: 3 }, () => member(t, server)));
     t.is(new Set(fresh.map(({ workerId }) => workerId)).size, 3);
     for (const ws of [...fresh, healthy[0]]) t.is(await ask(ws, { cmd: 'ping' }), 'pong');
   });
 }
 
-test('a worker in an endless loop: replaced after 3 s, its connections closed with 1011, the others miss nothing', async (t) => {
+test('a worker in an endless loop: replaced after 3 s, 1011 for its connections, others miss no message', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 3 }, { patient: false });
   const { ends, closedAfter } = await numbered(t, server, (ws) => ws.send(JSON.stringify({ cmd: 'hang', n: 1 })));
   t.true(closedAfter > 2500 && closedAfter < 30_000, `closed after ${Math.round(closedAfter)} ms`);
@@ -100,7 +101,7 @@ test('a worker in an endless loop: replaced after 3 s, its connections closed wi
   );
 });
 
-test('the hanging worker of the original: two threads, four clients, its clients go on sending', async (t) => {
+test('the hanging worker of the original tests: two threads, four clients, its clients continue to send', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 2, limits: { workerTimeoutMs: 3000 } });
   const { victim, doomed, healthy } = await crowd(t, server, 4);
   t.deepEqual([doomed.length, healthy.length], [2, 2]);
@@ -136,7 +137,7 @@ test("handleClose of a hung worker's connections runs on another worker, once", 
   t.true(seen.every(({ code, threadId }) => code === 1011 && threadId !== doomed[0].threadId));
 });
 
-test('subscriptions, virtual sockets and the store survive a worker', async (t) => {
+test('subscriptions, virtual sockets and the store outlive a worker', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 2 });
   const { doomed, healthy } = await crowd(t, server, 4);
   const [survivor] = healthy;
@@ -150,7 +151,7 @@ test('subscriptions, virtual sockets and the store survive a worker', async (t) 
   t.is((await server.call('getKey', 'kept')).toString(), 'value');
 });
 
-test('a replacement runs handleStart with the same workerArg and gets a new id', async (t) => {
+test('a replacement calls handleStart with the same workerArg and has a new id', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 1, workerArg: { same: 'argument' } });
   const [id] = await workerIds(server);
   const ws = await open(t, server);
@@ -185,7 +186,7 @@ test('a replacement that fails to start is retried with back-off until it succee
   t.is(await ask(survivor, { cmd: 'ping' }), 'pong');
 });
 
-test('while no replacement starts, the remaining worker takes every connection', async (t) => {
+test('while no replacement starts, the remaining worker gets every connection', async (t) => {
   const server = await ownServer(t, { workerPath: worker('fragile-start'), threads: 2 });
   const survivor = await member(t, server);
   const victim = await member(t, server);
@@ -196,7 +197,7 @@ test('while no replacement starts, the remaining worker takes every connection',
   await server.call('setKey', 'fail-starts', undefined);
 });
 
-test('closes that nobody could handle wait for a worker', async (t) => {
+test('closes wait for a worker while there is none', async (t) => {
   const server = await ownServer(t, { workerPath: worker('fragile-start'), threads: 1 });
   const clients = [];
   for (let index = 0; index < 5; index++) clients.push(await member(t, server));
@@ -212,7 +213,7 @@ test('closes that nobody could handle wait for a worker', async (t) => {
   t.is(await ask(await member(t, server), { cmd: 'ping' }), 'pong');
 });
 
-test('closes that no worker ever handles are counted at stop', async (t) => {
+test('stop counts the closes that no worker has handled', async (t) => {
   const server = await ownServer(t, { workerPath: worker('fragile-start'), threads: 1 });
   const clients = [];
   for (let index = 0; index < 5; index++) clients.push(await member(t, server));
@@ -224,7 +225,7 @@ test('closes that no worker ever handles are counted at stop', async (t) => {
   t.is(await server.call('getKey', 'closes'), undefined);
 });
 
-test('a main thread that is busy for more than 3 s kills nobody', async (t) => {
+test('no worker is terminated if the main thread is busy for more than 3 s', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 2, limits: { workerTimeoutMs: 3000 } });
   const [one, two] = [await member(t, server), await member(t, server)];
   const before = await workerIds(server);
@@ -241,15 +242,15 @@ test('a main thread that is busy for more than 3 s kills nobody', async (t) => {
   }
   t.log(`${pings} round trips while the main thread was busy`);
   await blocked;
-  // The monitor has run again after the stall when a whole check of another hang is over.
+  // After this delay the monitor has run again since the main thread was busy.
   await ask(one, { cmd: 'delay', ms: 1500 });
   t.deepEqual(await workerIds(server), before);
   t.is(await ask(one, { cmd: 'ping' }), 'pong');
   t.is(await ask(two, { cmd: 'ping' }), 'pong');
 });
 
-test('a worker busy for less than its time is left alone', async (t) => {
-  // longer than by default, shorter than what is set
+test('a worker that is busy for less than workerTimeoutMs is not terminated', async (t) => {
+  // the worker is busy for longer than the default limit, and for less than this one
   const server = await ownServer(t, { workerPath: commands, threads: 2, limits: { workerTimeoutMs: 9000 } });
   const one = await member(t, server);
   const before = await workerIds(server);
@@ -258,10 +259,10 @@ test('a worker busy for less than its time is left alone', async (t) => {
   t.deepEqual(await workerIds(server), before);
 });
 
-test('a worker that wakes up between condemned and killed harms nobody', async (t) => {
+test('a worker that wakes up just before its termination does not affect others', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 2, limits: { workerTimeoutMs: 3000 } });
-  // A worker that had to wait for a core was given up for itself, and with it whoever just came; nobody can come
-  // while both are being replaced.
+  // A worker that waits for a core may be terminated, too, with its new connections. No client can connect while
+  // both workers are being replaced.
   const join = async () => {
     for (let tries = 1; ; tries++) {
       try {
@@ -276,7 +277,7 @@ test('a worker that wakes up between condemned and killed harms nobody', async (
   let replaced = 0;
   const isLate = async ({ workerId }) =>
     (await server.errors()).some(({ message }) => message.startsWith(`worker ${workerId} unresponsive`));
-  // Asleep around the limit, so that some wake up just before, some just after they were given up.
+  // The sleeps are close to the limit, so that some workers wake up just before and some just after the decision.
   for (const ms of [2800, 3000, 3050, 3100, 3150, 3200, 3300, 3500, 4000]) {
     let ws = await join();
     while (ws.threadId === other.threadId) ws = await join();
@@ -297,7 +298,7 @@ test('a worker that wakes up between condemned and killed harms nobody', async (
   t.true(replaced > 0);
 });
 
-test('workerTimeoutMs 0 is off', async (t) => {
+test('with workerTimeoutMs 0, no busy worker is terminated', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 1, limits: { workerTimeoutMs: 0 } });
   const ws = await member(t, server);
   const before = await workerIds(server);
@@ -317,7 +318,7 @@ test('pings are answered while the worker is in an endless loop, until it is rep
   t.is((await same.closed()).code, 1011);
 });
 
-test('several workers: 4 threads, 8 clients, a publication reaches all; two failing handlers harm only their own', async (t) => {
+test('4 threads, 8 clients: a message reaches all, two failing handlers close only their connections', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 4 });
   const clients = [];
   for (let index = 0; index < 8; index++) clients.push(await member(t, server));
@@ -347,7 +348,7 @@ test('100 busy workers are terminated without a crash', async (t) => {
     const clients = await Promise.all(Array.from({ length: 20 }, () => open(t, server, { address: addresses[0] })));
     const flood = `flood ${'x'.repeat(50)}`;
     for (const ws of clients) for (let index = 0; index < 300; index++) ws.send(flood);
-    // Stopped in the middle of the flood, without time to drain.
+    // The server stops during the flood, without time to drain.
     await Promise.all(clients.map((ws) => ws.text()));
     await server.stop(handle, { drain: 0 });
     await within(Promise.all(clients.map((ws) => ws.closed())), 'all closed');

@@ -1,2 +1,2 @@
-// Small and quick to build.
+// Options for a small and fast build.
 export default { eslint: { ignoreDuringBuilds: true }, typescript: { ignoreBuildErrors: true } };

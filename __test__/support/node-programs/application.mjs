@@ -1,5 +1,5 @@
-// Programs over what Express 5 has on an app and a router: methods, mounting, parameters, settings, errors.
-// Over 400 lines because the programs are one list.
+// Programs for the members of Express 5's apps and routers: methods, mounting, parameters, settings, errors.
+// More than 400 lines because the programs are one list.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -317,7 +317,7 @@ export const errors = {
   ],
 };
 
-/** Stacks and all, as in development. */
+/** An app in development: errors have stacks. */
 export const stacks = {
   make() {
     const app = express();
@@ -336,7 +336,7 @@ export const stacks = {
   requests: [['GET /deep'], ['GET /shallow'], ['GET /async'], ['GET /nowhere']],
 };
 
-/** A listener without a framework: what it is called with and as. */
+/** A listener without a framework: its arguments and its `this`. */
 export const plain = {
   make() {
     return function listener(...rest) {
@@ -387,7 +387,7 @@ export const locals = {
   requests: [['GET /', { 'X-Own': 'mine' }], ['GET /']],
 };
 
-/** Listeners that answer later, or in the middle of others. */
+/** Listeners that answer later, or while other listeners answer. */
 export const asynchronous = {
   make() {
     const app = quiet();

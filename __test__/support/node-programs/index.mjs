@@ -1,14 +1,14 @@
-// All programs by name, and one listener for all of them: the header `x-program` says whose request it is.
+// All programs by name, and one listener for all of them: the header `x-program` names the program of a request.
 import * as application from './application.mjs';
 import * as middlewares from './middlewares.mjs';
 import * as request from './request.mjs';
 import * as response from './response.mjs';
 import * as streams from './streams.mjs';
 
-/** By name: `make` gives its listener, `requests` has `[method and target, headers, body, trailers]`. */
+/** By name: `make` returns its listener, `requests` has `[method and target, headers, body, trailers]`. */
 export const PROGRAMS = { ...application, ...request, ...response, ...streams, ...middlewares };
 
-/** Programs that are made when they are first asked for. */
+/** Programs are made at their first request. */
 export function listenerOf(programs) {
   const made = new Map();
   return function listener(req, res) {

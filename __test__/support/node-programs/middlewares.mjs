@@ -1,4 +1,4 @@
-// Programs over the middlewares of npm that apps of Express are made with.
+// Programs for npm's common middlewares of Express apps.
 import { createServer } from 'node:http';
 
 import compression from 'compression';
@@ -251,7 +251,7 @@ export const limited = {
   requests: [['GET /'], ['GET /'], ['GET /'], ['GET /', { 'X-Forwarded-For': '9.9.9.9' }]],
 };
 
-/** In front of a server of this process. */
+/** A proxy in front of a server of this process. */
 export const proxied = {
   async make() {
     const inner = createServer((req, res) => {

@@ -1,4 +1,4 @@
-// Programs over what Express 5 has on a request: its address, its headers, its query, its body.
+// Programs for the members of Express 5's requests: the address, the headers, the query, the body.
 import { createHash } from 'node:crypto';
 import zlib from 'node:zlib';
 
@@ -235,7 +235,7 @@ export const formBodies = {
   ],
 };
 
-/** Bodies read by hand: as events, by iteration, by a pipe; and not at all. */
+/** Bodies read by the handler: with events, iteration or a pipe; and bodies that are not read. */
 export const readBodies = {
   make() {
     const app = quiet();

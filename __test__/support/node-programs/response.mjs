@@ -1,4 +1,4 @@
-// Programs over what Express 5 has on a response.
+// Programs for the members of Express 5's responses.
 import { mkdirSync, mkdtempSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

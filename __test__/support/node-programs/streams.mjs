@@ -1,4 +1,4 @@
-// Programs over Node's own response below that of Express: heads, pieces, streams, events.
+// Programs for Node's own response, on which that of Express is based: heads, pieces, streams, events.
 import { finished, PassThrough, pipeline, Readable } from 'node:stream';
 import zlib from 'node:zlib';
 
@@ -13,7 +13,7 @@ function quiet() {
   return app;
 }
 
-/** Node's response without Express's helpers. */
+/** Node's response, without the methods of Express. */
 export const rawAnswers = {
   make() {
     const app = quiet();
@@ -165,7 +165,7 @@ export const streams = {
   ].flatMap((name) => [[`GET /${name}`]]),
 };
 
-/** What a response and its request tell, and in which order. */
+/** The events of a response and of its request, in their order. */
 export const events = {
   make() {
     const app = quiet();
@@ -224,7 +224,7 @@ export const events = {
   ],
 };
 
-/** Ends and failures of streams, and what listeners are told of them. */
+/** Ends and failures of streams, and the events for them. */
 export const ends = {
   make() {
     const app = quiet();

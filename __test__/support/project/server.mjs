@@ -1,4 +1,4 @@
-// A small server that echoes, says where it listens, and stops when its standard input ends.
+// A small server that echoes, prints its address, and stops when its standard input ends.
 import { start } from 'millrace';
 
 const server = await start({

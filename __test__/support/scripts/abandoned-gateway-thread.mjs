@@ -1,5 +1,5 @@
-// A thread that starts a gateway and does not stop it. The server of its backplane is not there, so that a message waits
-// to be sent, for which the gateway takes a moment at its end.
+// A thread that starts a gateway and does not stop it. The server of its backplane does not exist, so a message remains
+// unsent, for which the gateway waits briefly at its end.
 import { parentPort } from 'node:worker_threads';
 
 import { createGateway } from '../millrace.mjs';

@@ -1,5 +1,5 @@
-// Threads that start a gateway and end without stopping it. Resolves with how many threads of Millrace were there while
-// each ran, how many when it was said to have ended, and how many were left in the end.
+// Threads that start a gateway and end without stopping it. Resolves with the numbers of Millrace's threads while each
+// ran, after its exit event, and at the end.
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';

@@ -1,5 +1,5 @@
-// Makes gateways that nobody keeps, and servers with handlers on this thread that are stopped. What the native side has
-// made for them must go with the garbage: resolves with how much there was before and is left.
+// Makes gateways without keeping references, and stopped servers with handlers on this thread. Garbage collection must
+// free their native objects: resolves with the numbers of these objects before, at most, and after.
 import { setImmediate } from 'node:timers/promises';
 
 import { binding } from '../../../js/dist/addon/binding.js';

@@ -1,4 +1,4 @@
-// The names of the I/O threads that there are now.
+// The names of the current I/O threads.
 import { ioThreads } from '../io-threads.mjs';
 
 export default () => ioThreads().sort();

@@ -1,4 +1,4 @@
-// Changes what getKey returned and what setKey was given, and reports what the store holds.
+// Changes the bytes that getKey returned and that setKey got, and returns the stored value.
 export default function keyCopy(millrace, key) {
   const given = new TextEncoder().encode('original');
   millrace.setKey(key, given);

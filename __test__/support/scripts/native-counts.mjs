@@ -1,4 +1,4 @@
-// How much there is of what the native side makes for JavaScript threads, in all of them.
+// The numbers of native objects of JavaScript threads, in all threads.
 import { binding } from '../../../js/dist/addon/binding.js';
 
 export default function nativeCounts() {

@@ -1,4 +1,5 @@
-// The native state of this thread with the addon's file, and how many images of the addon the process has mapped, where /proc tells.
+// The native state of this thread with the addon's file, and, on systems with /proc, how many images of the addon the
+// process has mapped.
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

@@ -1,4 +1,4 @@
-// Starts with a frozen and with an ordinary options object and reports whether they were left alone.
+// Starts with a frozen and with an ordinary options object, and returns whether they are unchanged.
 export default async function optionsUntouched(millrace, workerPath) {
   const options = { bind: ['127.0.0.1:0'], workerPath, threads: 1, limits: { messageBytes: 1024 } };
   const before = JSON.stringify(options);

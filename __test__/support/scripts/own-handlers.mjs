@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws';
 
-// Starts a gateway of its own whose handlers are an object on this thread, and asks it.
+// Starts its own gateway with an object on this thread as handlers, and sends it a request and a message.
 export default async function ownHandlers(millrace) {
   const gateway = millrace.createGateway();
   const server = await gateway.start({

@@ -1,4 +1,4 @@
-// Starts with options and limits of protocols while every object inherits a property that a `for` loop sees; reports the addresses.
+// Starts with options and limits of protocols while all objects inherit an enumerable property; returns the addresses.
 export default async function pollutedPrototype(millrace) {
   const users = [{ name: 'a', password: 'b', channels: ['c*'] }];
   const bind = [

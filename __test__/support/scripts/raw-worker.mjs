@@ -1,6 +1,6 @@
-// Starts a worker thread of Millrace by hand, in a thread that was prepared for trouble: `stale` addon files are in its
-// module cache already, as objects without functions; `otherAddon` is a second image of the addon, whose native state it
-// is asked for, but whose file it is not told. Resolves with what it posts first and the states of both images.
+// Starts a worker thread of Millrace directly, with invalid preconditions: its module cache already contains the `stale`
+// addon files as objects without functions; `otherAddon` is a second image of the addon, of which the thread gets the
+// native state but not the file. Resolves with its first message and the states of both images.
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
@@ -9,7 +9,7 @@ import { binding } from '../../../js/dist/addon/binding.js';
 const BOOTSTRAP = fileURLToPath(new URL('../../../js/dist/worker/bootstrap.js', import.meta.url));
 const MODULE = new URL('../workers/native-state.mjs', import.meta.url).href;
 
-/** Runs in the thread before the bootstrap: what the module cache of a runtime was seen to do. */
+/** Runs in the thread before the bootstrap, and fills the module cache as one runtime was observed to do. */
 function poison(files, bootstrap) {
   for (const file of files) {
     require.cache[file] = Object.assign(new (require('node:module'))(file), {

@@ -1,5 +1,6 @@
-// One side of gibibytes over Sockety, in a process of its own. Argument: the port to connect to; none, and it serves. Tells over IPC
-// what port it has, or for each way by how many MiB both processes grew and whether everything was received.
+// One side of a transfer of gibibytes over Sockety, in a separate process. The argument is the port to connect to;
+// without one it serves. Reports over IPC its port, or for each direction by how many MiB both processes grew and
+// whether everything was received.
 import { Readable } from 'node:stream';
 
 import { connect, createServer, Draft, FileTransfer, ResponseDraft } from '../millrace-sockety.mjs';
@@ -9,7 +10,7 @@ const PIECE = 2 ** 16;
 
 const MARKS = 16;
 const mark = (at) => Math.floor(at / PIECE) % MARKS;
-// made once: what a program makes for each piece, it would measure here
+// made once, because new memory for each piece would be measured, too
 const MARKED = Array.from({ length: MARKS }, (_, number) => Buffer.alloc(PIECE, number));
 
 function* pieces() {
@@ -19,7 +20,7 @@ function* pieces() {
 const source = () => Readable.from(pieces());
 const file = () => FileTransfer.stream(source(), GIBIBYTE, 'gibibyte');
 
-/** Whether it is what `pieces` gives. */
+/** Whether the bytes are those of `pieces`. */
 async function isWhole(readable) {
   let at = 0;
   for await (const chunk of readable) {

@@ -14,7 +14,7 @@ import {
   series,
 } from '../millrace-sockety.mjs';
 
-// A server and a client of Sockety in this runtime: every kind of content both ways, answers, and the end.
+// A server and a client of Sockety in this runtime: every kind of content in both directions, answers, and the end.
 export default async function socketyOwn() {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-sockety-'));
   const file = path.join(folder, 'one.bin');
@@ -52,7 +52,7 @@ export default async function socketyOwn() {
   const answer = await request.response();
   const [data, [first]] = await Promise.all([answer.dataBuffer(), Promise.all(answer.files.map(all))]);
   await request.sent();
-  // longer than both of their timeouts: heartbeats keep it
+  // longer than the timeouts of both: heartbeats keep the connection open
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   const alive = await client.send(Draft.for('ping')()).response();
   await client.close();

@@ -1,6 +1,6 @@
-// Worker threads of the process under test that use millrace/sockety. `(millrace, 'start', count)` starts some more,
-// `(millrace, 'end', thread)` terminates one, `(millrace, 'abandon')` all; anything else is a command below, `(millrace, command, thread, …)`, for one of them
-// or for the main thread, which is number -1.
+// Worker threads of the process under test that use millrace/sockety. `(millrace, 'start', count)` starts more of them,
+// `(millrace, 'end', thread)` terminates one, `(millrace, 'abandon')` all. `(millrace, command, thread, …)` runs one of
+// the commands below on one of them, or on the main thread, which is number -1.
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 
@@ -10,13 +10,13 @@ const ask = Draft.for('who is it?');
 const answer = new ResponseDraft().data();
 
 let server;
-/** By their port. */
+/** Clients, by the port of their server. */
 const clients = new Map();
 
 const to = (port) => connect({ port, host: '127.0.0.1' });
 
 const commands = {
-  /** Listens, and says its name to whoever asks. */
+  /** Listens, and answers each request with its name. */
   async open(name) {
     server = createServer((connection) => {
       connection.on('message', (message) => message.respond(answer({ data: name })));
@@ -25,14 +25,14 @@ const commands = {
     return server.address().port;
   },
 
-  /** Asks a server for its name, on one connection every time. */
+  /** Asks a server for its name, always on the same connection. */
   async ask(port) {
     if (!clients.has(port)) clients.set(port, await to(port).ready());
     const response = await clients.get(port).send(ask()).response();
     return String(await response.dataBuffer());
   },
 
-  /** Connects where nobody listens: the error's code. */
+  /** Connects to a port without a listener; resolves with the error's code. */
   async fail(port) {
     const [error] = await once(to(port), 'error');
     return error.code;
@@ -45,7 +45,7 @@ const commands = {
     clients.delete(port);
   },
 
-  /** Ends everything in order. */
+  /** Closes all connections and servers. */
   async close() {
     await Promise.all([...clients.values()].map((client) => client.close()));
     clients.clear();
@@ -54,7 +54,7 @@ const commands = {
     server = undefined;
   },
 
-  /** All of it, so that whoever ends it last ends the gateway while others begin. */
+  /** Runs open, ask and close in rounds, so that one thread ends the gateway while others start to use it. */
   async cycle(rounds) {
     for (let round = 0; round < rounds; round++) {
       const name = `round ${round}`;
@@ -65,7 +65,7 @@ const commands = {
     }
   },
 
-  /** The thread is left with nothing to do, and ends by itself; in Deno, where a port has no end, it is ended. */
+  /** The thread closes its port, and ends because it has no more work; in Deno the port has no `close`, so it exits. */
   leave: () => (parentPort.close ? parentPort.close() : process.exit(0)),
 };
 

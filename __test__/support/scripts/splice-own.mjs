@@ -2,7 +2,7 @@ import { createSplice } from '../millrace-splice.mjs';
 
 const running = new Map();
 
-// Multiplexers in this runtime: 'start' takes options and resolves with the addresses, 'stop' takes the first of these.
+// Multiplexers in this runtime: 'start' takes options and resolves with the addresses, 'stop' takes the first address.
 export default async function spliceOwn(_millrace, what, given) {
   if (what === 'start') {
     const server = await createSplice(given);

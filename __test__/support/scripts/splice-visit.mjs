@@ -1,5 +1,5 @@
-// A program that visits a multiplexer with the WebSocket of its runtime: its URL and a target's are the arguments, a line on stdout
-// asks for the loss of the connection, the last one is what was seen.
+// A program that connects to a multiplexer with the WebSocket of its runtime. The arguments are the URLs of the
+// multiplexer and of a target. A line on stdout requests the loss of the connection, the last line has the results.
 // biome-ignore lint/correctness/useImportExtensions: the built file, not its types
 import { connect } from '../../../js/dist/splice-client.mjs';
 import { visit } from '../splice-visit.mjs';

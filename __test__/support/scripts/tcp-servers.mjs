@@ -7,7 +7,7 @@ import { createServer } from '../millrace-tcp.mjs';
 let server;
 let thread;
 
-/** Echoes, tells of ends, and throws when it is asked to. */
+/** Echoes, records ends, and throws on request. */
 async function open() {
   const errors = [];
   server = createServer({ bufferLimit: 100_000 });

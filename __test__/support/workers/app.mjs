@@ -1,4 +1,4 @@
-// An app of `millrace/http` with a route for every rule that `app-*.test.mjs` looks at.
+// An app of `millrace/http` with a route for every rule that the tests of apps check.
 import { createReadStream } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { threadId } from 'node:worker_threads';

@@ -1,5 +1,5 @@
-// The worker of the tests with several nodes: subscribes whoever asks, and publishes numbered messages at a pace that the
-// backplane keeps up with.
+// The worker of the tests with several nodes: subscribes sockets on request, and publishes numbered messages no faster
+// than the backplane sends them.
 import { setTimeout as later, setImmediate as soon } from 'node:timers/promises';
 
 import * as millrace from '../millrace.mjs';
@@ -7,10 +7,10 @@ import { decode, encode } from '../wire.mjs';
 
 const { getKey, send, stats, subscribe } = millrace;
 
-/** Messages that may wait for the backplane before a publisher waits, too. */
+/** The number of messages that may wait for the backplane before a publisher waits. */
 const WAITING = 20_000;
 
-/** How many messages a publisher may have sent by now. */
+/** How many messages a publisher may have sent so far. */
 function allowed() {
   const key = getKey('allowed');
   return key === undefined ? Number.POSITIVE_INFINITY : Number(Buffer.from(key).toString());
@@ -20,7 +20,7 @@ const commands = {
   sub: (id, { channel }) => subscribe(id, decode(channel)),
   unsub: (id, { channel }) => millrace.unsubscribe(id, decode(channel)),
   call: (_id, { fn, args }) => millrace[fn](...decode(args)),
-  /** `<publisher> <n>` to the channels in turn, n counted in each, until the key `stop` is set, and not beyond `allowed`. */
+  /** Sends `<publisher> <n>` to the channels in turn, with n per channel, up to `allowed`, until the key `stop` is set. */
   publish: async (_id, { publisher, channels, count, batch, pauseMs }) => {
     let sent = 0;
     while (sent < count && getKey('stop') === undefined) {

@@ -1,4 +1,4 @@
-// Sends each client what handleOpen is told of its certificate, as JSON.
+// Sends each client the certificate that handleOpen got, as JSON.
 import { send } from '../millrace.mjs';
 
 export function handleOpen(socketId, _ip, _headers, { clientCertificate }) {

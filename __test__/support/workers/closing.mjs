@@ -1,4 +1,4 @@
-// Reports to everybody in channel "closes" what handleClose saw, and how often it was called for a socket.
+// Reports the arguments of handleClose to channel "closes", and how often it was called for a socket.
 import { close, getDebugState, send, subscribe, unsubscribe } from '../millrace.mjs';
 
 const calls = new Map();

@@ -1,5 +1,5 @@
-// The worker most tests use. It executes JSON commands sent as text and answers each with one JSON text
-// `{"re": n, "value": …}` or `{"re": n, "error": …}` to the sender. What happens to connections it reports to channel "log".
+// The worker of most tests. It executes JSON commands, which are text messages, and answers each with one JSON text
+// `{"re": n, "value": …}` or `{"re": n, "error": …}` to the sender. It reports events of connections to channel "log".
 import { setTimeout as later } from 'node:timers/promises';
 import { threadId } from 'node:worker_threads';
 
@@ -11,7 +11,7 @@ let startArg = 'handleStart was not called';
 let startCalls = 0;
 const opened = new Map();
 
-/** Until nothing more is taken, not even what costs no more than a subscription. Not by texts: short ones leave later. */
+/** Sends until the inbox is full, even for the smallest records. Binary, because short texts are sent later. */
 function fillInbox(who) {
   for (const length of [4000, 0]) {
     const bytes = Buffer.alloc(length);
@@ -48,11 +48,11 @@ const commands = {
   ping: () => 'pong',
   getDebugState: (_id, { mode, key }) => millrace.getDebugState(mode, key),
   getStartupArg: () => ({ startArg, startCalls, threadId }),
-  // Beyond it.
+  // Other commands.
   call: (_id, { fn, args }) => millrace[fn](...decode(args)),
-  /** Several calls in one handler run; the results as a list. */
+  /** Makes several calls in one handler; answers with the list of results. */
   batch: (_id, { calls }) => calls.map(({ fn, args }) => encode(millrace[fn](...decode(args)))),
-  /** What `send(who, "<prefix> <i> <padding>")` returned for i in 0..count, summed; waits (busily) for the key `after`. */
+  /** The sum of `send(who, "<prefix> <i> <padding>")` for i in 0..count; first waits (busily) for the key `after`. */
   flood: (_id, { who, count, prefix, size = 0, after }) => {
     while (after !== undefined && millrace.getKey(after) === undefined);
     let posted = 0;
@@ -60,7 +60,7 @@ const commands = {
     for (let index = 0; index < count; index++) posted += send(who, `${prefix} ${index} ${padding}`);
     return posted;
   },
-  /** Calls functions while the inbox of the I/O thread of `who` is full: what they returned, or the error's code. */
+  /** Calls functions while the inbox of the I/O thread of `who` is full: their results, or the error's code. */
   whileFull: (_id, { who, calls }) =>
     calls.map(({ fn, args }) => {
       fillInbox(who);
@@ -97,7 +97,7 @@ const commands = {
     while (performance.now() < end);
     return true;
   },
-  /** Keeps the thread from everything, without work. */
+  /** Blocks the thread without using the processor. */
   sleep: (_id, { ms }) => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
     return true;
@@ -127,7 +127,7 @@ function thenable(start) {
   return { then: start };
 }
 
-/** Wraps what a command throws on purpose out of the handler; other errors are answered. */
+/** An error that a command deliberately throws out of the handler; other errors are sent as the answer. */
 class ThrowOut {
   constructor(value) {
     this.value = value;

@@ -1,4 +1,4 @@
-// Sends every message back as it came. A text "slow" is answered only when its async handler is released by
+// Sends every message back unchanged. A text "slow" is answered only when its async handler is released by
 // the key "release" (so that a handler is pending for exactly as long as the test wants).
 import { setImmediate as turn } from 'node:timers/promises';
 

@@ -1,4 +1,4 @@
-// Admits event streams and WebSockets, and tells in a key of each socket how it began and ended.
+// Accepts event streams and WebSockets, and records the open and close of each socket in a key.
 import { close, send, setKey, subscribe } from '../millrace.mjs';
 
 export function handleOpen(socketId, _ip, headers, request) {

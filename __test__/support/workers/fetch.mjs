@@ -1,4 +1,4 @@
-// Answers requests by their path: one for each thing that a `fetch` handler can do.
+// Answers requests by their path: one path for each feature of a `fetch` handler.
 import { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import { threadId } from 'node:worker_threads';
@@ -120,7 +120,7 @@ const routes = {
     })(),
   }),
   '/fails-first': () => ({
-    // biome-ignore lint/correctness/useYield: it fails before
+    // biome-ignore lint/correctness/useYield: it fails before a yield
     body: (async function* () {
       await later(1);
       throw new Error('no first piece');

@@ -1,4 +1,4 @@
-// Sends long texts on in the ways that a handler can: the first word of a text says how.
+// Forwards long texts in all ways that a handler can: the first word of a text selects one.
 import { close, createVirtualSocket, send, subscribe } from 'millrace';
 
 const ROOM = 'room';
@@ -11,7 +11,7 @@ const WAYS = {
   back: (text, id) => send(id, text),
   room: (text) => send(ROOM, text),
   others: (text, id) => send(ROOM, text, { except: id }),
-  /** A short reply that was not sent yet, the same text twice, and a changed one. */
+  /** A short reply that is not sent yet, the same text twice, and a changed one. */
   mixed: (text, id) => {
     send(id, 'first');
     send(id, text);

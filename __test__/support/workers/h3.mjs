@@ -1,4 +1,4 @@
-// An app of H3, as its documentation has it, beside handlers of sockets.
+// An app of H3, as in its documentation, and handlers of sockets.
 import { getQuery, H3, HTTPError, readBody, redirect, setCookie } from 'h3';
 
 import { send } from '../millrace.mjs';

@@ -1,4 +1,4 @@
-// A worker that is not ready while the key "hold" is there, and ends its thread when it is told to.
+// A worker that is not ready while the key "hold" exists, and ends its thread when it gets a message.
 import { getKey } from '../millrace.mjs';
 
 export async function handleStart() {

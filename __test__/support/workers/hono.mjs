@@ -1,4 +1,4 @@
-// An app of Hono, as its documentation has it, beside handlers of sockets.
+// An app of Hono, as in its documentation, and handlers of sockets.
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';

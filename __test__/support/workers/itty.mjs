@@ -1,4 +1,4 @@
-// An app of itty-router, as its documentation has it, beside handlers of sockets.
+// An app of itty-router, as in its documentation, and handlers of sockets.
 import { AutoRouter, cors, error, html, status, withContent } from 'itty-router';
 
 import { send } from '../millrace.mjs';

@@ -1,4 +1,4 @@
-// Does what log.test.mjs wants to see in a log.
+// Causes the events that log.test.mjs expects in a log.
 import { send } from '../millrace.mjs';
 
 export function handleOpen(_id, _ip, _headers, request) {

@@ -1,4 +1,4 @@
-// A worker thread, not one of Millrace's: opens sockets, tells their descriptors, and waits.
+// A worker thread, but not one of Millrace: opens sockets, posts their descriptors, and waits.
 import { parentPort, workerData } from 'node:worker_threads';
 
 import sockets from '../millrace-sockets.mjs';
@@ -20,7 +20,7 @@ function pair() {
   return { one, other, all: [listener, one, other] };
 }
 
-/** Tells what was opened, and calls what waits. */
+/** Posts the opened descriptors, and calls the function that waits. */
 function wait(opened, call) {
   parentPort.postMessage(opened);
   try {
@@ -52,7 +52,7 @@ const works = {
     const { one, all } = pair();
     wait(all, () => sockets.send(one, 'x'.repeat(50_000_000)));
   },
-  /** To a unix socket whose queue is full: on loopback nothing else makes a connection wait. */
+  /** Connects to a unix socket whose queue is full, because connections over TCP on loopback never wait. */
   connect() {
     const at = `${process.env.TMPDIR ?? '/tmp'}/millrace-${process.pid}-${Date.now()}`;
     const listener = sockets.socket(AF_UNIX, SOCK_STREAM);

@@ -1,5 +1,5 @@
-// An app of `millrace/http` with middlewares of npm, each at a path, as `middlewares.test.mjs` asks for them. Those that need
-// Node's own request and answer are errors here.
+// An app of `millrace/http` with middlewares of npm, each at a path, for `middlewares.test.mjs`. Those that need Node's
+// own request and response fail here.
 import { EventEmitter } from 'node:events';
 import { threadId } from 'node:worker_threads';
 import cookieParser from 'cookie-parser';
@@ -19,7 +19,7 @@ app.use('/helmet', helmet());
 app.use('/limited', rateLimit({ windowMs: 60_000, limit: 2, standardHeaders: 'draft-8', legacyHeaders: false }));
 app.use('/cookies', cookieParser('new'));
 app.use('/morgan', morgan('combined'));
-// nobody listens at port 1, so its request fails later, too
+// no program listens on port 1, so its request fails later, too
 app.use('/proxied', createProxyMiddleware({ target: 'http://127.0.0.1:1' }));
 
 for (const path of ['/cors', '/helmet', '/limited', '/morgan', '/proxied']) {
@@ -41,7 +41,7 @@ app.get('/message/stream', (_req, res) => {
   res.end();
 });
 
-/** What fails when its handler has returned without an answer. */
+/** Middlewares that fail after their handler has returned without an answer. */
 const LATE = {
   timer: () => setTimeout(() => fail('in a timer'), 1),
   immediate: () => setImmediate(() => fail('in an immediate')),

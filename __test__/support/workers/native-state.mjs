@@ -1,4 +1,4 @@
-// Tells which native state its thread has, and answers through it; ends it on demand.
+// Reports the native state of its thread, and answers through it; ends the thread on request.
 import { threadId } from 'node:worker_threads';
 
 import { binding } from '../../../js/dist/addon/binding.js';

@@ -1,2 +1,2 @@
-// A worker module that handles nothing of a connection.
+// A worker module without handlers of connections.
 export function handleStart() {}

@@ -1,4 +1,4 @@
-// A built app of Next.js as a worker module, unchanged; the same handler on `node:http`, whose port `/reference` tells.
+// A built app of Next.js as a worker module, unchanged; the same handler on `node:http`, whose address is `/reference`.
 import { createServer } from 'node:http';
 
 import next from 'next';
@@ -8,7 +8,7 @@ import { nodeHandler } from '../millrace-node.mjs';
 let handle;
 let plain;
 
-/** `folder`: that of the app. */
+/** `folder` is that of the app. */
 export async function handleStart(folder) {
   const app = next({ dev: false, dir: folder });
   await app.prepare();
@@ -22,7 +22,7 @@ export default nodeHandler((req, res) => {
   return handle(req, res);
 });
 
-/** Nobody else closes it. */
+/** Closes the server of `node:http`, which Millrace does not know. */
 export function handleStop() {
   plain.closeAllConnections();
   plain.close();

@@ -1,4 +1,4 @@
-// A listener without a framework, for what happens between it and the connection. What it has seen is asked for by `/seen`.
+// A listener without a framework, for tests of the layer between listener and connection. `/seen` returns its events.
 import { createHash } from 'node:crypto';
 
 import { nodeHandler } from '../millrace-node.mjs';
@@ -31,7 +31,7 @@ const routes = {
     req.on('data', () => undefined);
   },
   '/paused': (req, res) => {
-    // reads one piece, and on when it is told to
+    // reads one piece, and continues on request
     const hash = createHash('sha1');
     req.once('data', () => req.pause());
     req.on('data', (piece) => hash.update(piece));
@@ -161,7 +161,7 @@ export const listener = (req, res) => {
   return undefined;
 };
 
-/** The sockets beside them. */
+/** Handlers of WebSockets in the same module. */
 export function handleTextMessage(text, socketId) {
   globalThis.send?.(socketId, text);
 }

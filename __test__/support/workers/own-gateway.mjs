@@ -1,4 +1,4 @@
-// Answers through the gateway that handleStart was given, never through the module functions.
+// Answers through the gateway that handleStart got, not through the functions of the package.
 let gateway;
 
 export function handleStart(_arg, given) {

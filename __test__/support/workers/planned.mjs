@@ -1,5 +1,5 @@
-// Does what `workerArg` plans for it: lists of steps by name, `start-2` for the handleStart of the second worker that
-// started, likewise `close-2` and `stop-2`. Notes in the key "record" when each begins, and that it is done.
+// Executes the plan in `workerArg`: lists of steps by name, such as `start-2` for the handleStart of the second worker
+// that started, and likewise `close-2` and `stop-2`. Records the beginning and the end of each in the key "record".
 import { setTimeout as later } from 'node:timers/promises';
 
 import { getKey, send, setKeyIf } from '../millrace.mjs';
@@ -10,7 +10,7 @@ let number = 0;
 const text = (bytes) => (bytes === undefined ? '' : Buffer.from(bytes).toString());
 const noted = () => text(getKey('record')).split(' ');
 
-/** Appends a word, which may depend on those before. */
+/** Appends a word, which may depend on the earlier ones. */
 function note(word) {
   for (;;) {
     const before = getKey('record');
@@ -20,7 +20,7 @@ function note(word) {
 }
 
 const steps = {
-  /** Waits until a word is noted, or a key of that name is set. */
+  /** Waits until a word is recorded, or a key with that name is set. */
   after: async (word) => {
     while (!noted().includes(word) && getKey(word) === undefined) await later(2);
   },

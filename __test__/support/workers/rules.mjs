@@ -1,4 +1,4 @@
-// The strict server's own pages, as an app: each says what it was asked.
+// The pages of the strict server as an app: each answers with its request.
 import express from '../http-app.mjs';
 
 const app = express();

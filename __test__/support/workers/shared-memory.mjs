@@ -1,4 +1,4 @@
-// Counts what reaches its handlers in shared memory handed over as workerArg, so that a test can read it in any state.
+// Counts the calls of its handlers in shared memory, which is its workerArg, so that a test can read them in any state.
 import { send } from '../millrace.mjs';
 
 let counts;

@@ -1,4 +1,4 @@
-// A worker that does with messages of Sockety what their actions say.
+// A worker that handles messages of Sockety by their action.
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { Readable } from 'node:stream';
@@ -16,7 +16,7 @@ export function handleOpen(socketId, _ip, _headers, { transport, port, path }) {
   return { token: `client ${socketId}` };
 }
 
-/** What came of a stream: its length and what its bytes are. */
+/** The length and the hash of a received stream. */
 async function digest(stream) {
   if (stream === null) return null;
   const hash = createHash('sha256');
@@ -122,7 +122,7 @@ const ACTIONS = {
     millrace.setKey('answer', JSON.stringify(await answer));
     await message.accept();
   },
-  // what is sent to the socket, and to the client's protocol
+  // messages to the socket, and replies of the protocol
   order: (message, socketId) => {
     for (let count = 0; count < 3; count++) {
       millrace.send(socketId, `sent ${count}`);
@@ -131,7 +131,7 @@ const ACTIONS = {
     millrace.send(socketId, 'last');
     message.connection.close();
   },
-  // more at once than an inbox takes; says what became of each
+  // more at once than an inbox accepts; answers with the outcome of each
   flood: async (message) => {
     const requests = Array.from({ length: 6 }, () => {
       const request = message.respond(response().stream()());
@@ -144,13 +144,13 @@ const ACTIONS = {
     const ids = requests.map(({ id }) => String(id));
     message.respond(response().data()({ data: JSON.stringify({ told, ids }) }));
   },
-  // so many signs of life
+  // sends so many heartbeats
   beat: async (message) => {
     const count = Number(await message.dataBuffer());
     for (let index = 0; index < count; index++) message.connection.pass(sockety.heartbeat).catch(() => undefined);
     millrace.setKey('beaten', '1');
   },
-  // so many streams, of which none is written to its end
+  // begins so many streams, and ends none of them
   abandon: async (message) => {
     const count = Number(await message.dataBuffer());
     const begun = Array.from({ length: count }, () => message.respond(response().stream()()));

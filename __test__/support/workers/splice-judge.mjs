@@ -1,5 +1,5 @@
-// Decides about sessions of splice and their targets as the test says, by the URLs that it asks for, and is a room for targets
-// within the gateway.
+// Accepts or refuses sessions of splice and their targets, as the URL of the request says, and is a chat room for
+// targets in the same gateway.
 import { close, send, setKey, subscribe } from '../millrace.mjs';
 
 const ANSWERS = {
@@ -29,7 +29,7 @@ export function handleOpen(socketId, ip, headers, request) {
   return { token: path };
 }
 
-/** `answer=wss…`: what is answered, and with which target. */
+/** `answer=wss…`: the name of the answer, and its target. */
 export function handleSpliceConnect(url, headers, socketId, token) {
   const [answer, ...to] = url.split('=');
   setKey(`asked ${url}`, JSON.stringify({ url, headers, socketId, token: new TextDecoder().decode(token) }));

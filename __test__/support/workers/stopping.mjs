@@ -1,4 +1,4 @@
-// Appends "close" and "stop" to the key "record" when its handlers run to their (late) end.
+// Appends "close" and "stop" to the key "record" at the (late) end of its handlers.
 import { setTimeout as later } from 'node:timers/promises';
 
 import { getKey, send, setKeyIf } from '../millrace.mjs';

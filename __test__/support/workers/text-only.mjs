@@ -1,4 +1,4 @@
-// A worker module with a handler for text alone.
+// A worker module with a handler only for text.
 import { send } from '../millrace.mjs';
 
 export function handleTextMessage(text, socketId) {

@@ -1,12 +1,12 @@
-// Tokens that are values. A text message is a command in JSON; the answer tells, for each event, what the handler got and how
-// many objects the connection has seen so far. What `handleClose` got is said to the channel "ends".
+// Tokens that are values. A text message is a command in JSON; the answer contains, for each event, the token that the
+// handler got and how many objects the connection has had so far. The token of `handleClose` goes to channel "ends".
 import { threadId } from 'node:worker_threads';
 
 import { send, setToken, subscribe } from '../millrace.mjs';
 
 const seen = new Map();
 
-/** How often this worker got another object than before for this connection. */
+/** How many different objects in a row this worker got for this connection. */
 function count(socketId, token) {
   const known = seen.get(socketId) ?? { token: undefined, objects: 0 };
   if (typeof token === 'object' && token !== null && token !== known.token) {

@@ -1,4 +1,4 @@
-// Transfers the buffer of every binary message away (which detaches the batch it came in) and keeps the data.
+// Transfers the buffer of every binary message (which detaches the buffer of its batch) and keeps the data.
 import { send } from '../millrace.mjs';
 
 const kept = [];

@@ -1,4 +1,4 @@
-// A worker module in TypeScript, for runtimes that run it as it is: only types, which can be left out.
+// A worker module in TypeScript, for runtimes that run it without a build: it only uses types that can be erased.
 import { send, subscribe } from '../millrace.mjs';
 
 interface Greeting {

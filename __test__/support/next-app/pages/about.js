@@ -1,4 +1,4 @@
-// A page that is made when the app is built.
+// A page that is rendered when the app is built.
 export default function About() {
   return 'About';
 }

@@ -1,4 +1,4 @@
-// A page that is made for each request.
+// A page that is rendered for each request.
 export default function Page({ url, agent }) {
   return `Hello ${url} ${agent}`;
 }

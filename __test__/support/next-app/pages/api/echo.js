@@ -1,4 +1,4 @@
-// A route of the API: what it was asked.
+// A route of the API, which answers with the request.
 export default function handler(req, res) {
   res.setHeader('X-Api', '1');
   res
