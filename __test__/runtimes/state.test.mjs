@@ -26,21 +26,17 @@ inEach(
   },
 );
 
-inEach(
-  test,
-  'a worker module with its own copy of the package still belongs to its gateway',
-  async (t, { launch }) => {
-    const copy = await secondCopy(t);
-    const server = await launch({ workerPath: copy.worker('commands'), threads: 2 });
-    const [one, two] = await onThreads(t, server, 2);
-    await callIn(one, 'subscribe', [one.id, two.id], 'room');
-    t.is(await server.call('send', 'room', 'from the main thread'), 2);
-    t.is(await two.text(), 'from the main thread');
-    t.is(await callIn(two, 'send', 'room', 'from a worker'), 2);
-    t.deepEqual([await one.text(), await one.text()], ['from the main thread', 'from a worker']);
-    await t.throwsAsync(callIn(one, 'start', { bind: '127.0.0.1:0' }), { code: 'ERR_MILLRACE_START_IN_WORKER' });
-  },
-);
+inEach(test, 'a worker module with its own copy of the package still belongs to its gateway', async (t, { launch }) => {
+  const copy = await secondCopy(t);
+  const server = await launch({ workerPath: copy.worker('commands'), threads: 2 });
+  const [one, two] = await onThreads(t, server, 2);
+  await callIn(one, 'subscribe', [one.id, two.id], 'room');
+  t.is(await server.call('send', 'room', 'from the main thread'), 2);
+  t.is(await two.text(), 'from the main thread');
+  t.is(await callIn(two, 'send', 'room', 'from a worker'), 2);
+  t.deepEqual([await one.text(), await one.text()], ['from the main thread', 'from a worker']);
+  await t.throwsAsync(callIn(one, 'start', { bind: '127.0.0.1:0' }), { code: 'ERR_MILLRACE_START_IN_WORKER' });
+});
 
 inEach(
   test,

@@ -1,5 +1,5 @@
 // Programs for the members of Express 5's apps and routers: methods, mounting, parameters, settings, errors.
-// More than 400 lines because the programs are one list.
+// Over 400 lines because the programs are one list.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
