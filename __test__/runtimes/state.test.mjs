@@ -28,7 +28,7 @@ inEach(
 
 inEach(
   test,
-  'a worker module with its own copy of the package still belongs to its gateway',
+  'a worker module with its own copy of the package belongs to the gateway that started it',
   async (t, { launch }) => {
     const copy = await secondCopy(t);
     const server = await launch({ workerPath: copy.worker('commands'), threads: 2 });
@@ -56,7 +56,7 @@ inEach(
   },
 );
 
-inEach(test, 'a worker that cannot get the native state of its gateway ends with a code', async (t, { launch }) => {
+inEach(test, 'a worker that cannot get the native state of its gateway has an error code', async (t, { launch }) => {
   const copy = await secondCopy(t);
   const server = await launch();
   const { message, states } = await server.run('raw-worker', { otherAddon: copy.addon });
