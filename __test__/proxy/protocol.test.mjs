@@ -68,7 +68,7 @@ for (const [name, header, ip] of [
   ['version 2 with additions', v2(0x21, 0x11, Buffer.concat([V4_BODY, Buffer.alloc(600, 4)])), '192.0.2.8'],
   ['version 2 from the proxy itself', v2(0x20, 0x00, Buffer.alloc(0)), '127.0.0.1'],
 ]) {
-  test(`${name}, whole, with the request behind it, and byte by byte`, async (t) => {
+  test(`${name}, in one piece with the request after it, and byte by byte`, async (t) => {
     const server = await ownServer(t, { ...OPTIONS, ...proxied() });
     const [address] = server.addresses;
     t.is(await ipOf(t, address, [header, REQUEST]), ip);
@@ -97,7 +97,7 @@ test('missing and malformed headers, and addresses that are not trusted, are clo
   t.is(await ipOf(t, address, [V1, REQUEST]), '192.0.2.7');
 });
 
-test('requests that a client sends at once, and its messages, are not lost', async (t) => {
+test('a request that is sent together with the header is not lost, and neither are later messages', async (t) => {
   const server = await ownServer(t, { ...OPTIONS, ...proxied(), workerPath: worker('commands') });
   const client = await connect(t, server.addresses[0], { before: V1 });
   t.is((await ask(client, { cmd: 'openInfo' })).ip, '192.0.2.7');
@@ -105,7 +105,7 @@ test('requests that a client sends at once, and its messages, are not lost', asy
   for (let index = 0; index < 100; index++) t.is(await client.text(), `m${index}`);
 });
 
-needing(test, 'openssl')('TLS behind the header', async (t) => {
+needing(test, 'openssl')('TLS after the header', async (t) => {
   const bind = proxied({ tls: identity.files });
   const server = await ownServer(t, { ...OPTIONS, ...bind, workerPath: worker('commands') });
   const [address] = server.addresses;

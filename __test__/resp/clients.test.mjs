@@ -157,7 +157,7 @@ same('redis-cli, typed at', async (t, port) => [
   await cli(t, port, ['PUBLISH a b', 'INCR n', 'MGET n x'], ['--csv']),
 ]);
 
-withRedis('redis-cli is told that nobody watches, and subscribes', async (t) => {
+withRedis('redis-cli gets an error for MONITOR, and can subscribe', async (t) => {
   const bind = { address: '127.0.0.1:0', protocol: 'resp' };
   const server = await ownServer(t, { workerPath: worker('echo'), threads: 1, ioThreads: 1, bind });
   const port = server.addresses[0].split(':')[1];

@@ -87,7 +87,7 @@ for (const version of ['2', '3']) {
     ...['DISCARD', 'UNWATCH', 'MONITOR', 'nosuch', 'nosuch a'],
   ].map((line) => line.split(' '));
 
-  like('who has not said who it is', [
+  like('a client before it authenticates', [
     ...commands.map((words) => ['a', ...words]),
     ['a', 'HELLO'],
     ['a', 'HELLO', version],
@@ -118,7 +118,7 @@ for (const version of ['2', '3']) {
     ['a', 'SET', 'k', 'v'],
   ]);
 
-  like('HELLO does one thing after the other', [
+  like('HELLO runs its steps in order', [
     ['a', 'HELLO', version, 'AUTH', 'default', 'secret', 'SETNAME', 'a b'],
     ['a', 'PING'],
     ['a', 'CLIENT', 'GETNAME'],
@@ -133,7 +133,7 @@ for (const version of ['2', '3']) {
     ['c', 'CLIENT', 'GETNAME'],
   ]);
 
-  like('a user who may do little', [
+  like('a user with few permissions', [
     ['a', 'HELLO', version, 'AUTH', 'bob', 'b'],
     ...commands.filter(([name]) => !/SUBSCRIBE$/.test(name)).map((words) => ['a', ...words]),
     ['a', 'GET', 'bob:1'],
@@ -160,7 +160,7 @@ for (const version of ['2', '3']) {
   ]);
 
   like(
-    'a user who may use some keys',
+    'a user with access to some keys',
     [
       ['a', 'HELLO', version, 'AUTH', 'eve', 'e'],
       ...['GET', 'GETDEL', 'EXISTS', 'INCR', 'TTL', 'PTTL', 'PERSIST', 'DEL', 'MGET'].flatMap((name) => [
@@ -185,7 +185,7 @@ for (const version of ['2', '3']) {
   );
 
   like(
-    'a subscriber in another user’s name',
+    'a subscriber that authenticates as another user',
     [
       ['a', 'HELLO', version, 'AUTH', 'default', 'secret'],
       ['a', 'SUBSCRIBE', 'room'],

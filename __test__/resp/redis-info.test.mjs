@@ -24,7 +24,7 @@ const COMMANDS = [
 ];
 
 for (const version of [2, 3]) {
-  withRedis(`RESP${version}: COMMAND INFO says the same`, async (t) => {
+  withRedis(`RESP${version}: COMMAND INFO has the same answers`, async (t) => {
     const { addresses } = await ownServer(t, OPTIONS);
     const steps = COMMANDS.map((name) => ['a', 'COMMAND', 'INFO', name]);
     steps.push(['a', 'COMMAND', 'INFO', 'nosuch', 'ECHO', 'Client|Kill']);
@@ -90,7 +90,7 @@ for (const version of [2, 3]) {
     }
   });
 
-  withRedis(`RESP${version}: INFO has Redis’s sections and fields, and some of its own`, async (t) => {
+  withRedis(`RESP${version}: INFO has Redis’s sections and fields, and Millrace’s own`, async (t) => {
     const { addresses } = await ownServer(t, OPTIONS);
     await redis.cli('FLUSHALL');
     const sections = [];
@@ -127,7 +127,7 @@ for (const version of [2, 3]) {
   });
 }
 
-withRedis('HELP is Redis’s, without what is not there', async (t) => {
+withRedis('HELP is Redis’s, without the unsupported subcommands', async (t) => {
   const { addresses } = await ownServer(t, OPTIONS);
   const [real, ours] = [await connect(t, `127.0.0.1:${redis.port}`), await connect(t, addresses[0])];
   for (const [name, newer] of [

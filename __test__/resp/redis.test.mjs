@@ -228,7 +228,7 @@ for (const version of [2, 3]) {
   ]);
 
   like(
-    'keys that end',
+    'keys that expire',
     [
       ['a', 'SET', 'e', '1', 'EX', '100'],
       ['a', 'TTL', 'e'],
@@ -340,7 +340,7 @@ for (const version of [2, 3]) {
     ['a', 'SCAN', '0', 'MATCH', '**'],
   ]);
 
-  like('words with a NUL in what is said of them', [
+  like('error messages about words with a NUL', [
     ['a', 'no\0such', 'a'],
     ['a', '\0'],
     ['a', 'nosuch', 'a\0b', 'c', '\0', `${'d'.repeat(100)}\0d`, 'e'.repeat(100)],
@@ -365,19 +365,19 @@ for (const [name, bytes] of Object.entries({
   'too many arguments': '*2147483648\r\n',
   'an invalid length': '*1\r\n$x\r\n',
   'a negative length': '*1\r\n$-5\r\n',
-  'something else than an argument': '*1\r\n:1\r\n',
+  'a number instead of an argument': '*1\r\n:1\r\n',
   'an empty line instead of an argument': '*1\r\n\r\n',
-  'a byte instead of an argument that is no ASCII': Buffer.from('*1\r\n\xff\r\n', 'latin1'),
+  'a non-ASCII byte instead of an argument': Buffer.from('*1\r\n\xff\r\n', 'latin1'),
   'a line feed instead of an argument': '*1\r\n\n\r\n',
   'a quote that does not close': 'get "a\r\n',
-  'an HTTP request that a page can make a browser send': 'POST / HTTP/1.1\r\nAccept: *\r\n\r\nSET k v\r\n',
+  'an HTTP request that a page can send with a browser': 'POST / HTTP/1.1\r\nAccept: *\r\n\r\nSET k v\r\n',
   'another one': 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\nSET k v\r\n',
   'its header as an argument': '*1\r\n$5\r\nhOsT:\r\n*1\r\n$4\r\nPING\r\n',
   'an endless line': 'x'.repeat(70_000),
   'an endless count': `*${'1'.repeat(70_000)}`,
   'an endless length': `*1\r\n$${'1'.repeat(70_000)}`,
 })) {
-  withRedis(`the last words: ${name}`, async (t) => {
+  withRedis(`the error before the end of the connection: ${name}`, async (t) => {
     const ours = await ownServer(t, OPTIONS);
     const words = [];
     for (const address of [`127.0.0.1:${redis.port}`, ours.addresses[0]]) {

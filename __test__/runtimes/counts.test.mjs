@@ -25,7 +25,7 @@ async function settled(t, server, wanted) {
   t.deepEqual(counts, wanted);
 }
 
-inEach(test, 'workers that are stopped or replaced leave nothing of the native side behind', async (t, { launch }) => {
+inEach(test, 'the native objects of workers are freed when these stop or are replaced', async (t, { launch }) => {
   const server = await launch();
   await server.call('stats');
   await settled(t, server, MAIN_ALONE);

@@ -11,7 +11,7 @@ const commands = worker('commands');
 const workers = async (server) => Object.values(await server.call('getDebugState', 'workers'));
 const workerIds = async (server) => Object.keys(await server.call('getDebugState', 'workers')).map(Number);
 
-inEach(test, 'text and binary messages, empty ones and those beyond ASCII', async (t, { launch }) => {
+inEach(test, 'text and binary messages, also empty and non-ASCII ones', async (t, { launch }) => {
   const server = await launch({ workerPath: commands, threads: 1 });
   const ws = await open(t, server);
   for (const message of ['', 'text', 'téxt 漢字 🦀', 'x'.repeat(70_000), 'é'.repeat(70_000)]) {
@@ -59,7 +59,7 @@ inEach(
   },
 );
 
-inEach(test, 'many messages in order, large ones among them', async (t, { launch }) => {
+inEach(test, 'many messages arrive in order, including large ones', async (t, { launch }) => {
   const server = await launch({ workerPath: commands, threads: 1 });
   const ws = await open(t, server);
   const sizes = Array.from({ length: 500 }, (_, index) => (index % 50 === 49 ? 40_000 : index));
@@ -76,7 +76,7 @@ inEach(test, 'handleOpen decides before the upgrade', async (t, { launch }) => {
   t.deepEqual(seen, ['hello you', 'still in handleOpen', 'by channel', 'message']);
 });
 
-inEach(test, 'a failing handler, a worker that exits and one that hangs harm nobody else', async (t, { launch }) => {
+inEach(test, 'failing handlers and workers that exit or hang do not affect others', async (t, { launch }) => {
   const server = await launch({ workerPath: commands, threads: 2, limits: { workerTimeoutMs: 3000 } });
   const healthy = await member(t, server);
   const harms = { error: {}, exit: { code: 1 }, uncaught: {}, hang: {} };
@@ -102,7 +102,7 @@ inEach(test, 'a failing handler, a worker that exits and one that hangs harm nob
   t.deepEqual([await healthy.text(), await healthy.text()], ['new', 'new']);
 });
 
-inEach(test, 'a lost connection is told to handleClose, also when its worker died with it', async (t, { launch }) => {
+inEach(test, 'handleClose runs for a lost connection, even if its worker ended with it', async (t, { launch }) => {
   const server = await launch({ workerPath: commands, threads: 2 });
   const [watcher, victim] = await onThreads(t, server, 2);
   await ask(watcher, { cmd: 'sub', channel: 'log' });
@@ -133,7 +133,7 @@ inEach(test, 'threads: 0 runs the handlers on the calling thread', async (t, { l
   t.is((await server.exited).code, 0);
 });
 
-inEach(test, 'what options and limits inherit is not read', async (t, { launch }) => {
+inEach(test, 'inherited properties of options and limits are ignored', async (t, { launch }) => {
   const server = await launch();
   t.is(await server.run('polluted-prototype'), 2);
 });
@@ -145,7 +145,7 @@ inEach(test, 'a worker module in CommonJS', async (t, { launch }) => {
   t.regex(await ws.text(), /hello/);
 });
 
-inEach(test, 'a worker module in TypeScript, where the runtime runs it', async (t, { runtime, launch }) => {
+inEach(test, 'a worker module in TypeScript, if the runtime supports it', async (t, { runtime, launch }) => {
   const options = { workerPath: worker('typed').replace('.mjs', '.ts'), threads: 2 };
   if (!runsTypeScript(runtime)) {
     const server = await launch();
@@ -163,7 +163,7 @@ inEach(test, 'a worker module in TypeScript, where the runtime runs it', async (
 
 inEach(
   test,
-  'two gateways in one process do not see each other’s channels, sockets and keys',
+  'two gateways in one process do not share channels, sockets and keys with each other',
   async (t, { launch }) => {
     const server = await launch({ workerPath: commands, threads: 2 });
     const other = await server.start({ workerPath: commands, threads: 2 }, { gateway: 'other' });

@@ -26,17 +26,21 @@ inEach(
   },
 );
 
-inEach(test, 'a worker module with its own copy of the package still belongs to its gateway', async (t, { launch }) => {
-  const copy = await secondCopy(t);
-  const server = await launch({ workerPath: copy.worker('commands'), threads: 2 });
-  const [one, two] = await onThreads(t, server, 2);
-  await callIn(one, 'subscribe', [one.id, two.id], 'room');
-  t.is(await server.call('send', 'room', 'from the main thread'), 2);
-  t.is(await two.text(), 'from the main thread');
-  t.is(await callIn(two, 'send', 'room', 'from a worker'), 2);
-  t.deepEqual([await one.text(), await one.text()], ['from the main thread', 'from a worker']);
-  await t.throwsAsync(callIn(one, 'start', { bind: '127.0.0.1:0' }), { code: 'ERR_MILLRACE_START_IN_WORKER' });
-});
+inEach(
+  test,
+  'a worker module with its own copy of the package belongs to the gateway that started it',
+  async (t, { launch }) => {
+    const copy = await secondCopy(t);
+    const server = await launch({ workerPath: copy.worker('commands'), threads: 2 });
+    const [one, two] = await onThreads(t, server, 2);
+    await callIn(one, 'subscribe', [one.id, two.id], 'room');
+    t.is(await server.call('send', 'room', 'from the main thread'), 2);
+    t.is(await two.text(), 'from the main thread');
+    t.is(await callIn(two, 'send', 'room', 'from a worker'), 2);
+    t.deepEqual([await one.text(), await one.text()], ['from the main thread', 'from a worker']);
+    await t.throwsAsync(callIn(one, 'start', { bind: '127.0.0.1:0' }), { code: 'ERR_MILLRACE_START_IN_WORKER' });
+  },
+);
 
 inEach(
   test,
@@ -52,7 +56,7 @@ inEach(
   },
 );
 
-inEach(test, 'a worker that cannot get the native state of its gateway ends with a code', async (t, { launch }) => {
+inEach(test, 'a worker that cannot get the native state of its gateway has an error code', async (t, { launch }) => {
   const copy = await secondCopy(t);
   const server = await launch();
   const { message, states } = await server.run('raw-worker', { otherAddon: copy.addon });

@@ -1,19 +1,19 @@
-// Tests for some systems only: elsewhere they are skipped, and say why.
+// Tests for some systems only: on others they are skipped with a reason.
 import { skipping } from './needing.mjs';
 
-/** `test` for what programs do on a signal: on Windows none can be sent to another process, which is just ended. */
+/** `test` for signals: Windows cannot send a signal to another process, only terminate it. */
 export const signalTests = (test) => only(test, process.platform !== 'win32', 'Windows cannot send signals');
 
 /** `test` for addresses such as `unix:/path`. */
 export const unixTests = (test) => only(test, process.platform !== 'win32', 'no unix sockets on Windows');
 
-/** `test` for what files, links and ports are on every system but one. */
+/** `test` for files, links and ports, which behave differently on Windows. */
 export const posixTests = (test) => only(test, process.platform !== 'win32', 'otherwise on Windows');
 
-/** `test` for what a process uses (`ServerProcess.usage`): only Linux tells it in files. */
+/** `test` for the resources of a process (`ServerProcess.usage`), which only Linux shows in files. */
 export const linuxTests = (test) => only(test, process.platform === 'linux', 'needs /proc');
 
-/** `test` where something applies, which nobody can install. */
+/** `test` if a condition holds that no installation can change. */
 export function only(test, applies, why) {
   return applies ? test : skipping(test, why);
 }

@@ -12,7 +12,7 @@ export class TcpClient {
   #ended = false;
   #changed = () => {};
 
-  /** Options: tls (options of `tls.connect`), before (bytes in front of everything). Destroyed with the test. */
+  /** Options: tls (options of `tls.connect`), before (bytes before everything else). Destroyed with the test. */
   static async connect(t, address, { tls, before } = {}) {
     const client = new TcpClient();
     const options = { ...connectOptions(address), allowHalfOpen: true };

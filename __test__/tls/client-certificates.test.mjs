@@ -39,7 +39,7 @@ async function seen(t, server, { cert, key } = {}, more = {}) {
 }
 
 for (const runtime of ['node', 'bun', 'deno']) {
-  needingRuntime(test, runtime)(`${runtime}: handleOpen is given the subject and the certificate`, async (t) => {
+  needingRuntime(test, runtime)(`${runtime}: handleOpen gets the subject and the certificate`, async (t) => {
     const server = await ownServer(t, { ...OPTIONS, tls: tlsOf('required') }, { runtime });
     const { subject, raw } = await seen(t, server, alice);
     t.deepEqual(subject, { O: 'Exämple', OU: ['first', 'second'], UID: 'u1', CN: 'alice' });

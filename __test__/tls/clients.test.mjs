@@ -110,7 +110,7 @@ test('one listener with TLS and one without', async (t) => {
 });
 
 for (const runtime of ['node', 'bun', 'deno']) {
-  needingRuntime(test, runtime)(`${runtime} serves wss:, closes with a goodbye, and stops`, async (t) => {
+  needingRuntime(test, runtime)(`${runtime} serves wss:, closes with close_notify, and stops`, async (t) => {
     const server = await ownServer(t, { ...COMMANDS, tls: identity.files }, { runtime });
     const client = await connect(t, server.addresses[0], { tls: { ca: authority.ca } });
     client.send('hello');

@@ -263,7 +263,7 @@ test('a closed connection leaves its channels at once, without a periodic cleanu
   for (const channel of list) t.is(await send(channel, 'x'), 1);
   // handleClose may still see them; after it they are gone, long before a cleanup that runs every ten seconds.
   const left = () => Promise.all(list.map(async (channel) => Object.keys(await state(channel)).length));
-  await until(async () => (await left()).every((count) => count === 1), 'the subscriptions to go', 8000);
+  await until(async () => (await left()).every((count) => count === 1), 'the subscriptions to be removed', 8000);
   for (const channel of list) t.deepEqual(await state(channel), { [two.id]: 1 });
 });
 

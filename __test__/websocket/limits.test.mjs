@@ -160,7 +160,7 @@ test('a close after a message at the limit is answered', async (t) => {
   t.is((await ws.closed()).code, 4004);
 });
 
-linuxTests(test)('announced lengths claim no memory', async (t) => {
+linuxTests(test)('announced lengths allocate no memory', async (t) => {
   const own = await ownServer(t, { workerPath: worker('echo'), threads: 1 });
   const clients = await Promise.all(Array.from({ length: 50 }, () => open(t, own)));
   const before = await own.usage();

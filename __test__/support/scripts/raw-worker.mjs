@@ -1,6 +1,6 @@
-// Starts a worker thread of Millrace directly, with invalid preconditions: its module cache already contains the `stale`
-// addon files as objects without functions; `otherAddon` is a second image of the addon, of which the thread gets the
-// native state but not the file. Resolves with its first message and the states of both images.
+// Starts a worker thread of Millrace directly, with invalid preconditions: its module cache already contains the
+// `stale` addon files as objects without functions; `otherAddon` is a second image of the addon, of which the thread
+// gets the native state but not the file. Resolves with its first message and the states of both images.
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 

@@ -20,7 +20,7 @@ const commands = {
   sub: (id, { channel }) => subscribe(id, decode(channel)),
   unsub: (id, { channel }) => millrace.unsubscribe(id, decode(channel)),
   call: (_id, { fn, args }) => millrace[fn](...decode(args)),
-  /** Sends `<publisher> <n>` to the channels in turn, with n per channel, up to `allowed`, until the key `stop` is set. */
+  /** Sends `<publisher> <n>` to the channels in turn, n per channel, up to `allowed`, until the key `stop` is set. */
   publish: async (_id, { publisher, channels, count, batch, pauseMs }) => {
     let sent = 0;
     while (sent < count && getKey('stop') === undefined) {

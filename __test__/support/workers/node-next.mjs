@@ -1,4 +1,5 @@
-// A built app of Next.js as a worker module, unchanged; the same handler on `node:http`, whose address is `/reference`.
+// A built app of Next.js as a worker module, unchanged, and the same handler on `node:http`, whose address is the
+// answer to `/reference`.
 import { createServer } from 'node:http';
 
 import next from 'next';
