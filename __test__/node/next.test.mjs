@@ -9,6 +9,7 @@ import test from 'ava';
 
 import { ask } from '../support/ask.mjs';
 import { run } from '../support/node-pair.mjs';
+import { only } from '../support/platforms.mjs';
 import { ownServer, RUNTIME, worker } from '../support/server.mjs';
 
 const sources = fileURLToPath(new URL('../support/next-app', import.meta.url));
@@ -16,7 +17,9 @@ const packages = fileURLToPath(new URL('../../node_modules', import.meta.url));
 const command = fileURLToPath(import.meta.resolve('next/dist/bin/next'));
 const env = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' };
 
-(RUNTIME === 'node' ? test : test.skip)('Next.js', async (t) => {
+const inNode = only(test, RUNTIME === 'node', 'Next.js builds in Node.js');
+
+inNode('Next.js', async (t) => {
   t.timeout(300_000, 'the build takes its time');
   const folder = await mkdtemp(path.join(tmpdir(), 'millrace-next-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));

@@ -1,5 +1,5 @@
-//! Files that JavaScript of a worker's thread is writing and that nobody wants until they have their name. Owns which they are, and
-//! removes those that are left when the thread ends or is given up: no JavaScript runs there any more that could.
+//! Temporary files that JavaScript of a worker's thread is writing and has not renamed yet. Owns the list of them, and removes
+//! the files that are left when the thread ends or is given up, because no JavaScript runs there that could.
 
 use std::collections::HashSet;
 use std::fs;
@@ -8,26 +8,26 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Those of one thread; clones are the same.
+/// The files of one thread. Clones share one list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GuardedFiles(Arc<Mutex<HashSet<PathBuf>>>);
 
 impl GuardedFiles {
-    /// It may be there from now on.
+    /// Adds a file, which may exist from now on.
     pub(crate) fn guard(&self, path: String) {
         self.0.lock().insert(path.into());
     }
 
-    /// It has its name, or is gone.
+    /// Takes a file off the list, because it was renamed or removed.
     pub(crate) fn release(&self, path: String) {
         self.0.lock().remove(&PathBuf::from(path));
     }
 
-    /// Removes those that are left.
+    /// Removes the files that are left.
     pub(crate) fn remove_all(&self) {
         let left = std::mem::take(&mut *self.0.lock());
         for path in left {
-            // it may not have been created, or have its name already
+            // the file may not exist yet, or may have been renamed
             let _gone = fs::remove_file(path);
         }
     }

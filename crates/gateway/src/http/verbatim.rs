@@ -99,13 +99,8 @@ impl Writer<'_> {
     fn append_head(&self, lines: &AnswerLines<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(lines.first);
         for (line, name) in lines.whole_lines() {
-            let ours = match name.len() {
-                10 => {
-                    name.eq_ignore_ascii_case(b"connection")
-                        || name.eq_ignore_ascii_case(b"keep-alive")
-                }
-                _ => false,
-            };
+            let ours = name.eq_ignore_ascii_case(b"connection")
+                || name.eq_ignore_ascii_case(b"keep-alive");
             if !ours {
                 out.extend_from_slice(line);
             }

@@ -1,39 +1,39 @@
-//! Short packets for which the outbox has no room: answers of two bytes, signs of life, and that a message is given up. They wait for
-//! no channel. Owns their order.
+//! Short packets that wait for room in the outbox: fast replies, heartbeats and aborts. They need no channel. Keeps their
+//! order.
 
 use std::collections::VecDeque;
 
 use crate::contract::Context;
 use crate::limits::ENTRY_CHARGE;
 
-/// Those of one connection.
+/// The waiting packets of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Late {
     packets: VecDeque<Packet>,
-    /// Their bytes, and what each costs beside these.
+    /// Their bytes, with the overhead of each packet.
     charge: usize,
 }
 
 #[derive(Debug)]
 struct Packet {
     bytes: Box<[u8]>,
-    /// It belongs to a message, so that it cannot be dropped alone.
+    /// Whether the packet belongs to a message and so cannot be dropped alone.
     is_part: bool,
 }
 
 impl Late {
-    /// Whether any waits, and so everything that is to come behind it.
+    /// Whether a packet waits. Everything that comes after it has to wait, too.
     pub(super) fn is_waiting(&self) -> bool {
         !self.packets.is_empty()
     }
 
-    /// Whether a packet of so many bytes has to wait.
+    /// Whether a packet of this size has to wait.
     pub(super) fn has_to_wait(&self, bytes: usize, cx: &mut Context<'_>) -> bool {
-        // whom so much waits for does not read at all
+        // a peer for which this much waits does not read: the limit of the outbox applies then
         self.charge < MOST_BYTES && (self.is_waiting() || !cx.fits(bytes, 0))
     }
 
-    /// One that has to wait; `is_part`: of a message.
+    /// Appends a packet that has to wait; `is_part`: it belongs to a message.
     pub(super) fn push(&mut self, bytes: Vec<u8>, is_part: bool) {
         self.charge += bytes.len() + ENTRY_CHARGE;
         self.packets.push_back(Packet {
@@ -42,7 +42,7 @@ impl Late {
         });
     }
 
-    /// Sends a packet of so many bytes at most, or keeps it until there is room.
+    /// Sends a packet of at most this size, or keeps it until there is room.
     pub(super) fn send(
         &mut self,
         bytes: usize,
@@ -58,7 +58,7 @@ impl Late {
         }
     }
 
-    /// Sends those that wait, as far as there is room.
+    /// Sends waiting packets while there is room.
     pub(super) fn send_waiting(&mut self, cx: &mut Context<'_>) {
         while let Some(first) = self.packets.front()
             && cx.fits(first.bytes.len(), 0)
@@ -74,8 +74,8 @@ impl Late {
     }
 }
 
-/// Bytes of a fast reply on the wire, at most.
+/// The most bytes of a fast reply on the wire.
 pub(super) const FAST_REPLY_BYTES: usize = 18;
 
-/// Bytes that wait, before they are sent whatever the outbox has room for.
+/// The most bytes that wait. Further packets are sent without regard to the room in the outbox.
 const MOST_BYTES: usize = 1024 * 1024;

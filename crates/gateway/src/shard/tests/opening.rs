@@ -1,5 +1,5 @@
-//! What every session keeps whose opening handshake is not over, whatever it speaks: nobody comes in before the worker has
-//! decided, and who does not come in leaves nothing and is not told of again.
+//! Opening handshakes of sessions of every protocol: no connection opens before the worker has decided, and a connection
+//! that does not open leaves nothing behind and causes no further event.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -12,14 +12,14 @@ use crate::event::{Acceptance, Rejection, Transport};
 use crate::shard::open::{Candidate, Opened, Refusal, Shown};
 use crate::shard::stage::{CLOSE, EVERY, OPEN, Speaks, Stage};
 
-/// One that wants to come in; it leaves when this is dropped.
+/// A connection that asks to be opened; it leaves when this is dropped.
 type Asking<'a> = Pin<Box<dyn Future<Output = Result<(Opened, Box<Acceptance>), Refusal>> + 'a>>;
 
 fn judged() -> impl Iterator<Item = Speaks> {
     EVERY.into_iter().filter(|speaks| speaks.is_judged())
 }
 
-/// Runs a test where time passes.
+/// Runs a test in a runtime whose time passes.
 fn in_time(test: impl FnOnce()) {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime
@@ -59,7 +59,7 @@ fn look(asking: &mut Asking<'_>) -> Poll<Result<(Opened, Box<Acceptance>), Refus
         .poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// The worker answers.
+/// Gives the worker's answer.
 fn answer(stage: &Stage, socket: SocketId, accepts: bool) {
     let mut dirty = ShardSet::default();
     if accepts {
@@ -83,7 +83,7 @@ fn who_is_refused_is_told_why_and_leaves_nothing() {
         in_time(|| {
             let stage = Stage::new(|_| {});
             let (mut asking, socket) = ask(&stage, speaks);
-            // what is sent to it meanwhile is nobody's
+            // messages that are sent to it meanwhile have no recipient
             let mut dirty = ShardSet::default();
             let kind = millrace_core::Kind::Text;
             let to = [Target::Socket(socket)];

@@ -157,7 +157,7 @@ fn large_buffers_are_used_again() {
     assert!(kept.iter().all(Vec::is_empty));
 }
 
-/// It is nobody's connection that is at fault, and others would wait for ever for what they are to get.
+/// No single connection is at fault, and the others would wait for ever for their output.
 #[test]
 fn a_bug_while_much_leaves_ends_the_shard() {
     let linked = Linked::new(60_000, 16);
