@@ -5,11 +5,15 @@
 mod http_request;
 #[cfg(unix)]
 mod low_level;
+#[cfg(unix)]
+mod selector;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
 
 pub use http_request::{BadRequest, HttpRequest};
 #[cfg(unix)]
 pub use low_level::{Fault, Place, Table, Turn, constants, error_text, host_address};
+#[cfg(unix)]
+pub use selector::Selector;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use send_ring::{SendRing, Sent};

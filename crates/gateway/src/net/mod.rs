@@ -6,6 +6,8 @@ pub(crate) mod address;
 pub(crate) mod connect;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod pipe;
+#[cfg(unix)]
+pub(crate) mod polled;
 pub(crate) mod preamble;
 pub(crate) mod proxy;
 pub(crate) mod special_addresses;

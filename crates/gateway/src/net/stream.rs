@@ -11,6 +11,8 @@ use tokio::net::TcpStream;
 use tokio::net::UnixStream;
 use tokio_rustls::TlsStream;
 
+#[cfg(unix)]
+use super::polled::Polled;
 use crate::permits::Permit;
 
 /// See the module.
@@ -19,6 +21,9 @@ pub(crate) enum Stream {
     Tcp(TcpStream),
     #[cfg(unix)]
     Unix(UnixStream),
+    /// A socket that the readiness loop of a shard watches.
+    #[cfg(unix)]
+    Polled(Polled),
     Tls(Box<TlsStream<Stream>>),
     /// A stream of which some bytes were already read.
     Early(Box<Early>),
@@ -61,6 +66,8 @@ impl Stream {
             #[cfg(unix)]
             Self::Unix(stream) => RawStream::Unix(stream.into_std()?),
             // these have more state than a descriptor and stay on the shard that made them
+            #[cfg(unix)]
+            Self::Polled(_) => return Err(io::ErrorKind::Unsupported.into()),
             Self::Tls(_) | Self::Early(_) | Self::Carried(_) => {
                 return Err(io::ErrorKind::Unsupported.into());
             }
@@ -90,11 +97,14 @@ impl Stream {
         }))
     }
 
-    /// The stream without its wrapper, once the bytes in front are read.
-    pub(crate) fn settled(self) -> Self {
+    /// The stream without its wrapper, and the bytes in front that are not read so far.
+    pub(crate) fn settled(self) -> (Self, Vec<u8>) {
         match self {
-            Self::Early(early) if early.rest().is_empty() => early.stream,
-            other => other,
+            Self::Early(mut early) => {
+                let rest = early.bytes.split_off(early.read.min(early.bytes.len()));
+                (early.stream, rest)
+            }
+            other => (other, Vec::new()),
         }
     }
 
@@ -117,12 +127,15 @@ impl Stream {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if let Self::Tcp(stream) = self {
-            match stream.try_write(buf) {
+        match self {
+            #[cfg(unix)]
+            Self::Polled(stream) => return stream.write(buf),
+            Self::Tcp(stream) => match stream.try_write(buf) {
                 // `poll_write` below registers the waker
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 wrote => return Poll::Ready(wrote),
-            }
+            },
+            _ => {}
         }
         Pin::new(self).poll_write(cx, buf)
     }
@@ -134,6 +147,14 @@ impl Stream {
             Self::Carried(carried) => !carried.needs_shutdown(),
             _ => true,
         }
+    }
+
+    /// Whether a readiness loop watches it.
+    pub(crate) fn is_polled(&self) -> bool {
+        #[cfg(unix)]
+        return matches!(self, Self::Polled(_));
+        #[cfg(not(unix))]
+        return false;
     }
 
     /// Whether another connection carries its bytes and counts them.
@@ -164,6 +185,8 @@ impl Stream {
             Self::Tcp(stream) => pin!(stream.ready(Interest::WRITABLE)).poll(&mut cx),
             #[cfg(unix)]
             Self::Unix(stream) => pin!(stream.ready(Interest::WRITABLE)).poll(&mut cx),
+            #[cfg(unix)]
+            Self::Polled(stream) => return stream.is_broken(),
             Self::Tls(stream) => return stream.get_ref().0.is_broken(),
             Self::Early(early) => return early.stream.is_broken(),
             Self::Carried(_) => return false,
@@ -178,6 +201,7 @@ impl Stream {
         match self {
             Self::Tcp(stream) => Some(stream.as_fd()),
             Self::Unix(stream) => Some(stream.as_fd()),
+            Self::Polled(stream) => Some(stream.bare()),
             Self::Tls(_) | Self::Early(_) | Self::Carried(_) => None,
         }
     }
@@ -197,6 +221,9 @@ macro_rules! each {
             Stream::Unix($stream) => $call,
             Stream::Tls($stream) => $call,
             Stream::Carried($stream) => $call,
+            // its calls need no context, and are made before
+            #[cfg(unix)]
+            Stream::Polled(_) => Poll::Ready(Ok(Default::default())),
             Stream::Early(early) => {
                 let $stream = &mut early.stream;
                 $call
@@ -220,24 +247,36 @@ impl AsyncRead for Stream {
                 return Poll::Ready(Ok(()));
             }
         }
+        #[cfg(unix)]
+        if let Self::Polled(stream) = &mut *self {
+            return stream.read(buf);
+        }
         each!(self, stream => Pin::new(stream).poll_read(cx, buf))
     }
 }
 
 impl AsyncWrite for Stream {
     fn poll_write(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
+        #[cfg(unix)]
+        if let Self::Polled(stream) = &mut *self {
+            return stream.write(buf);
+        }
         each!(self, stream => Pin::new(stream).poll_write(cx, buf))
     }
 
     fn poll_write_vectored(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        #[cfg(unix)]
+        if let Self::Polled(stream) = &mut *self {
+            return stream.write_vectored(slices);
+        }
         each!(self, stream => Pin::new(stream).poll_write_vectored(cx, slices))
     }
 
@@ -249,7 +288,11 @@ impl AsyncWrite for Stream {
         each!(self, stream => Pin::new(stream).poll_flush(cx))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        #[cfg(unix)]
+        if let Self::Polled(stream) = &mut *self {
+            return Poll::Ready(stream.shutdown());
+        }
         each!(self, stream => Pin::new(stream).poll_shutdown(cx))
     }
 }

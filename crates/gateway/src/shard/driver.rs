@@ -1,4 +1,5 @@
-//! The task of a connection. A bug that ends it closes only that connection.
+//! Starts connections: the readiness loop runs those whose streams it can watch, a task each of the others. A bug in a
+//! connection closes only that connection.
 
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
@@ -9,10 +10,11 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 
 use super::Shard;
+use super::readiness::token_of;
 use crate::close::CloseReason;
 use crate::fault::Fault;
 use crate::net::stream::Stream;
-use crate::socket::connection::{Phase, Shared};
+use crate::socket::connection::{Phase, Runner, Shared};
 
 /// A connection's task. Ends when the connection is gone.
 struct Driver {
@@ -23,15 +25,45 @@ struct Driver {
 impl Shard {
     /// Starts a connection: messages may flow from now on. `early` followed the handshake.
     pub(crate) fn connected(self: &Rc<Self>, connection: &Shared, stream: Stream, early: &Bytes) {
-        if !self.begin(connection, stream, early) {
+        let (stream, mut input) = stream.settled();
+        input.extend_from_slice(early);
+        let Ok(stream) = self.readiness.watch(stream, token_of(connection)) else {
+            // the system cannot watch another descriptor
+            return self.lost(connection);
+        };
+        let is_watched = stream.is_polled();
+        if !self.begin(connection, stream, input.into_boxed_slice()) {
             return;
         }
-        tokio::task::spawn_local(Driver {
-            shard: Rc::clone(self),
-            connection: Rc::clone(connection),
-        });
-        // the driver's first run registers it; then the turn writes what handleOpen has sent
+        if is_watched {
+            connection.runner.set(Runner::Loop);
+            self.run_soon(connection);
+        } else {
+            tokio::task::spawn_local(Driver {
+                shard: Rc::clone(self),
+                connection: Rc::clone(connection),
+            });
+        }
+        // the first run registers it; then the turn writes what handleOpen has sent
         self.mark_dirty(connection);
+    }
+
+    /// Closes a connection in which a bug was found.
+    pub(super) fn close_by_bug(&self, connection: &Shared) {
+        self.stats.panics.add(1);
+        tracing::error!(
+            target: "millrace::connection",
+            socket = connection.socket.get(),
+            "closed by a bug"
+        );
+        let io = &mut *connection.io.borrow_mut();
+        // writes only what the kernel accepts at once, and catches panics, because the bug may be in the writing
+        let _said = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            self.close(connection, io, &CloseReason::INTERNAL);
+            self.flush(connection, io);
+        }));
+        io.phase = Phase::Gone;
+        self.release(connection, io);
     }
 
     /// If connections relayed much, writes that before other connections are read. As in a turn, this is work of the shard: it
@@ -60,20 +92,7 @@ impl Future for Driver {
             shard.drive(connection, cx)
         }));
         let driven = outcome.unwrap_or_else(|_| {
-            shard.stats.panics.add(1);
-            tracing::error!(
-                target: "millrace::connection",
-                socket = connection.socket.get(),
-                "closed by a bug"
-            );
-            let io = &mut *connection.io.borrow_mut();
-            // writes only what the kernel accepts at once, and catches panics, because the bug may be in the writing
-            let _said = std::panic::catch_unwind(AssertUnwindSafe(|| {
-                shard.close(connection, io, &CloseReason::INTERNAL);
-                shard.flush(connection, io);
-            }));
-            io.phase = Phase::Gone;
-            shard.release(connection, io);
+            shard.close_by_bug(connection);
             Poll::Ready(())
         });
         shard.pass_on(cx);

@@ -17,6 +17,7 @@ mod preamble;
 #[cfg(test)]
 mod probe_tests;
 pub(crate) mod protocol;
+mod readiness;
 mod recipients;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
@@ -49,6 +50,7 @@ use crate::stats::ShardStats;
 pub(crate) use parts::Part;
 use parts::Parts;
 use protocol::Services;
+use readiness::Readiness;
 use recipients::Recipients;
 pub(crate) use streams::local_address;
 
@@ -56,6 +58,7 @@ pub(crate) use streams::local_address;
 pub(crate) struct Shard {
     env: Env,
     recipients: RefCell<Recipients>,
+    readiness: Readiness,
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     send_ring: RefCell<send_ring::SendRing>,
     acceptors: RefCell<Vec<(u32, Vec<AbortHandle>)>>,
@@ -89,13 +92,14 @@ impl Shard {
         index: ShardIndex,
         hub: Arc<Hub>,
         config: &GatewayConfig,
-        stats: Arc<ShardStats>,
-        services: Arc<Services>,
+        (stats, services): (Arc<ShardStats>, Arc<Services>),
+        readiness: Readiness,
     ) -> Self {
         let env = Env::new(index, hub, config.limits.clone(), stats);
         Self {
             env,
             recipients: RefCell::default(),
+            readiness,
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             send_ring: RefCell::new(send_ring::SendRing::new(config.io_uring)),
             acceptors: RefCell::default(),
@@ -133,7 +137,12 @@ pub(crate) fn run(
             .max_blocking_threads(WAITING_THREADS)
             .build()?;
         let local = LocalSet::new();
-        let shard = Rc::new(Shard::new(index, Arc::clone(hub), config, stats, services));
+        let readiness = {
+            let _runtime = runtime.enter();
+            Readiness::new()?
+        };
+        let parts = (stats, services);
+        let shard = Rc::new(Shard::new(index, Arc::clone(hub), config, parts, readiness));
         let sound = local.block_on(&runtime, live(Rc::clone(&shard)));
         shard.end();
         drop((shard, local));
@@ -163,7 +172,9 @@ const LAST_READS: Duration = Duration::from_secs(1);
 async fn live(shard: Rc<Shard>) -> bool {
     // one turn writes to any number of connections: with tokio's budget of 128 operations, the rest would wait for
     // another round through the event loop, each in its own task
-    shard.spawn_vital(tokio::task::unconstrained(turn::turns(Rc::clone(&shard))));
+    shard.spawn_vital(tokio::task::unconstrained(readiness::rounds(Rc::clone(
+        &shard,
+    ))));
     shard.spawn_vital(timers::timers(Rc::clone(&shard)));
     if shard.index.get() == 0 {
         let timeout = shard.limits.worker_timeout;

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Wake, Waker};
 
-use bytes::Bytes;
 use millrace_core::{Kind, Name, ShardIndex, ShardSet, SocketId, Space, Target};
 
 use crate::config::{GatewayConfig, ListenerConfig};
@@ -25,6 +24,7 @@ use crate::listener::ListenerState;
 use crate::net::pipe::{Ends, Pipe};
 use crate::net::stream::Stream;
 use crate::shard::Shard;
+use crate::shard::readiness::Readiness;
 use crate::socket::Session;
 use crate::socket::connection::Shared;
 use crate::socket::wheel::TICK_MS;
@@ -120,8 +120,8 @@ impl Stage {
             index,
             Arc::clone(&hub),
             &config,
-            stats,
-            Arc::default(),
+            (stats, Arc::default()),
+            Readiness::none(),
         ));
         shard.set_clock(1_000);
         let turn = Arc::new(Flag::default());
@@ -176,7 +176,7 @@ impl Stage {
         };
         let (peer, woken) = (Rc::<RefCell<Ends>>::default(), Arc::<Flag>::default());
         let stream = Stream::Carried(Box::new(Pipe(Rc::clone(&peer))));
-        assert!(self.shard.begin(&connection, stream, &Bytes::new()));
+        assert!(self.shard.begin(&connection, stream, Box::default()));
         woken.0.store(true, Ordering::Relaxed);
         let actor = Rc::new(Actor {
             speaks,

@@ -56,7 +56,8 @@ impl Env {
             dirty: Cell::new(false),
             partial: Cell::default(),
             half_closed: Cell::new(false),
-            waker: Cell::new(None),
+            runner: Cell::default(),
+            runnable: Cell::new(false),
             traits,
             io: RefCell::new(Io::new(
                 Phase::Pending(sender),
@@ -183,9 +184,9 @@ impl Env {
         self.release(connection, io);
     }
 
-    /// Starts an accepted connection: messages may flow, and its task may run. `early` followed the handshake. False:
-    /// the connection must not start any more.
-    pub(crate) fn begin(&self, connection: &Shared, stream: Stream, early: &Bytes) -> bool {
+    /// Starts an accepted connection: messages may flow, and it may be run. `early` followed the handshake. False: the
+    /// connection must not start any more.
+    pub(crate) fn begin(&self, connection: &Shared, stream: Stream, early: Box<[u8]>) -> bool {
         let io = &mut *connection.io.borrow_mut();
         match io.phase {
             Phase::Admitted => io.phase = Phase::Open,
@@ -195,8 +196,8 @@ impl Env {
         }
         let now = self.now.get();
         (io.times.alive, io.times.message) = (now, now);
-        io.stream = Some(stream.settled());
-        io.stash = early.as_ref().into();
+        io.stream = Some(stream);
+        io.stash = early;
         self.arm_first(connection, io);
         self.wake_session(connection, io, Wake::Opened);
         if !io.outbox.is_empty() {

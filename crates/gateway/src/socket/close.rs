@@ -92,7 +92,7 @@ impl Env {
         io.times.deadline = deadline;
         self.arm(connection, io, deadline);
         self.mark_dirty(connection);
-        connection.wake();
+        self.run_soon(connection);
     }
 
     /// Takes the socket out of the core and tells its worker.
@@ -183,7 +183,7 @@ impl Env {
                 // nothing can follow, so the stream is closed without waiting for the peer
                 io.phase = Phase::Gone;
                 if io.stream.as_ref().is_none_or(Stream::is_plain) {
-                    return connection.wake();
+                    return self.run_soon(connection);
                 }
             }
             PeerClose::Mistake => io.phase = Phase::Draining,
@@ -194,7 +194,7 @@ impl Env {
                 let _broken = Pin::new(stream).poll_shutdown(&mut Context::from_waker(waker));
             });
         }
-        connection.wake();
+        self.run_soon(connection);
     }
 
     /// Cuts the connection: nothing more is read or written.
@@ -204,7 +204,7 @@ impl Env {
             // the connection has no task yet
             self.release(connection, io);
         }
-        connection.wake();
+        self.run_soon(connection);
     }
 
     /// Drops what a connection that is gone still holds, and frees its slot.
@@ -220,7 +220,7 @@ impl Env {
             // dropping the permit frees it
             (stream, permit) => drop((stream, permit)),
         }
-        connection.waker.take();
+        connection.runner.take();
         let slot = usize::try_from(connection.slot).unwrap_or(usize::MAX);
         let mut connections = self.connections.borrow_mut();
         // the connection may have been removed before, and its slot reused

@@ -40,11 +40,25 @@ pub(crate) struct Connection {
     pub(crate) partial: Cell<Partial>,
     /// The traits of its session, read when it opened.
     pub(crate) traits: Traits,
-    /// Wakes the connection's task.
-    pub(crate) waker: Cell<Option<Waker>>,
+    /// What runs it when its stream is ready.
+    pub(crate) runner: Cell<Runner>,
+    /// Whether it is in the list of connections to be run in the next round of the shard's readiness loop.
+    pub(crate) runnable: Cell<bool>,
     pub(crate) io: RefCell<Io>,
     /// Counts the connection as long as it holds a descriptor.
     pub(crate) permit: Cell<Option<Permit>>,
+}
+
+/// What runs a connection.
+#[derive(Debug, Default)]
+pub(crate) enum Runner {
+    /// Nothing so far, or nothing any more.
+    #[default]
+    None,
+    /// The readiness loop of its shard.
+    Loop,
+    /// A task of its own.
+    Task(Waker),
 }
 
 /// Whether reading waits for the worker to catch up.
@@ -267,16 +281,16 @@ impl PeerClose {
 }
 
 impl Connection {
-    /// Makes the connection's task run.
-    pub(crate) fn wake(&self) {
-        self.with_waker(Waker::wake_by_ref);
-    }
-
-    /// Calls `lend` with the waker of the connection's task, if the task has run.
+    /// Calls `lend` with what a call on the stream needs to have the connection run again; `None` if nothing runs it.
+    /// The readiness loop runs it without a waker.
     pub(crate) fn with_waker<R>(&self, lend: impl FnOnce(&Waker) -> R) -> Option<R> {
-        let waker = self.waker.take()?;
-        let result = lend(&waker);
-        self.waker.set(Some(waker));
+        let runner = self.runner.take();
+        let result = match &runner {
+            Runner::None => return None,
+            Runner::Loop => lend(Waker::noop()),
+            Runner::Task(waker) => lend(waker),
+        };
+        self.runner.set(runner);
         Some(result)
     }
 }

@@ -1,12 +1,12 @@
-//! Reading from one connection: its task reads and decodes while there is credit, and continues writing when the kernel
-//! has room again.
+//! Reading from one connection: what runs it, the readiness loop or its task, reads and decodes while there is credit, and
+//! continues writing when the kernel has room again.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::connection::{Io, Partial, PeerClose, Phase, Shared, Swelling, Wait};
+use super::connection::{Io, Partial, PeerClose, Phase, Runner, Shared, Swelling, Wait};
 use super::env::Env;
 use crate::close::CloseReason;
 use crate::net::stream::Stream;
@@ -14,11 +14,17 @@ use crate::socket::context::{Outcome, Parts, Replied};
 use crate::socket::{self as session, Session, Wake};
 
 impl Env {
+    /// Runs a connection that has a task of its own, whose context this is.
     pub(crate) fn drive(&self, connection: &Shared, cx: &mut Context<'_>) -> Poll<()> {
-        let io = &mut *connection.io.borrow_mut();
         if connection.with_waker(|waker| waker.will_wake(cx.waker())) != Some(true) {
-            connection.waker.set(Some(cx.waker().clone()));
+            connection.runner.set(Runner::Task(cx.waker().clone()));
         }
+        self.proceed(connection, cx)
+    }
+
+    /// Writes and reads what is possible now. Ready: the connection is gone.
+    pub(crate) fn proceed(&self, connection: &Shared, cx: &mut Context<'_>) -> Poll<()> {
+        let io = &mut *connection.io.borrow_mut();
         if io.is_behind() {
             self.flush(connection, io);
         }
@@ -86,7 +92,7 @@ impl Env {
             }
         }
         // more input may be waiting, and other connections get a turn first
-        cx.waker().wake_by_ref();
+        self.run_soon(connection);
     }
 
     /// Whether the connection may be read. If not, ending the pause wakes its task.
@@ -207,7 +213,7 @@ impl Env {
         } else if stalled && !io.stalls() {
             // the transfer that input waited for has ended, or the session has room again
             self.restart_clocks(io);
-            connection.wake();
+            self.run_soon(connection);
         }
         if io.extra.is_some() && connection.partial.get() != Partial::None {
             self.count_held(connection, io);

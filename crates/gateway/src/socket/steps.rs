@@ -16,7 +16,7 @@ impl Env {
             && !extra.holds_input
         {
             self.restart_clocks(io);
-            connection.wake();
+            self.run_soon(connection);
         }
         self.tell_session(connection, io, Wake::Transfer(id, step));
     }

@@ -92,7 +92,7 @@ impl Env {
         }
         if matches!(io.phase, Phase::Open) {
             // the pause of the message rate may be over
-            connection.wake();
+            self.run_soon(connection);
         }
     }
 

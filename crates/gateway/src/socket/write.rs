@@ -132,7 +132,7 @@ impl Env {
         if connection.traits.feeds_worker || !self.hub.is_congested() {
             io.wait = Wait::Never;
             self.restart_clocks(io);
-            connection.wake();
+            self.run_soon(connection);
         } else {
             // what this connection publishes goes to all shards
             self.wait_for_shards(connection, io);
@@ -156,7 +156,7 @@ impl Env {
             return;
         }
         self.restart_clocks(io);
-        connection.wake();
+        self.run_soon(connection);
         if matches!(io.phase, Phase::Open) && connection.worker.handlers().contains(Handlers::DRAIN)
         {
             connection

@@ -5,7 +5,6 @@ use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use bytes::Bytes;
 
 use crate::contract::{
     CloseReason, Context as Around, Encodings, Goodbye, Link, Liveness, Session, Taken, Traits,
@@ -81,7 +80,7 @@ impl Linked {
             let peer = Rc::<RefCell<Ends>>::default();
             peer.borrow_mut().room = usize::MAX;
             let stream = Stream::Carried(Box::new(Pipe(Rc::clone(&peer))));
-            assert!(stage.shard.begin(&connection, stream, &Bytes::new()));
+            assert!(stage.shard.begin(&connection, stream, Box::default()));
             // nothing is written before the task has run once
             let mut cx = Context::from_waker(Waker::noop());
             assert!(stage.shard.drive(&connection, &mut cx).is_pending());

@@ -161,7 +161,7 @@ impl Env {
             let io = &mut *connection.io.borrow_mut();
             self.stop_holding_back(&connection);
             self.restart_clocks(io);
-            connection.wake();
+            self.run_soon(&connection);
         }
     }
 

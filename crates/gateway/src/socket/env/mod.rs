@@ -17,7 +17,7 @@ use millrace_core::{ShardIndex, ShardSet, SocketId};
 use slab::Slab;
 use tokio::sync::Notify;
 
-use super::connection::Shared;
+use super::connection::{Runner, Shared};
 use super::fullest::Fullest;
 use super::links::Dials;
 use super::stops::Stops;
@@ -50,6 +50,8 @@ pub(crate) struct Env {
     pub(crate) partials: Partials,
     /// Connections to be written at the end of the turn.
     pub(crate) dirty: RefCell<Vec<Shared>>,
+    /// Connections that the readiness loop runs in its next round.
+    pub(crate) runnable: RefCell<Vec<Shared>>,
     /// Connections that wait for their worker.
     pub(crate) read_queue: RefCell<ReadQueue>,
     /// Ends that wait for their worker.
@@ -70,6 +72,8 @@ pub(crate) struct Env {
     pub(crate) spare: RefCell<Vec<Vec<u8>>>,
     pub(crate) wheel: RefCell<Wheel<Due>>,
     pub(crate) wheel_armed: Notify,
+    /// Which part of its round the shard is in.
+    pub(crate) round: Cell<Round>,
     /// Runs the turn.
     pub(crate) turn_waker: RefCell<Option<Waker>>,
 }
@@ -105,6 +109,8 @@ impl Env {
             backlogs: RefCell::default(),
             partials: Partials::default(),
             dirty: RefCell::default(),
+            runnable: RefCell::default(),
+            round: Cell::new(Round::Waits),
             read_queue: RefCell::default(),
             endings: RefCell::default(),
             stops: Stops::default(),
@@ -180,6 +186,10 @@ impl Env {
 
     /// Makes the turn run once the event loop has handled what is ready.
     pub(crate) fn schedule(&self) {
+        if self.round.get() == Round::Reads {
+            // the turn follows
+            return;
+        }
         if let Some(waker) = &*self.turn_waker.borrow() {
             waker.wake_by_ref();
         }
@@ -215,8 +225,26 @@ impl Env {
     pub(crate) fn mark_dirty(&self, connection: &Shared) {
         if !connection.dirty.replace(true) {
             self.dirty.borrow_mut().push(Rc::clone(connection));
-            self.schedule();
+            if self.round.get() == Round::Waits {
+                self.schedule();
+            }
         }
+    }
+
+    /// Has what runs the connection run it again, after others that are ready.
+    pub(crate) fn run_soon(&self, connection: &Shared) {
+        let runner = connection.runner.take();
+        match &runner {
+            Runner::None => return,
+            Runner::Loop => {
+                if !connection.runnable.replace(true) {
+                    self.runnable.borrow_mut().push(Rc::clone(connection));
+                    self.schedule();
+                }
+            }
+            Runner::Task(waker) => waker.wake_by_ref(),
+        }
+        connection.runner.set(runner);
     }
 
     pub(crate) fn ring_later(&self, worker: &Arc<Worker>) {
@@ -240,6 +268,17 @@ impl Env {
         self.hub.wake(&mut dirty);
         result
     }
+}
+
+/// The parts of a shard's round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// The readiness loop runs connections, and the turn follows.
+    Reads,
+    /// The turn has begun, and writes to dirty connections follow.
+    Turns,
+    /// Whatever changes now needs another turn.
+    Waits,
 }
 
 /// Bytes read at once.

@@ -139,7 +139,7 @@ impl Env {
             let io = &mut *connection.io.borrow_mut();
             io.wait = Wait::Never;
             self.restart_clocks(io);
-            connection.wake();
+            self.run_soon(&connection);
         }
     }
 
@@ -160,7 +160,7 @@ impl Env {
             let io = &mut *connection.io.borrow_mut();
             io.wait = Wait::LetGo;
             self.restart_clocks(io);
-            connection.wake();
+            self.run_soon(&connection);
         }
         if !round.line.is_empty() {
             // there may be room for more connections

@@ -5,7 +5,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use bytes::Bytes;
 use millrace_core::{ShardIndex, ShardSet};
 use tokio::sync::oneshot;
 
@@ -142,7 +141,7 @@ impl Harness {
 
     pub(super) fn begin(&self) {
         let stream = Stream::Carried(Box::new(Pipe(Rc::clone(&self.peer))));
-        assert!(self.env.begin(&self.connection, stream, &Bytes::new()));
+        assert!(self.env.begin(&self.connection, stream, Box::default()));
         self.drive();
     }
 
