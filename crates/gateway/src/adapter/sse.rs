@@ -109,7 +109,7 @@ fn begin(opened: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answer
         stream: ours,
         carrier: Rc::clone(client),
     };
-    opened.connected(Stream::Carried(Box::new(pipe)), &Bytes::new());
+    opened.connected(Stream::carried(pipe), &Bytes::new());
     answer
 }
 

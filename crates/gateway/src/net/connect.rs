@@ -72,7 +72,7 @@ async fn connect_tcp(
         match outcome {
             Ok(stream) => {
                 return Ok(Reached {
-                    stream: Stream::Tcp(stream),
+                    stream: stream.into(),
                     address: Some(address),
                 });
             }
@@ -104,7 +104,7 @@ async fn connect_one(address: SocketAddr, local: Option<IpAddr>) -> io::Result<T
 async fn connect_unix(path: &std::path::Path) -> io::Result<Reached> {
     let stream = UnixStream::connect(path).await?;
     Ok(Reached {
-        stream: Stream::Unix(stream),
+        stream: stream.into(),
         address: None,
     })
 }

@@ -15,12 +15,12 @@ use tokio_rustls::TlsStream;
 use super::polled::Polled;
 use crate::permits::Permit;
 
-/// See the module.
+/// See the module. Two words long, because every connection has one.
 #[derive(Debug)]
 pub(crate) enum Stream {
-    Tcp(TcpStream),
+    Tcp(Box<TcpStream>),
     #[cfg(unix)]
-    Unix(UnixStream),
+    Unix(Box<UnixStream>),
     /// A socket that the readiness loop of a shard watches.
     #[cfg(unix)]
     Polled(Polled),
@@ -28,7 +28,20 @@ pub(crate) enum Stream {
     /// A stream of which some bytes were already read.
     Early(Box<Early>),
     /// A stream inside another connection.
-    Carried(Box<dyn Carried>),
+    Carried(Box<Box<dyn Carried>>),
+}
+
+impl From<TcpStream> for Stream {
+    fn from(stream: TcpStream) -> Self {
+        Self::Tcp(Box::new(stream))
+    }
+}
+
+#[cfg(unix)]
+impl From<UnixStream> for Stream {
+    fn from(stream: UnixStream) -> Self {
+        Self::Unix(Box::new(stream))
+    }
 }
 
 /// A stream with bytes in front of it that were already read.
@@ -77,14 +90,19 @@ impl Stream {
     /// Registers the stream with the event loop of the current thread.
     pub(crate) fn from_raw(raw: RawStream) -> io::Result<Self> {
         Ok(match raw {
-            RawStream::Tcp(stream) => Self::Tcp(TcpStream::from_std(stream)?),
+            RawStream::Tcp(stream) => TcpStream::from_std(stream)?.into(),
             #[cfg(unix)]
-            RawStream::Unix(stream) => Self::Unix(UnixStream::from_std(stream)?),
+            RawStream::Unix(stream) => UnixStream::from_std(stream)?.into(),
         })
     }
 }
 
 impl Stream {
+    /// A stream inside another connection.
+    pub(crate) fn carried(stream: impl Carried + 'static) -> Self {
+        Self::Carried(Box::new(Box::new(stream)))
+    }
+
     /// Puts bytes that were read too early back in front.
     pub(crate) fn with_early(self, bytes: Vec<u8>) -> Self {
         if bytes.is_empty() {

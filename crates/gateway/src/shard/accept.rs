@@ -87,12 +87,7 @@ async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Ar
         // a peer that has left already fails at its first read
         #[cfg(not(target_os = "linux"))]
         let _gone = stream.set_nodelay(true);
-        deal(
-            &shard,
-            Stream::Tcp(stream),
-            Some(address),
-            (&state, &served),
-        );
+        deal(&shard, stream.into(), Some(address), (&state, &served));
     }
 }
 
@@ -115,7 +110,7 @@ async fn accept_unix(
         shard.hub().permits().room().await;
         let accepted = errors.until_accepted(|| listener.accept(), |error| tell(&state, error));
         let (stream, _) = accepted.await;
-        deal(&shard, Stream::Unix(stream), None, (&state, &served));
+        deal(&shard, stream.into(), None, (&state, &served));
     }
 }
 

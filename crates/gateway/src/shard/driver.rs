@@ -14,7 +14,7 @@ use super::readiness::token_of;
 use crate::close::CloseReason;
 use crate::fault::Fault;
 use crate::net::stream::Stream;
-use crate::socket::connection::{Phase, Runner, Shared};
+use crate::socket::connection::{Phase, Shared};
 
 /// A connection's task. Ends when the connection is gone.
 struct Driver {
@@ -36,7 +36,7 @@ impl Shard {
             return;
         }
         if is_watched {
-            connection.runner.set(Runner::Loop);
+            connection.is_watched.set(true);
             self.run_soon(connection);
         } else {
             tokio::task::spawn_local(Driver {

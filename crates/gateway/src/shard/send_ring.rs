@@ -67,7 +67,7 @@ impl Shard {
             .iter()
             .map(|connection| connection.io.borrow_mut())
             .filter(|io| {
-                io.times.blocked == 0
+                !io.times.is_blocked()
                     && io
                         .stream
                         .as_ref()

@@ -175,7 +175,7 @@ impl Stage {
             self.shard.open_without_worker(&self.listener, place, make)
         };
         let (peer, woken) = (Rc::<RefCell<Ends>>::default(), Arc::<Flag>::default());
-        let stream = Stream::Carried(Box::new(Pipe(Rc::clone(&peer))));
+        let stream = Stream::carried(Pipe(Rc::clone(&peer)));
         assert!(self.shard.begin(&connection, stream, Box::default()));
         woken.0.store(true, Ordering::Relaxed);
         let actor = Rc::new(Actor {

@@ -56,7 +56,8 @@ impl Env {
             dirty: Cell::new(false),
             partial: Cell::default(),
             half_closed: Cell::new(false),
-            runner: Cell::default(),
+            is_watched: Cell::new(false),
+            task: Cell::default(),
             runnable: Cell::new(false),
             traits,
             io: RefCell::new(Io::new(
@@ -197,7 +198,7 @@ impl Env {
         let now = self.now.get();
         (io.times.alive, io.times.message) = (now, now);
         io.stream = Some(stream);
-        io.stash = early;
+        io.stash = (!early.is_empty()).then(|| Box::new(early));
         self.arm_first(connection, io);
         self.wake_session(connection, io, Wake::Opened);
         if !io.outbox.is_empty() {

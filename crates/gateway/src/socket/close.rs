@@ -89,7 +89,7 @@ impl Env {
                 session.append_close(reason, out);
             });
         }
-        io.times.deadline = deadline;
+        io.times.change(|waits| waits.deadline = deadline);
         self.arm(connection, io, deadline);
         self.mark_dirty(connection);
         self.run_soon(connection);
@@ -173,8 +173,9 @@ impl Env {
             return;
         };
         // only the peer is awaited now
-        io.times.deadline = io.times.deadline.min(self.closing_deadline());
-        self.arm(connection, io, io.times.deadline);
+        let deadline = io.times.waits().deadline.min(self.closing_deadline());
+        io.times.change(|waits| waits.deadline = deadline);
+        self.arm(connection, io, deadline);
         match peer_close {
             PeerClose::Nothing if connection.traits.goodbye == Goodbye::Answered => return,
             // the end of the stream is all that the peer is told, and it may still be sending
@@ -212,7 +213,7 @@ impl Env {
         self.stats.dropped_by_close.add(io.outbox.messages());
         io.outbox = super::outbox::Outbox::default();
         self.charge(connection, io);
-        io.stash = Box::default();
+        io.stash = None;
         self.count_unfinished(connection, io, 0);
         self.drop_extra(connection, io);
         match (io.stream.take(), connection.permit.take()) {
@@ -220,7 +221,8 @@ impl Env {
             // dropping the permit frees it
             (stream, permit) => drop((stream, permit)),
         }
-        connection.runner.take();
+        connection.is_watched.set(false);
+        connection.task.take();
         let slot = usize::try_from(connection.slot).unwrap_or(usize::MAX);
         let mut connections = self.connections.borrow_mut();
         // the connection may have been removed before, and its slot reused

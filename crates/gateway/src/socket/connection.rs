@@ -14,6 +14,7 @@ use super::bodies::Bodies;
 use super::credit::Credit;
 use super::outbox::Outbox;
 use super::rate::Rate;
+use super::times::Times;
 use super::waker::SessionWaker;
 use crate::close::{CloseMode, CloseReason};
 use crate::event::{Acceptance, Rejection};
@@ -40,25 +41,15 @@ pub(crate) struct Connection {
     pub(crate) partial: Cell<Partial>,
     /// The traits of its session, read when it opened.
     pub(crate) traits: Traits,
-    /// What runs it when its stream is ready.
-    pub(crate) runner: Cell<Runner>,
+    /// Whether the readiness loop of the shard runs it.
+    pub(crate) is_watched: Cell<bool>,
+    /// Wakes the task that runs it, if there is one; boxed, because few connections have a task.
+    pub(crate) task: Cell<Option<Box<Waker>>>,
     /// Whether it is in the list of connections to be run in the next round of the shard's readiness loop.
     pub(crate) runnable: Cell<bool>,
     pub(crate) io: RefCell<Io>,
     /// Counts the connection as long as it holds a descriptor.
     pub(crate) permit: Cell<Option<Permit>>,
-}
-
-/// What runs a connection.
-#[derive(Debug, Default)]
-pub(crate) enum Runner {
-    /// Nothing so far, or nothing any more.
-    #[default]
-    None,
-    /// The readiness loop of its shard.
-    Loop,
-    /// A task of its own.
-    Task(Waker),
 }
 
 /// Whether reading waits for the worker to catch up.
@@ -102,8 +93,8 @@ pub(crate) struct Io {
     pub(crate) encoding: Encoding,
     pub(crate) outbox: Outbox,
     pub(crate) credit: Credit,
-    /// Bytes that were read but not yet decoded, for lack of credit.
-    pub(crate) stash: Box<[u8]>,
+    /// Bytes that were read but not yet decoded, for lack of credit; boxed twice to take one word.
+    pub(crate) stash: Option<Box<Box<[u8]>>>,
     /// Whether reading waits for the worker.
     pub(crate) wait: Wait,
     /// Once the outbox has exceeded its read pause, a drain event is due when it falls.
@@ -156,25 +147,6 @@ impl Extra {
         let wake = (self.wake_at > 0).then_some(self.wake_at);
         late.into_iter().chain(wake).min()
     }
-}
-
-/// When things happened last, in milliseconds of the shard's clock; 0: never.
-#[derive(Debug, Default)]
-pub(crate) struct Times {
-    /// Something complete arrived.
-    pub(crate) alive: u64,
-    /// A message was received or sent.
-    pub(crate) message: u64,
-    /// The ping was sent that is not answered yet.
-    pub(crate) ping: u64,
-    /// The bytes of an incomplete message that had arrived when the ping was sent.
-    pub(crate) ping_received: u64,
-    /// The first byte of an incomplete message arrived.
-    pub(crate) unfinished: u64,
-    /// A blocked write made progress.
-    pub(crate) blocked: u64,
-    /// The time at which a closing connection is cut.
-    pub(crate) deadline: u64,
 }
 
 /// The phases of a connection's life.
@@ -284,13 +256,12 @@ impl Connection {
     /// Calls `lend` with what a call on the stream needs to have the connection run again; `None` if nothing runs it.
     /// The readiness loop runs it without a waker.
     pub(crate) fn with_waker<R>(&self, lend: impl FnOnce(&Waker) -> R) -> Option<R> {
-        let runner = self.runner.take();
-        let result = match &runner {
-            Runner::None => return None,
-            Runner::Loop => lend(Waker::noop()),
-            Runner::Task(waker) => lend(waker),
-        };
-        self.runner.set(runner);
+        if self.is_watched.get() {
+            return Some(lend(Waker::noop()));
+        }
+        let waker = self.task.take()?;
+        let result = lend(&waker);
+        self.task.set(Some(waker));
         Some(result)
     }
 }
@@ -324,17 +295,13 @@ impl Io {
             session,
             outbox: Outbox::default(),
             credit: Credit::default(),
-            stash: Box::default(),
+            stash: None,
             wait: Wait::Never,
             swelling: Swelling::None,
             overflown: false,
             armed: u64::MAX,
             armed_before: u64::MAX,
-            times: Times {
-                alive: now,
-                message: now,
-                ..Times::default()
-            },
+            times: Times::new(now),
             extra,
             charged_entries: 0,
         }
@@ -378,9 +345,9 @@ mod tests {
     #[test]
     fn a_connection_is_compact() {
         assert!(
-            // 368 without debug assertions, in which a RefCell also stores where it was borrowed
-            size_of::<Connection>() <= 376,
-            "{}: with the two counts of its Rc, a block of 384 bytes",
+            // 256 without debug assertions, in which a RefCell also stores where it was borrowed
+            size_of::<Connection>() <= 272,
+            "{}: with the two counts of its Rc, a block of 288 bytes",
             size_of::<Connection>()
         );
     }

@@ -8,9 +8,10 @@ pub(crate) struct Credit {
     /// The newest batch that contains one of its events.
     batch: u64,
     events: u32,
-    bytes: usize,
+    /// At most `u32::MAX`, which is over every limit.
+    bytes: u32,
     held_events: u32,
-    held_bytes: usize,
+    held_bytes: u32,
 }
 
 impl Credit {
@@ -18,6 +19,7 @@ impl Credit {
     pub(crate) fn spend(&mut self, batch: u64, bytes: usize) {
         self.batch = batch;
         self.events += 1;
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
@@ -26,7 +28,7 @@ impl Credit {
     pub(crate) fn wait(&mut self, handled: u64) -> bool {
         let waits = handled < self.batch;
         if waits {
-            self.bytes = usize::MAX;
+            self.bytes = u32::MAX;
         }
         waits
     }
@@ -51,24 +53,21 @@ impl Credit {
 
     /// Whether a limit is reached, without checking what the worker has handled meanwhile.
     pub(crate) fn is_spent(&self, limits: &GatewayLimits) -> bool {
+        let most_bytes = u32::try_from(limits.unhandled_bytes.max(1)).unwrap_or(u32::MAX);
         self.events.saturating_add(self.held_events) >= limits.unhandled_events.max(1)
-            || self.bytes.saturating_add(self.held_bytes) >= limits.unhandled_bytes.max(1)
+            || self.bytes.saturating_add(self.held_bytes) >= most_bytes
     }
 
     /// Events of a batch wait behind a promise.
     pub(crate) fn hold(&mut self, events: u32, bytes: u32) {
         self.held_events = self.held_events.saturating_add(events);
-        self.held_bytes = self
-            .held_bytes
-            .saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
+        self.held_bytes = self.held_bytes.saturating_add(bytes);
     }
 
     /// Events that waited behind a promise are handled.
     pub(crate) fn release(&mut self, events: u32, bytes: u32) {
         self.held_events = self.held_events.saturating_sub(events);
-        self.held_bytes = self
-            .held_bytes
-            .saturating_sub(usize::try_from(bytes).unwrap_or(usize::MAX));
+        self.held_bytes = self.held_bytes.saturating_sub(bytes);
     }
 }
 

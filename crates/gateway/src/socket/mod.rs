@@ -18,6 +18,7 @@ mod read;
 mod steps;
 pub(crate) mod stops;
 mod timers;
+pub(crate) mod times;
 pub(crate) mod transfers;
 mod waker;
 pub(crate) mod wheel;

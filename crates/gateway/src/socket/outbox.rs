@@ -12,6 +12,16 @@ use crate::limits::{ENTRY_CHARGE, GatewayLimits, OutboxPolicy};
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
+    /// `None` if its queue would be empty, as it is for nearly every connection.
+    backlog: Option<Box<Backlog>>,
+    chunk: Vec<u8>,
+    chunk_messages: u32,
+    chunk_asked: u32,
+}
+
+/// What is queued.
+#[derive(Debug, Default)]
+struct Backlog {
     queue: VecDeque<Entry>,
     /// Bytes of the first entry that are already written.
     written: usize,
@@ -21,9 +31,6 @@ pub(crate) struct Outbox {
     /// Bytes in the queue that the peer or the protocol asked for. Input limits them, so they do not count as output
     /// that the peer fails to read.
     asked: u32,
-    chunk: Vec<u8>,
-    chunk_messages: u32,
-    chunk_asked: u32,
 }
 
 #[derive(Debug)]
@@ -84,7 +91,7 @@ impl Outbox {
 
     /// Appends a shared frame with `messages` messages.
     pub(crate) fn append_frame(&mut self, ledger: &Arc<Ledger>, frame: &Frame, messages: u32) {
-        if self.queue.is_empty() && frame.len() <= COPY_BYTES && self.chunk.len() <= CHUNK_BYTES {
+        if self.backlog.is_none() && frame.len() <= COPY_BYTES && self.chunk.len() <= CHUNK_BYTES {
             self.chunk.extend_from_slice(frame.bytes());
             self.chunk_messages += messages;
             return;
@@ -134,23 +141,24 @@ impl Outbox {
 
     /// The chunk, if it is all there is.
     pub(crate) fn chunk(&self) -> Option<&[u8]> {
-        (self.queue.is_empty() && !self.chunk.is_empty()).then_some(&self.chunk[..])
+        (self.backlog.is_none() && !self.chunk.is_empty()).then_some(&self.chunk[..])
     }
 
     /// The whole output, if it is in one piece.
     #[cfg(any(test, all(target_os = "linux", target_pointer_width = "64")))]
     pub(crate) fn single(&self) -> Option<&[u8]> {
-        let Some(only) = self.queue.front() else {
+        let Some(backlog) = self.backlog.as_deref() else {
             return self.chunk();
         };
-        let alone = self.queue.len() == 1 && self.chunk.is_empty();
-        alone.then(|| only.frame.bytes().get(self.written..))?
+        let alone = backlog.queue.len() == 1 && self.chunk.is_empty();
+        let only = backlog.queue.front().filter(|_| alone)?;
+        only.frame.bytes().get(backlog.written..)
     }
 
     /// Records that `count` bytes of [`single`](Self::single) are written.
     #[cfg(any(test, all(target_os = "linux", target_pointer_width = "64")))]
     pub(crate) fn advance_single(&mut self, count: usize, ledger: &Arc<Ledger>) {
-        if self.queue.is_empty() {
+        if self.backlog.is_none() {
             self.advance_chunk(count, ledger);
         } else {
             self.advance(count);
@@ -165,14 +173,19 @@ impl Outbox {
             return;
         }
         self.seal(ledger);
-        self.written = count;
+        if let Some(backlog) = &mut self.backlog {
+            backlog.written = count;
+        }
     }
 
     /// Fills `slices` with the front of the queue; returns their number.
     pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut used = 0;
-        let mut skip = self.written;
-        for (slice, entry) in slices.iter_mut().zip(&self.queue) {
+        let Some(backlog) = self.backlog.as_deref() else {
+            return used;
+        };
+        let mut skip = backlog.written;
+        for (slice, entry) in slices.iter_mut().zip(&backlog.queue) {
             *slice = IoSlice::new(entry.frame.bytes().get(skip..).unwrap_or_default());
             skip = 0;
             used += 1;
@@ -182,23 +195,17 @@ impl Outbox {
 
     /// Records that `count` bytes from the front of the queue are written.
     pub(crate) fn advance(&mut self, count: usize) {
-        self.written += count;
-        while let Some(first) = self.queue.front() {
-            let length = first.frame.len();
-            if self.written < length {
-                break;
-            }
-            self.written -= length;
-            self.pop_front();
-        }
-        if self.queue.is_empty() && self.queue.capacity() > KEPT_ENTRIES {
-            self.queue = VecDeque::new();
+        let Some(backlog) = self.backlog.as_deref_mut() else {
+            return;
+        };
+        if backlog.advance(count) {
+            self.backlog = None;
         }
     }
 
     /// Bytes that are not written yet.
     pub(crate) fn unwritten(&self) -> usize {
-        self.bytes - self.written + self.chunk.len()
+        self.queued_bytes() + self.chunk.len()
     }
 
     /// Bytes in the chunk.
@@ -208,60 +215,44 @@ impl Outbox {
 
     /// Whether everything is written.
     pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty() && self.chunk.is_empty()
+        self.backlog.is_none() && self.chunk.is_empty()
     }
 
     /// Whether output waits for the kernel.
     pub(crate) fn is_backlogged(&self) -> bool {
-        !self.queue.is_empty()
+        self.backlog.is_some()
+    }
+
+    /// Bytes in the queue that are not written yet.
+    fn queued_bytes(&self) -> usize {
+        let backlog = self.backlog.as_deref();
+        backlog.map_or(0, |backlog| backlog.bytes - backlog.written)
     }
 
     /// Entries in the queue.
     pub(crate) fn entries(&self) -> usize {
-        self.queue.len()
+        let backlog = self.backlog.as_deref();
+        backlog.map_or(0, |backlog| backlog.queue.len())
     }
 
     /// The charge: the length of each queued entry and [`ENTRY_CHARGE`] for each.
     pub(crate) fn charge(&self) -> usize {
-        self.bytes - self.written + self.queue.len() * ENTRY_CHARGE
+        self.queued_bytes() + self.entries() * ENTRY_CHARGE
     }
 
     /// Whether what waits behind the entry that is being written exceeds a limit. That entry may be of any length:
     /// writing it takes time that does not depend on the reader alone.
     pub(crate) fn is_over(&self, limits: &GatewayLimits) -> bool {
-        let Some(first) = self.queue.front() else {
-            return false;
-        };
-        let asked = wide(self.asked).saturating_sub(wide(first.asked));
-        let bytes = self.bytes - first.frame.len() - asked;
-        let charge = bytes + (self.queue.len() - 1) * ENTRY_CHARGE;
-        charge > limits.outbox_bytes + ENTRY_CHARGE
-            || wide(self.messages - first.messages) > limits.outbox_frames
+        let backlog = self.backlog.as_deref();
+        backlog.is_some_and(|backlog| backlog.is_over(limits))
     }
 
     /// Applies a dropping policy until the limits hold or nothing is left that may be dropped; returns the number of
     /// dropped messages.
     pub(crate) fn drop_excess(&mut self, limits: &GatewayLimits) -> u64 {
-        let mut dropped = 0;
-        while self.is_over(limits) {
-            // the entry that is being written stays, and control frames are never dropped
-            let mut behind = 1..self.queue.len();
-            let droppable = |&index: &usize| {
-                let entry = &self.queue[index];
-                entry.messages > 0 && entry.asked == 0
-            };
-            let index = if limits.outbox_policy == OutboxPolicy::DropOldest {
-                behind.find(droppable)
-            } else {
-                behind.rfind(droppable)
-            };
-            let Some(entry) = index.and_then(|index| self.queue.remove(index)) else {
-                break;
-            };
-            self.forget(&entry);
-            dropped += u64::from(entry.messages);
-        }
-        dropped
+        // the entry that is being written stays, so the queue does not become empty
+        let backlog = self.backlog.as_deref_mut();
+        backlog.map_or(0, |backlog| backlog.drop_excess(limits))
     }
 
     /// Drops everything except the entry that was begun. The stream ends there, so that no message is missing in
@@ -269,20 +260,22 @@ impl Outbox {
     pub(crate) fn truncate(&mut self) -> u64 {
         let mut dropped = self.messages_in_chunk();
         (self.chunk, self.chunk_messages, self.chunk_asked) = (Vec::new(), 0, 0);
-        let keep = usize::from(self.written > 0);
-        while self.queue.len() > keep {
-            if let Some(entry) = self.queue.pop_back() {
-                self.forget(&entry);
-                dropped += u64::from(entry.messages);
+        if let Some(backlog) = self.backlog.as_deref_mut() {
+            dropped += backlog.truncate();
+            if backlog.queue.is_empty() {
+                self.backlog = None;
             }
         }
-        self.queue.shrink_to_fit();
         dropped
     }
 
     /// Messages that are not written yet.
     pub(crate) fn messages(&self) -> u64 {
-        u64::from(self.messages) + self.messages_in_chunk()
+        let queued = self
+            .backlog
+            .as_deref()
+            .map_or(0, |backlog| backlog.messages);
+        u64::from(queued) + self.messages_in_chunk()
     }
 
     /// The messages in the chunk. A message may have no bytes, and then it waits for nothing.
@@ -309,7 +302,7 @@ impl Outbox {
             let is_message = MESSAGES > 0;
             if is_message { 0 } else { narrow(bytes) }
         };
-        if self.queue.is_empty() && self.chunk.len() <= CHUNK_BYTES {
+        if self.backlog.is_none() && self.chunk.len() <= CHUNK_BYTES {
             let before = self.chunk.len();
             encode(&mut self.chunk);
             self.chunk_messages += MESSAGES;
@@ -328,16 +321,80 @@ impl Outbox {
     }
 
     fn push(&mut self, entry: Entry) {
+        self.backlog.get_or_insert_default().push(entry);
+    }
+}
+
+impl Backlog {
+    fn push(&mut self, entry: Entry) {
         self.bytes += entry.frame.len();
         self.messages += entry.messages;
         self.asked = self.asked.saturating_add(entry.asked);
         self.queue.push_back(entry);
     }
 
-    fn pop_front(&mut self) {
-        if let Some(entry) = self.queue.pop_front() {
-            self.forget(&entry);
+    /// Records that `count` bytes from the front are written; returns whether nothing is left.
+    fn advance(&mut self, count: usize) -> bool {
+        self.written += count;
+        while let Some(first) = self.queue.front() {
+            let length = first.frame.len();
+            if self.written < length {
+                break;
+            }
+            self.written -= length;
+            if let Some(entry) = self.queue.pop_front() {
+                self.forget(&entry);
+            }
         }
+        self.queue.is_empty()
+    }
+
+    fn is_over(&self, limits: &GatewayLimits) -> bool {
+        let Some(first) = self.queue.front() else {
+            return false;
+        };
+        let asked = wide(self.asked).saturating_sub(wide(first.asked));
+        let bytes = self.bytes - first.frame.len() - asked;
+        let charge = bytes + (self.queue.len() - 1) * ENTRY_CHARGE;
+        charge > limits.outbox_bytes + ENTRY_CHARGE
+            || wide(self.messages - first.messages) > limits.outbox_frames
+    }
+
+    fn drop_excess(&mut self, limits: &GatewayLimits) -> u64 {
+        let mut dropped = 0;
+        while self.is_over(limits) {
+            // the entry that is being written stays, and control frames are never dropped
+            let mut behind = 1..self.queue.len();
+            let droppable = |&index: &usize| {
+                let entry = &self.queue[index];
+                entry.messages > 0 && entry.asked == 0
+            };
+            let index = if limits.outbox_policy == OutboxPolicy::DropOldest {
+                behind.find(droppable)
+            } else {
+                behind.rfind(droppable)
+            };
+            let Some(entry) = index.and_then(|index| self.queue.remove(index)) else {
+                break;
+            };
+            self.forget(&entry);
+            dropped += u64::from(entry.messages);
+        }
+        dropped
+    }
+
+    /// Drops every entry but the one that was begun; returns the number of dropped messages.
+    fn truncate(&mut self) -> u64 {
+        let mut dropped = 0;
+        let keep = usize::from(self.written > 0);
+        while self.queue.len() > keep {
+            if let Some(entry) = self.queue.pop_back() {
+                self.forget(&entry);
+                dropped += u64::from(entry.messages);
+            }
+        }
+        self.queue.shrink_to_fit();
+        dropped
     }
 
     fn forget(&mut self, entry: &Entry) {
@@ -362,9 +419,6 @@ const COPY_BYTES: usize = 2048;
 
 /// A chunk of this size is written before the turn ends.
 const CHUNK_BYTES: usize = 64 * 1024;
-
-/// Queue capacity that an empty outbox keeps.
-const KEPT_ENTRIES: usize = 0;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod model;

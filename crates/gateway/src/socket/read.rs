@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::connection::{Io, Partial, PeerClose, Phase, Runner, Shared, Swelling, Wait};
+use super::connection::{Io, Partial, PeerClose, Phase, Shared, Swelling, Wait};
 use super::env::Env;
 use crate::close::CloseReason;
 use crate::net::stream::Stream;
@@ -17,7 +17,7 @@ impl Env {
     /// Runs a connection that has a task of its own, whose context this is.
     pub(crate) fn drive(&self, connection: &Shared, cx: &mut Context<'_>) -> Poll<()> {
         if connection.with_waker(|waker| waker.will_wake(cx.waker())) != Some(true) {
-            connection.runner.set(Runner::Task(cx.waker().clone()));
+            connection.task.set(Some(Box::new(cx.waker().clone())));
         }
         self.proceed(connection, cx)
     }
@@ -57,8 +57,7 @@ impl Env {
             if !readable {
                 return;
             }
-            if !io.stash.is_empty() {
-                let mut stash = std::mem::take(&mut io.stash);
+            if let Some(mut stash) = io.stash.take() {
                 io.wait = Wait::Never;
                 self.decode(connection, io, &mut stash);
                 continue;
@@ -157,17 +156,18 @@ impl Env {
             }
         };
         if taken.unfinished {
-            if io.times.unfinished == 0 || progressed {
-                io.times.unfinished = self.now.get().max(1);
+            let mut since = io.times.waits().unfinished;
+            if since == 0 || progressed {
+                since = self.now.get().max(1);
+                io.times.change(|waits| waits.unfinished = since);
             }
             let limit = connection.listener.config.limits.message_deadline;
-            let at = io.times.unfinished + super::env::millis(limit);
-            self.arm(connection, io, at);
+            self.arm(connection, io, since + super::env::millis(limit));
         } else {
-            io.times.unfinished = 0;
+            io.times.end(|waits| waits.unfinished = 0);
         }
         if let Some(rest) = bytes.get(taken.bytes..).filter(|rest| !rest.is_empty()) {
-            io.stash = rest.into();
+            io.stash = Some(Box::new(rest.into()));
         }
         if taken.unfinished || io.extra.is_some() || connection.partial.get() != Partial::None {
             self.count_held(connection, io);
@@ -268,7 +268,8 @@ impl Env {
         let mut look_again = outcome.look_again;
         if outcome.alive {
             // the check at the pong's deadline would be too late for the next ping
-            look_again |= std::mem::replace(&mut io.times.ping, 0) > 0;
+            io.times
+                .end(|waits| look_again |= std::mem::take(&mut waits.ping) > 0);
             io.times.alive = now;
         }
         if outcome.delivered > 0 {

@@ -56,12 +56,13 @@ impl Env {
     /// Restarts clocks, so that time in which nothing was read does not count against the peer.
     pub(crate) fn restart_clocks(&self, io: &mut Io) {
         let now = self.now.get().max(1);
-        if io.times.ping > 0 {
-            io.times.ping = now;
-        }
-        if io.times.unfinished > 0 {
-            io.times.unfinished = now;
-        }
+        io.times.end(|waits| {
+            for since in [&mut waits.ping, &mut waits.unfinished] {
+                if *since > 0 {
+                    *since = now;
+                }
+            }
+        });
     }
 
     pub(crate) fn due(&self, connection: &Shared, at: u64) {
@@ -123,16 +124,17 @@ impl Env {
         let limits = &connection.listener.config.limits;
         let paused = is_paused(connection, io);
         let times = &mut io.times;
-        if times.blocked > 0 && now >= times.blocked + millis(self.limits.write_timeout) {
+        let waits = times.waits();
+        if waits.blocked > 0 && now >= waits.blocked + millis(self.limits.write_timeout) {
             return Some(CloseReason::STALLED);
         }
         match &io.phase {
             Phase::Open => {}
             Phase::Ending(ending) => {
-                return (now >= times.deadline).then(|| ending.reason.clone());
+                return (now >= waits.deadline).then(|| ending.reason.clone());
             }
             Phase::Closing { .. } | Phase::Draining => {
-                return (now >= times.deadline).then_some(CloseReason::ABNORMAL);
+                return (now >= waits.deadline).then_some(CloseReason::ABNORMAL);
             }
             Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
         }
@@ -147,23 +149,23 @@ impl Env {
             // the connection is not read: the peer cannot show that it is alive
             return None;
         }
-        if times.unfinished > 0 {
-            let age = now.saturating_sub(times.unfinished);
+        if waits.unfinished > 0 {
+            let age = now.saturating_sub(waits.unfinished);
             let received = bytes_of(io.session.unfinished());
             if age >= millis(limits.message_deadline) && received < age * MESSAGE_RATE_FLOOR / 1000
             {
                 return Some(CloseReason::MESSAGE_DEADLINE);
             }
         }
-        if times.ping > 0 {
-            if now < times.ping + millis(limits.pong_timeout) {
+        if waits.ping > 0 {
+            if now < waits.ping + millis(limits.pong_timeout) {
                 return None;
             }
             let received = bytes_of(io.session.unfinished());
-            let due = (now - times.ping) * MESSAGE_RATE_FLOOR / 1000;
-            if received >= times.ping_received.saturating_add(due) {
+            let due = (now - waits.ping) * MESSAGE_RATE_FLOOR / 1000;
+            if received >= waits.ping_received.saturating_add(due) {
                 // no pong fits into a frame that takes this long; its bytes show that the peer is alive
-                (times.ping, times.ping_received) = (now, received);
+                times.change(|waits| (waits.ping, waits.ping_received) = (now, received));
                 return None;
             }
             self.stats.ping_timeouts.add(1);
@@ -172,11 +174,14 @@ impl Env {
         let interval = millis(limits.ping_interval);
         if interval > 0 && now + TICK_MS >= times.alive + interval {
             match connection.traits.liveness {
-                Liveness::Asks => times.ping = now.max(1),
+                Liveness::Asks => {
+                    let received = bytes_of(io.session.unfinished());
+                    times
+                        .change(|waits| (waits.ping, waits.ping_received) = (now.max(1), received));
+                }
                 Liveness::Tells => times.alive = now,
                 Liveness::Kernel | Liveness::Own => return None,
             }
-            times.ping_received = bytes_of(io.session.unfinished());
             let Io {
                 outbox, session, ..
             } = io;
@@ -190,9 +195,9 @@ impl Env {
     fn next(&self, connection: &Shared, io: &Io) -> Option<u64> {
         let now = self.now.get();
         let limits = &connection.listener.config.limits;
-        let times = &io.times;
+        let (times, waits) = (&io.times, io.times.waits());
         let blocked =
-            (times.blocked > 0).then(|| times.blocked + millis(self.limits.write_timeout));
+            (waits.blocked > 0).then(|| waits.blocked + millis(self.limits.write_timeout));
         let others = match io.phase {
             // the peer is not awaited, and nothing is read that would show its end
             Phase::Open if connection.half_closed.get() => {
@@ -206,13 +211,13 @@ impl Env {
             }
             Phase::Open => {
                 let interval = millis(limits.ping_interval);
-                let alive = if times.ping > 0 {
-                    times.ping + millis(limits.pong_timeout)
+                let alive = if waits.ping > 0 {
+                    waits.ping + millis(limits.pong_timeout)
                 } else {
                     times.alive + interval
                 };
                 let idle = millis(limits.idle_timeout);
-                let unfinished = times.unfinished + millis(limits.message_deadline);
+                let unfinished = waits.unfinished + millis(limits.message_deadline);
                 // these two are not checked while nothing is read, so they may be late
                 let soonest = now
                     + if is_paused(connection, io) {
@@ -224,12 +229,12 @@ impl Env {
                     (interval > 0 && connection.traits.liveness.is_looked_at())
                         .then(|| alive.saturating_sub(TICK_MS).max(soonest)),
                     (idle > 0).then_some(times.message + idle),
-                    (times.unfinished > 0).then(|| unfinished.max(now + RATE_LOOK_MS)),
+                    (waits.unfinished > 0).then(|| unfinished.max(now + RATE_LOOK_MS)),
                     io.extra.as_deref().and_then(Extra::next),
                 ]
             }
             Phase::Ending(_) | Phase::Closing { .. } | Phase::Draining => {
-                [Some(times.deadline.max(now + TICK_MS)), None, None, None]
+                [Some(waits.deadline.max(now + TICK_MS)), None, None, None]
             }
             Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
         };

@@ -44,7 +44,7 @@ impl Env {
         if io.is_behind() {
             self.fall_behind(connection, io, wrote);
         } else {
-            io.times.blocked = 0;
+            io.times.end(|waits| waits.blocked = 0);
         }
         self.charge(connection, io);
         // the session that is told of room may ask for a notice about new output, of which nothing is written yet
@@ -54,7 +54,7 @@ impl Env {
         if io.swelling != Swelling::None && io.outbox.charge() <= self.drained_bytes() {
             self.drained(connection, io);
         }
-        if io.outbox.is_empty() && io.times.blocked == 0 {
+        if io.outbox.is_empty() && !io.times.is_blocked() {
             self.output_drained(connection, io);
         }
     }
@@ -96,13 +96,11 @@ impl Env {
     /// The kernel accepted less than there was.
     #[inline(never)]
     fn fall_behind(&self, connection: &Shared, io: &mut Io, wrote: usize) {
-        if (wrote > 0 || io.times.blocked == 0) && io.stream.is_some() {
-            io.times.blocked = self.now.get().max(1);
-            self.arm(
-                connection,
-                io,
-                io.times.blocked + super::env::millis(self.limits.write_timeout),
-            );
+        if (wrote > 0 || !io.times.is_blocked()) && io.stream.is_some() {
+            let now = self.now.get().max(1);
+            io.times.change(|waits| waits.blocked = now);
+            let at = now + super::env::millis(self.limits.write_timeout);
+            self.arm(connection, io, at);
         }
         let reads_on = io.extra.as_deref().is_some_and(|extra| extra.reads_on);
         if io.outbox.charge() > self.limits.outbox_read_pause_bytes && !reads_on {

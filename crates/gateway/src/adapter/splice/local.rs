@@ -79,7 +79,7 @@ async fn accept(
 }
 
 fn stream(end: DuplexStream) -> Stream {
-    Stream::Carried(Box::new(End(end)))
+    Stream::carried(End(end))
 }
 
 /// Bytes that are buffered between both ends, in each direction.

@@ -261,7 +261,7 @@ const KEY: HeaderValue = HeaderValue::from_static("AAAAAAAAAAAAAAAAAAAAAA==");
 async fn open(upgrade: OnUpgrade, guard: StreamGuard, taken: Upgrade) {
     if let Ok(Ok(upgraded)) = tokio::time::timeout(OPEN_TIMEOUT, upgrade).await {
         let tunnel = Tunnel::new(upgraded, guard);
-        taken(Stream::Carried(Box::new(tunnel)), Bytes::new());
+        taken(Stream::carried(tunnel), Bytes::new());
     }
 }
 

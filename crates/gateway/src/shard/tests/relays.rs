@@ -5,7 +5,6 @@ use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-
 use crate::contract::{
     CloseReason, Context as Around, Encodings, Goodbye, Link, Liveness, Session, Taken, Traits,
     Wake,
@@ -79,7 +78,7 @@ impl Linked {
                     .open_without_worker(&stage.listener, (None, permit), |_| Box::new(session));
             let peer = Rc::<RefCell<Ends>>::default();
             peer.borrow_mut().room = usize::MAX;
-            let stream = Stream::Carried(Box::new(Pipe(Rc::clone(&peer))));
+            let stream = Stream::carried(Pipe(Rc::clone(&peer)));
             assert!(stage.shard.begin(&connection, stream, Box::default()));
             // nothing is written before the task has run once
             let mut cx = Context::from_waker(Waker::noop());

@@ -110,8 +110,9 @@ impl Env {
             peer_close,
             handled: false,
         }));
-        io.times.deadline = self.closing_deadline();
-        self.arm(connection, io, io.times.deadline);
+        let deadline = self.closing_deadline();
+        io.times.change(|waits| waits.deadline = deadline);
+        self.arm(connection, io, deadline);
         let (slot, socket) = (connection.slot, connection.socket);
         let waiting = Waiting {
             batch,
@@ -157,7 +158,8 @@ impl Env {
     /// Lets the session decide what follows: writing may continue, but silence of the peer no longer counts.
     fn half_close(&self, connection: &Shared, io: &mut Io) {
         connection.half_closed.set(true);
-        (io.times.unfinished, io.times.ping) = (0, 0);
+        io.times
+            .end(|waits| (waits.unfinished, waits.ping) = (0, 0));
         let (result, _) = self.call_session(connection, io, |session, cx| session.input_ended(cx));
         // the session has taken what is complete, and drops the rest
         let unfinished = io.session.unfinished();

@@ -17,7 +17,7 @@ use millrace_core::{ShardIndex, ShardSet, SocketId};
 use slab::Slab;
 use tokio::sync::Notify;
 
-use super::connection::{Runner, Shared};
+use super::connection::Shared;
 use super::fullest::Fullest;
 use super::links::Dials;
 use super::stops::Stops;
@@ -233,18 +233,12 @@ impl Env {
 
     /// Has what runs the connection run it again, after others that are ready.
     pub(crate) fn run_soon(&self, connection: &Shared) {
-        let runner = connection.runner.take();
-        match &runner {
-            Runner::None => return,
-            Runner::Loop => {
-                if !connection.runnable.replace(true) {
-                    self.runnable.borrow_mut().push(Rc::clone(connection));
-                    self.schedule();
-                }
-            }
-            Runner::Task(waker) => waker.wake_by_ref(),
+        if !connection.is_watched.get() {
+            connection.with_waker(Waker::wake_by_ref);
+        } else if !connection.runnable.replace(true) {
+            self.runnable.borrow_mut().push(Rc::clone(connection));
+            self.schedule();
         }
-        connection.runner.set(runner);
     }
 
     pub(crate) fn ring_later(&self, worker: &Arc<Worker>) {

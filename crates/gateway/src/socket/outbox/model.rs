@@ -241,11 +241,7 @@ impl Compared {
         assert_eq!(self.outbox.charge(), queued + entries * ENTRY_CHARGE);
         let unwritten: u64 = self.items.iter().map(|item| u64::from(item.messages)).sum();
         // the written bytes of the first entry count until the whole entry is written
-        let first = self
-            .outbox
-            .queue
-            .front()
-            .map_or(0, |first| u64::from(first.messages));
+        let first = self.first().map_or(0, |first| u64::from(first.messages));
         let counted = self.outbox.messages();
         assert!(
             counted >= unwritten && counted <= unwritten + first,
@@ -267,15 +263,25 @@ impl Compared {
 
     /// The number of items in the first entry.
     fn first_items(&self) -> usize {
-        let Some(first) = self.outbox.queue.front() else {
+        let Some(first) = self.first() else {
             return 0;
         };
-        self.items_within(first.frame.len() - self.outbox.written)
+        self.items_within(first.frame.len() - self.written())
+    }
+
+    fn first(&self) -> Option<&super::Entry> {
+        self.outbox.backlog.as_deref()?.queue.front()
+    }
+
+    /// Bytes of the first entry that are written.
+    fn written(&self) -> usize {
+        let backlog = self.outbox.backlog.as_deref();
+        backlog.map_or(0, |backlog| backlog.written)
     }
 
     /// The number of items in the first entry if it is begun.
     fn begun_items(&self) -> usize {
-        if self.outbox.written > 0 {
+        if self.written() > 0 {
             self.first_items()
         } else {
             0
@@ -315,8 +321,9 @@ impl Compared {
     /// All remaining bytes, in order.
     fn rest(&self) -> Vec<u8> {
         let mut all = Vec::new();
-        let mut skip = self.outbox.written;
-        for entry in &self.outbox.queue {
+        let mut skip = self.written();
+        let queued = self.outbox.backlog.as_deref().map(|backlog| &backlog.queue);
+        for entry in queued.into_iter().flatten() {
             all.extend_from_slice(&entry.frame.bytes()[std::mem::take(&mut skip)..]);
         }
         all.extend_from_slice(&self.outbox.chunk);

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use super::harness::Harness;
 use crate::close::CloseReason;
 use crate::event::{FIRST_CREDIT, Step, TransferId};
-use crate::socket::connection::Runner;
 
 const TEXT: u32 = 2;
 const CLOSE: u32 = 4;
@@ -84,7 +83,7 @@ fn input_waits_for_a_session_that_holds_it_back() {
     harness.drive();
     assert_eq!(harness.written(), "", "no ping is sent either");
     let waker = Waker::from(Arc::clone(&woken));
-    harness.connection.runner.set(Runner::Task(waker));
+    harness.connection.task.set(Some(Box::new(waker)));
     assert!(harness.tell("", "go on"));
     harness.take_posted();
     assert!(
@@ -208,7 +207,7 @@ fn input_continues_when_the_body_that_it_waits_for_is_aborted() {
     assert!(stalls(&harness));
     let woken = Arc::new(Woken::default());
     let waker = Waker::from(Arc::clone(&woken));
-    harness.connection.runner.set(Runner::Task(waker));
+    harness.connection.task.set(Some(Box::new(waker)));
     harness.step(ID, Step::Abort);
     assert!(!stalls(&harness));
     assert!(

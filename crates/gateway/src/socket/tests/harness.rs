@@ -140,7 +140,7 @@ impl Harness {
     }
 
     pub(super) fn begin(&self) {
-        let stream = Stream::Carried(Box::new(Pipe(Rc::clone(&self.peer))));
+        let stream = Stream::carried(Pipe(Rc::clone(&self.peer)));
         assert!(self.env.begin(&self.connection, stream, Box::default()));
         self.drive();
     }
