@@ -175,6 +175,9 @@ async fn live(shard: Rc<Shard>) -> bool {
     shard.spawn_vital(tokio::task::unconstrained(readiness::rounds(Rc::clone(
         &shard,
     ))));
+    shard.spawn_vital(tokio::task::unconstrained(readiness::watch(Rc::clone(
+        &shard,
+    ))));
     shard.spawn_vital(timers::timers(Rc::clone(&shard)));
     if shard.index.get() == 0 {
         let timeout = shard.limits.worker_timeout;

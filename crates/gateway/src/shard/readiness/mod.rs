@@ -46,8 +46,25 @@ pub(super) async fn rounds(shard: Rc<Shard>) {
             }
         } else {
             busy = 0;
-            shard.news().await;
+            woken().await;
         }
+    }
+}
+
+/// Has a round run whenever sockets have changed. A task of its own, so that rounds for another reason cost nothing
+/// here.
+pub(super) async fn watch(shard: Rc<Shard>) {
+    loop {
+        poll_fn(|cx| {
+            if shard.readiness.has_news(cx) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+        shard.readiness.expect_more();
+        shard.schedule();
     }
 }
 
@@ -64,6 +81,19 @@ async fn after_others() {
     .await;
 }
 
+/// Waits until the task is woken, which may have happened already.
+async fn woken() {
+    let mut waited = false;
+    poll_fn(|_| {
+        if std::mem::replace(&mut waited, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
 /// The rounds after which the runtime looks at what it watches, although the loop has more to do.
 const BUSY_ROUNDS: u32 = 4;
 
@@ -75,19 +105,6 @@ impl Shard {
             self.readiness.expect_more();
         }
         self.readiness.expects_more()
-    }
-
-    /// Waits until a socket has changed or the shard is woken.
-    async fn news(&self) {
-        let mut woken = false;
-        poll_fn(|cx| {
-            if self.readiness.has_news(cx) || std::mem::replace(&mut woken, true) {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        })
-        .await;
     }
 
     /// Runs the connections whose sockets have changed, and those that are to run again.

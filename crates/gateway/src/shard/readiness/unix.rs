@@ -70,14 +70,10 @@ impl Readiness {
         self.more.set(true);
     }
 
-    /// Whether there may be events. If not, the task of this context is woken for the next one.
+    /// Whether the runtime reports events. If not, the task of this context is woken for the next one.
     pub(in crate::shard) fn has_news(&self, cx: &mut Context<'_>) -> bool {
-        if let Some(selector) = &self.selector
-            && selector.borrow().has_news(cx)
-        {
-            self.more.set(true);
-        }
-        self.more.get()
+        let selector = self.selector.as_ref();
+        selector.is_some_and(|selector| selector.borrow().has_news(cx))
     }
 
     /// Takes the events that wait, and calls `run` with the token of each and with what records the event in its
