@@ -21,7 +21,7 @@ use super::{Answer, Asked, Client, Exchange, HttpService, SentHead, Verbatim, h2
 use crate::fault::Fault;
 use crate::listener::Peer;
 use crate::net::stream::Stream;
-use crate::shard::{Shard, local_address};
+use crate::shard::Shard;
 
 /// Serves a connection on this shard, until it ends or is upgraded.
 pub(super) fn adopt(shard: &Rc<Shard>, stream: Stream, mut peer: Peer, service: Arc<HttpService>) {
@@ -32,7 +32,7 @@ pub(super) fn adopt(shard: &Rc<Shard>, stream: Stream, mut peer: Peer, service: 
         return;
     }
     if shard.hub().workers().takes_node_requests() {
-        peer.local = local_address(&stream);
+        peer.local = stream.local_address();
     }
     let connection = HttpConnection::new(shard, &peer.listener, service);
     let registration = HttpConnections::enter(&connection);

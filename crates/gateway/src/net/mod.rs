@@ -13,3 +13,5 @@ pub(crate) mod proxy;
 pub(crate) mod special_addresses;
 pub(crate) mod stream;
 pub(crate) mod tls;
+#[cfg(unix)]
+pub(crate) mod watch;

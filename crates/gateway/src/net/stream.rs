@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 #[cfg(unix)]
@@ -13,6 +15,8 @@ use tokio_rustls::TlsStream;
 
 #[cfg(unix)]
 use super::polled::Polled;
+#[cfg(unix)]
+use super::watch::Waking;
 use crate::permits::Permit;
 
 /// See the module. Two words long, because every connection has one.
@@ -21,7 +25,10 @@ pub(crate) enum Stream {
     Tcp(Box<TcpStream>),
     #[cfg(unix)]
     Unix(Box<UnixStream>),
-    /// A socket that the readiness loop of a shard watches.
+    /// A socket that a task reads and writes.
+    #[cfg(unix)]
+    Waking(Box<Waking>),
+    /// A socket of a connection that the readiness loop of a shard runs.
     #[cfg(unix)]
     Polled(Polled),
     Tls(Box<TlsStream<Stream>>),
@@ -80,7 +87,7 @@ impl Stream {
             Self::Unix(stream) => RawStream::Unix(stream.into_std()?),
             // these have more state than a descriptor and stay on the shard that made them
             #[cfg(unix)]
-            Self::Polled(_) => return Err(io::ErrorKind::Unsupported.into()),
+            Self::Waking(_) | Self::Polled(_) => return Err(io::ErrorKind::Unsupported.into()),
             Self::Tls(_) | Self::Early(_) | Self::Carried(_) => {
                 return Err(io::ErrorKind::Unsupported.into());
             }
@@ -88,12 +95,10 @@ impl Stream {
     }
 
     /// Registers the stream with the event loop of the current thread.
+    #[cfg(not(unix))]
     pub(crate) fn from_raw(raw: RawStream) -> io::Result<Self> {
-        Ok(match raw {
-            RawStream::Tcp(stream) => TcpStream::from_std(stream)?.into(),
-            #[cfg(unix)]
-            RawStream::Unix(stream) => UnixStream::from_std(stream)?.into(),
-        })
+        let RawStream::Tcp(stream) = raw;
+        Ok(TcpStream::from_std(stream)?.into())
     }
 }
 
@@ -134,6 +139,8 @@ impl Stream {
                 0 => Err(io::ErrorKind::UnexpectedEof.into()),
                 _ => Ok(Some(first[0])),
             },
+            #[cfg(unix)]
+            Self::Waking(stream) => stream.first_byte().await,
             Self::Early(early) => Ok(early.rest().first().copied()),
             _ => Ok(None),
         }
@@ -145,15 +152,12 @@ impl Stream {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self {
-            #[cfg(unix)]
-            Self::Polled(stream) => return stream.write(buf),
-            Self::Tcp(stream) => match stream.try_write(buf) {
+        if let Self::Tcp(stream) = self {
+            match stream.try_write(buf) {
                 // `poll_write` below registers the waker
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 wrote => return Poll::Ready(wrote),
-            },
-            _ => {}
+            }
         }
         Pin::new(self).poll_write(cx, buf)
     }
@@ -167,7 +171,27 @@ impl Stream {
         }
     }
 
-    /// Whether a readiness loop watches it.
+    /// The address on this side; `None` if it is not a TCP socket.
+    pub(crate) fn local_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(stream) => stream.local_addr().ok(),
+            #[cfg(unix)]
+            Self::Waking(stream) => stream.local_address(),
+            _ => None,
+        }
+    }
+
+    /// Calls `set` with the TCP socket, if it is one.
+    pub(crate) fn with_tcp(&self, set: impl FnOnce(SockRef<'_>)) {
+        match self {
+            Self::Tcp(stream) => set(SockRef::from(&**stream)),
+            #[cfg(unix)]
+            Self::Waking(stream) if stream.is_tcp() => set(SockRef::from(&**stream)),
+            _ => {}
+        }
+    }
+
+    /// Whether the readiness loop runs its connection.
     pub(crate) fn is_polled(&self) -> bool {
         #[cfg(unix)]
         return matches!(self, Self::Polled(_));
@@ -204,6 +228,8 @@ impl Stream {
             #[cfg(unix)]
             Self::Unix(stream) => pin!(stream.ready(Interest::WRITABLE)).poll(&mut cx),
             #[cfg(unix)]
+            Self::Waking(stream) => return stream.is_broken(),
+            #[cfg(unix)]
             Self::Polled(stream) => return stream.is_broken(),
             Self::Tls(stream) => return stream.get_ref().0.is_broken(),
             Self::Early(early) => return early.stream.is_broken(),
@@ -219,7 +245,8 @@ impl Stream {
         match self {
             Self::Tcp(stream) => Some(stream.as_fd()),
             Self::Unix(stream) => Some(stream.as_fd()),
-            Self::Polled(stream) => Some(stream.bare()),
+            Self::Waking(stream) => Some(stream.as_fd()),
+            Self::Polled(stream) => Some(stream.as_fd()),
             Self::Tls(_) | Self::Early(_) | Self::Carried(_) => None,
         }
     }
@@ -239,9 +266,10 @@ macro_rules! each {
             Stream::Unix($stream) => $call,
             Stream::Tls($stream) => $call,
             Stream::Carried($stream) => $call,
-            // its calls need no context, and are made before
             #[cfg(unix)]
-            Stream::Polled(_) => Poll::Ready(Ok(Default::default())),
+            Stream::Waking($stream) => $call,
+            #[cfg(unix)]
+            Stream::Polled($stream) => $call,
             Stream::Early(early) => {
                 let $stream = &mut early.stream;
                 $call
@@ -265,36 +293,24 @@ impl AsyncRead for Stream {
                 return Poll::Ready(Ok(()));
             }
         }
-        #[cfg(unix)]
-        if let Self::Polled(stream) = &mut *self {
-            return stream.read(buf);
-        }
         each!(self, stream => Pin::new(stream).poll_read(cx, buf))
     }
 }
 
 impl AsyncWrite for Stream {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        #[cfg(unix)]
-        if let Self::Polled(stream) = &mut *self {
-            return stream.write(buf);
-        }
         each!(self, stream => Pin::new(stream).poll_write(cx, buf))
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        #[cfg(unix)]
-        if let Self::Polled(stream) = &mut *self {
-            return stream.write_vectored(slices);
-        }
         each!(self, stream => Pin::new(stream).poll_write_vectored(cx, slices))
     }
 
@@ -306,11 +322,7 @@ impl AsyncWrite for Stream {
         each!(self, stream => Pin::new(stream).poll_flush(cx))
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        #[cfg(unix)]
-        if let Self::Polled(stream) = &mut *self {
-            return Poll::Ready(stream.shutdown());
-        }
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         each!(self, stream => Pin::new(stream).poll_shutdown(cx))
     }
 }

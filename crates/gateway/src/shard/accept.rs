@@ -4,21 +4,17 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use millrace_core::ShardIndex;
-use socket2::{SockRef, TcpKeepalive};
-use tokio::net::TcpListener;
-#[cfg(unix)]
-use tokio::net::UnixListener;
+use socket2::TcpKeepalive;
 
 use super::Shard;
 use super::protocol::{Needs, Served};
+use super::readiness::Accepting;
 use crate::fault::Fault;
-use crate::hub::Hub;
 use crate::inbox::Command;
 use crate::listener::{Incoming, ListenerState, Listening, Peer};
 use crate::net::accept_errors::AcceptErrors;
 use crate::net::address::Bound;
-use crate::net::stream::Stream;
+use crate::net::stream::{RawStream, Stream};
 
 impl Shard {
     /// Starts an accepted connection in the protocol of its listener.
@@ -31,11 +27,11 @@ impl Shard {
 
     fn serve(self: &Rc<Self>, (service, needs): &Served, stream: Stream, peer: Peer) {
         keep_alive(&stream, needs);
-        if needs.delays
-            && let Stream::Tcp(stream) = &stream
-        {
-            // a peer that has left already fails at its first read
-            let _gone = stream.set_nodelay(false);
+        if needs.delays {
+            stream.with_tcp(|socket| {
+                // a peer that has left already fails at its first read
+                let _gone = socket.set_tcp_nodelay(false);
+            });
         }
         Arc::clone(service).accept(self, stream, peer);
     }
@@ -43,10 +39,12 @@ impl Shard {
 
 /// Enables TCP keep-alive probes if the protocol needs them to notice a silent peer that has vanished.
 fn keep_alive(stream: &Stream, needs: &Needs) {
-    if let (Some(silence), Stream::Tcp(stream)) = (needs.keep_alive, stream) {
+    if let Some(silence) = needs.keep_alive {
         let asks = TcpKeepalive::new().with_time(silence);
-        // without them, a peer that vanished is noticed with the next message to it
-        let _without = SockRef::from(stream).set_tcp_keepalive(&asks);
+        stream.with_tcp(|socket| {
+            // without them, a peer that vanished is noticed with the next message to it
+            let _without = socket.set_tcp_keepalive(&asks);
+        });
     }
 }
 
@@ -72,22 +70,9 @@ pub(crate) fn listen(shard: &Rc<Shard>, listening: Listening) {
 }
 
 async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Arc<ListenerState>) {
-    let Some(served) = shard.services.find(state.id) else {
-        return;
-    };
-    let listener = match TcpListener::from_std(listener) {
-        Ok(listener) => listener,
-        Err(error) => return tell(&state, &error),
-    };
-    let mut errors = AcceptErrors::default();
-    loop {
-        shard.hub().permits().room().await;
-        let accepted = errors.until_accepted(|| listener.accept(), |error| tell(&state, error));
-        let (stream, address) = accepted.await;
-        // a peer that has left already fails at its first read
-        #[cfg(not(target_os = "linux"))]
-        let _gone = stream.set_nodelay(true);
-        deal(&shard, stream.into(), Some(address), (&state, &served));
+    match shard.readiness.listen_tcp(listener) {
+        Ok(listener) => accept(&shard, &listener, &state).await,
+        Err(error) => tell(&state, &error),
     }
 }
 
@@ -98,19 +83,23 @@ async fn accept_unix(
     _file: UnixFile,
     state: Arc<ListenerState>,
 ) {
+    match shard.readiness.listen_unix(listener) {
+        Ok(listener) => accept(&shard, &listener, &state).await,
+        Err(error) => tell(&state, &error),
+    }
+}
+
+/// Accepts connections until the task is aborted.
+async fn accept(shard: &Rc<Shard>, listener: &Accepting, state: &Arc<ListenerState>) {
     let Some(served) = shard.services.find(state.id) else {
         return;
-    };
-    let listener = match UnixListener::from_std(listener) {
-        Ok(listener) => listener,
-        Err(error) => return tell(&state, &error),
     };
     let mut errors = AcceptErrors::default();
     loop {
         shard.hub().permits().room().await;
-        let accepted = errors.until_accepted(|| listener.accept(), |error| tell(&state, error));
-        let (stream, _) = accepted.await;
-        deal(&shard, stream.into(), None, (&state, &served));
+        let accepted = errors.until_accepted(|| listener.accept(), |error| tell(state, error));
+        let (stream, address) = accepted.await;
+        deal(shard, stream, address, (state, &served));
     }
 }
 
@@ -133,7 +122,7 @@ fn tell(listener: &ListenerState, error: &std::io::Error) {
 
 fn deal(
     shard: &Rc<Shard>,
-    stream: Stream,
+    stream: RawStream,
     peer: Option<SocketAddr>,
     (listener, served): (&Arc<ListenerState>, &Served),
 ) {
@@ -154,27 +143,22 @@ fn deal(
     };
     let target = hub.next_shard();
     if target == shard.index() {
-        return shard.serve(served, stream, peer);
+        return match shard.readiness.stream(stream) {
+            Ok(stream) => shard.serve(served, stream, peer),
+            Err(error) => tell(listener, &error),
+        };
     }
-    hand_over(hub, target, stream, peer);
+    let incoming = Incoming { stream, peer };
+    hub.inboxes()
+        .post(target, Command::Adopt(Box::new(incoming)));
+    hub.inboxes().wake_bits(1 << target.get());
 }
 
 /// Takes a connection that another shard has dealt to this one.
 pub(super) fn adopt(shard: &Rc<Shard>, incoming: Incoming) {
     let Incoming { stream, peer } = incoming;
-    match Stream::from_raw(stream) {
+    match shard.readiness.stream(stream) {
         Ok(stream) => shard.adopt(stream, peer),
-        Err(error) => tell(&peer.listener, &error),
-    }
-}
-
-fn hand_over(hub: &Arc<Hub>, target: ShardIndex, stream: Stream, peer: Peer) {
-    match stream.into_raw() {
-        Ok(stream) => {
-            hub.inboxes()
-                .post(target, Command::Adopt(Box::new(Incoming { stream, peer })));
-            hub.inboxes().wake_bits(1 << target.get());
-        }
         Err(error) => tell(&peer.listener, &error),
     }
 }

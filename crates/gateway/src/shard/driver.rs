@@ -27,7 +27,7 @@ impl Shard {
     pub(crate) fn connected(self: &Rc<Self>, connection: &Shared, stream: Stream, early: &Bytes) {
         let (stream, mut input) = stream.settled();
         input.extend_from_slice(early);
-        let Ok(stream) = self.readiness.watch(stream, token_of(connection)) else {
+        let Ok(stream) = self.readiness.establish(stream, token_of(connection)) else {
             // the system cannot watch another descriptor
             return self.lost(connection);
         };

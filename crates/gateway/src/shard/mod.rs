@@ -52,7 +52,6 @@ use parts::Parts;
 use protocol::Services;
 use readiness::Readiness;
 use recipients::Recipients;
-pub(crate) use streams::local_address;
 
 /// See the module. Stays on its thread, shared by the thread's tasks.
 pub(crate) struct Shard {
@@ -172,9 +171,7 @@ const LAST_READS: Duration = Duration::from_secs(1);
 async fn live(shard: Rc<Shard>) -> bool {
     // one turn writes to any number of connections: with tokio's budget of 128 operations, the rest would wait for
     // another round through the event loop, each in its own task
-    shard.spawn_vital(tokio::task::unconstrained(readiness::rounds(Rc::clone(
-        &shard,
-    ))));
+    shard.spawn_vital(tokio::task::unconstrained(turn::turns(Rc::clone(&shard))));
     shard.spawn_vital(tokio::task::unconstrained(readiness::watch(Rc::clone(
         &shard,
     ))));

@@ -2,7 +2,6 @@
 //! a worker is told of them, then the session. The protocol chooses what a refused peer is told.
 
 use std::borrow::Cow;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +18,7 @@ use crate::net::stream::Stream;
 
 impl<S: Streams> Service for S {
     fn accept(self: Arc<Self>, shard: &Rc<Shard>, stream: Stream, mut peer: Peer) {
-        peer.local = local_address(&stream);
+        peer.local = stream.local_address();
         let listener = &peer.listener;
         let waits = peer.over_limit || listener.config.proxy_protocol || listener.tls.is_some();
         if !waits && self.transport().is_none() {
@@ -123,10 +122,3 @@ async fn refuse(streams: &dyn Streams, why: &Refusal, mut stream: Stream) {
 
 /// Time for the peer to read the reason.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
-
-pub(crate) fn local_address(stream: &Stream) -> Option<SocketAddr> {
-    match stream {
-        Stream::Tcp(stream) => stream.local_addr().ok(),
-        _ => None,
-    }
-}

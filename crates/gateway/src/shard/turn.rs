@@ -1,8 +1,10 @@
 //! The turn: after the event loop has handled what was ready, the shard empties its inbox, writes to every dirty
 //! connection once, and rings the workers that have new events.
 
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::vec::Drain;
 
 use millrace_core::{ChannelId, SocketId};
@@ -15,12 +17,38 @@ use crate::fault::Fault;
 use crate::frame::{Message, Publication};
 use crate::inbox::{Command, Mail};
 use crate::socket::connection::Shared;
-use crate::socket::env::Round;
 use crate::socket::transfers::Owner;
+
+/// Runs turns for as long as the shard lives.
+pub(super) async fn turns(shard: Rc<Shard>) {
+    let mut mail = Mail::default();
+    let mut registered = false;
+    loop {
+        let mut woken = false;
+        poll_fn(|cx| {
+            if !registered {
+                registered = true;
+                *shard.turn_waker.borrow_mut() = Some(cx.waker().clone());
+                shard
+                    .hub
+                    .inboxes()
+                    .set_waker(shard.index, cx.waker().clone());
+                return Poll::Ready(());
+            }
+            if std::mem::replace(&mut woken, true) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+        shard.turn(&mut mail);
+    }
+}
 
 impl Shard {
     pub(super) fn turn(self: &Rc<Self>, mail: &mut Mail) {
-        self.round.set(Round::Turns);
+        self.turn_is_due.set(false);
         self.hub.faults().hit(Fault::Turn);
         self.tick();
         self.collect(mail);
@@ -32,7 +60,6 @@ impl Shard {
         self.finish_endings();
         self.resume_publishers();
         self.resume_read_queue();
-        self.round.set(Round::Waits);
         self.flush_dirty();
         self.begin_dials();
         self.tell_turn_ends();

@@ -1,6 +1,6 @@
-//! The shard's readiness loop: watches the sockets of established connections without a task per connection, and runs
-//! those whose sockets have changed. The thread's runtime keeps listeners, HTTP, TLS and timers, and wakes the loop.
-//! Streams that the loop cannot watch are run by a task each, as in [`super::driver`].
+//! The shard's readiness loop: watches sockets and listeners, runs the established connections whose sockets have
+//! changed, without a task for each, and wakes the tasks of others. The thread's runtime keeps the tasks and timers, and
+//! runs the loop. A stream that the loop cannot watch has a task that runs its connection ([`super::driver`]).
 
 #[cfg(not(unix))]
 #[path = "other.rs"]
@@ -16,55 +16,30 @@ use std::task::{Context, Poll, Waker};
 
 use super::Shard;
 use crate::fault::Fault;
-use crate::inbox::Mail;
 use crate::socket::connection::{Connection, Shared};
-use crate::socket::env::Round;
-pub(super) use system::Readiness;
+pub(super) use system::{Accepting, Readiness};
 
-/// Runs rounds of the loop for as long as the shard lives: what is ready, then the turn.
-pub(super) async fn rounds(shard: Rc<Shard>) {
-    let mut mail = Mail::default();
+/// Runs the loop for as long as the shard lives.
+pub(super) async fn watch(shard: Rc<Shard>) {
     poll_fn(|cx| {
-        *shard.turn_waker.borrow_mut() = Some(cx.waker().clone());
-        let inboxes = shard.hub.inboxes();
-        inboxes.set_waker(shard.index, cx.waker().clone());
+        *shard.loop_waker.borrow_mut() = Some(cx.waker().clone());
         Poll::Ready(())
     })
     .await;
     let mut busy = 0;
     loop {
-        shard.round.set(Round::Reads);
-        shard.run_ready();
-        shard.turn(&mut mail);
-        if shard.has_more() {
+        if !shard.has_more() {
+            busy = 0;
+            shard.news().await;
+        } else if busy < BUSY_ROUNDS {
             busy += 1;
-            if busy % BUSY_ROUNDS == 0 {
-                // the runtime looks at what it watches
-                tokio::task::yield_now().await;
-            } else {
-                after_others().await;
-            }
+            after_others().await;
         } else {
             busy = 0;
-            woken().await;
+            // the runtime looks at its timers and at what other threads have sent
+            tokio::task::yield_now().await;
         }
-    }
-}
-
-/// Has a round run whenever sockets have changed. A task of its own, so that rounds for another reason cost nothing
-/// here.
-pub(super) async fn watch(shard: Rc<Shard>) {
-    loop {
-        poll_fn(|cx| {
-            if shard.readiness.has_news(cx) {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        })
-        .await;
-        shard.readiness.expect_more();
-        shard.schedule();
+        shard.run_ready();
     }
 }
 
@@ -81,27 +56,27 @@ async fn after_others() {
     .await;
 }
 
-/// Waits until the task is woken, which may have happened already.
-async fn woken() {
-    let mut waited = false;
-    poll_fn(|_| {
-        if std::mem::replace(&mut waited, true) {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    })
-    .await;
-}
-
-/// The rounds after which the runtime looks at what it watches, although the loop has more to do.
-const BUSY_ROUNDS: u32 = 4;
+/// Consecutive rounds of a busy loop after which the runtime has its turn.
+const BUSY_ROUNDS: u32 = 3;
 
 impl Shard {
+    /// Waits until a socket has changed or a connection is to run again.
+    async fn news(&self) {
+        poll_fn(|cx| {
+            if self.readiness.has_news(cx) {
+                self.readiness.expect_more();
+            } else if self.runnable.borrow().is_empty() {
+                return Poll::Pending;
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+
     /// Whether there is more to run now.
     fn has_more(&self) -> bool {
         if !self.runnable.borrow().is_empty() {
-            // other connections are not to wait until all input of these is read
+            // other connections do not wait until all input of these is read
             self.readiness.expect_more();
         }
         self.readiness.expects_more()
@@ -142,11 +117,11 @@ impl Shard {
     }
 }
 
-/// What identifies a connection to the loop: its slot, and where there is room a part of its id, so that an event of a
+/// What identifies a connection to the loop: its slot, and where there is room a part of its id, so that a late event of a
 /// connection that is gone is not taken for one of the next in its slot.
 pub(super) fn token_of(connection: &Connection) -> usize {
     let slot = u64::from(connection.slot);
-    let whole = slot | connection.socket.get() << u32::BITS;
+    let whole = slot | (connection.socket.get() & ID_PART) << u32::BITS;
     let token = if usize::BITS > u32::BITS { whole } else { slot };
     usize::try_from(token).unwrap_or(usize::MAX)
 }
@@ -156,3 +131,6 @@ fn slot_of(token: usize) -> usize {
     let slot_bits = usize::try_from(u32::MAX).unwrap_or(usize::MAX);
     token & slot_bits
 }
+
+/// The part of an id that fits into a token. The highest bit is that of tasks.
+const ID_PART: u64 = 0x7fff_ffff;

@@ -1,14 +1,27 @@
-//! No readiness loop: every connection has a task.
+//! No readiness loop: the runtime watches every socket, and every connection has a task.
 
 use std::io;
+use std::net::SocketAddr;
 use std::task::Context;
 
-use crate::net::stream::Stream;
+use crate::net::stream::{RawStream, Stream};
 use crate::socket::connection::Connection;
 
 /// Watches nothing.
 #[derive(Debug)]
 pub(in crate::shard) struct Readiness;
+
+/// A listening socket.
+#[derive(Debug)]
+pub(in crate::shard) struct Accepting(tokio::net::TcpListener);
+
+impl Accepting {
+    /// The next connection, not registered anywhere, with the peer's address.
+    pub(in crate::shard) async fn accept(&self) -> io::Result<(RawStream, Option<SocketAddr>)> {
+        let (stream, address) = self.0.accept().await?;
+        Ok((RawStream::Tcp(stream.into_std()?), Some(address)))
+    }
+}
 
 impl Readiness {
     #[cfg(any(test, feature = "fuzzing"))]
@@ -20,7 +33,18 @@ impl Readiness {
         Ok(Self)
     }
 
-    pub(in crate::shard) fn watch(&self, stream: Stream, _token: usize) -> io::Result<Stream> {
+    pub(in crate::shard) fn stream(&self, raw: RawStream) -> io::Result<Stream> {
+        Stream::from_raw(raw)
+    }
+
+    pub(in crate::shard) fn listen_tcp(
+        &self,
+        listener: std::net::TcpListener,
+    ) -> io::Result<Accepting> {
+        tokio::net::TcpListener::from_std(listener).map(Accepting)
+    }
+
+    pub(in crate::shard) fn establish(&self, stream: Stream, _token: usize) -> io::Result<Stream> {
         Ok(stream)
     }
 

@@ -1,21 +1,23 @@
-//! The readiness loop over `epoll` or `kqueue`. Its descriptor is one of those that the thread's runtime watches.
+//! The readiness loop over `epoll` or `kqueue`, whose descriptor the thread's runtime watches.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
+use std::rc::Rc;
 use std::task::Context;
 
-use millrace_sockets::Selector;
 use mio::{Events, Token};
 
-use crate::net::polled::Polled;
-use crate::net::stream::Stream;
+use crate::net::polled::{Polled, Socket};
+use crate::net::stream::{RawStream, Stream};
+pub(in crate::shard) use crate::net::watch::Accepting;
+use crate::net::watch::Watch;
 use crate::socket::connection::Connection;
 
-/// The sockets that the loop watches.
+/// What the loop watches.
 pub(in crate::shard) struct Readiness {
     /// `None` without a runtime: then nothing is watched.
-    selector: Option<RefCell<Selector>>,
+    watch: Option<Rc<Watch>>,
     events: RefCell<Events>,
     /// Whether events may wait that the runtime does not report.
     more: Cell<bool>,
@@ -28,11 +30,10 @@ impl fmt::Debug for Readiness {
 }
 
 impl Readiness {
-    /// Watches nothing.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(in crate::shard) fn none() -> Self {
         Self {
-            selector: None,
+            watch: None,
             events: RefCell::new(Events::with_capacity(0)),
             more: Cell::new(false),
         }
@@ -41,23 +42,54 @@ impl Readiness {
     /// Made within the thread's runtime.
     pub(in crate::shard) fn new() -> io::Result<Self> {
         Ok(Self {
-            selector: Some(RefCell::new(Selector::new()?)),
+            watch: Some(Watch::new()?),
             events: RefCell::new(Events::with_capacity(EVENTS)),
             more: Cell::new(false),
         })
     }
 
-    /// Has the loop watch a stream, if it can: a plain socket that is not read by somebody else.
-    pub(in crate::shard) fn watch(&self, stream: Stream, token: usize) -> io::Result<Stream> {
-        let Some(selector) = &self.selector else {
+    /// A stream for a task.
+    pub(in crate::shard) fn stream(&self, raw: RawStream) -> io::Result<Stream> {
+        match &self.watch {
+            Some(watch) => Ok(Stream::Waking(Box::new(watch.stream(raw)?))),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Accepts connections on TCP.
+    pub(in crate::shard) fn listen_tcp(
+        &self,
+        listener: std::net::TcpListener,
+    ) -> io::Result<Accepting> {
+        let watch = self.watch.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        watch.listen_tcp(listener)
+    }
+
+    /// Accepts connections on a unix socket.
+    pub(in crate::shard) fn listen_unix(
+        &self,
+        listener: std::os::unix::net::UnixListener,
+    ) -> io::Result<Accepting> {
+        let watch = self.watch.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        watch.listen_unix(listener)
+    }
+
+    /// Has the loop run the connection of a stream, if it can: a plain socket.
+    pub(in crate::shard) fn establish(&self, stream: Stream, token: usize) -> io::Result<Stream> {
+        let Some(watch) = &self.watch else {
             return Ok(stream);
         };
-        if !matches!(stream, Stream::Tcp(_) | Stream::Unix(_)) {
-            return Ok(stream);
-        }
-        let raw = stream.into_raw()?;
-        let polled = Polled::register(raw, selector.borrow().registry(), Token(token))?;
-        Ok(Stream::Polled(polled))
+        let token = Token(token);
+        Ok(match stream {
+            Stream::Waking(stream) => Stream::Polled(stream.into_polled(token)?),
+            // the runtime has connected these
+            Stream::Tcp(_) | Stream::Unix(_) => {
+                let socket = Socket::new(stream.into_raw()?);
+                let selector = watch.selector().borrow();
+                Stream::Polled(Polled::register(socket, selector.registry(), token)?)
+            }
+            other => other,
+        })
     }
 
     /// Whether events may wait that the runtime does not report.
@@ -72,27 +104,30 @@ impl Readiness {
 
     /// Whether the runtime reports events. If not, the task of this context is woken for the next one.
     pub(in crate::shard) fn has_news(&self, cx: &mut Context<'_>) -> bool {
-        let selector = self.selector.as_ref();
-        selector.is_some_and(|selector| selector.borrow().has_news(cx))
+        let watch = self.watch.as_ref();
+        watch.is_some_and(|watch| watch.selector().borrow().has_news(cx))
     }
 
-    /// Takes the events that wait, and calls `run` with the token of each and with what records the event in its
-    /// connection.
+    /// Takes the events that wait: wakes tasks, and calls `run` with the token of each connection and with what records
+    /// the event in it.
     pub(in crate::shard) fn take(&self, mut run: impl FnMut(usize, &dyn Fn(&Connection))) {
-        let Some(selector) = self.selector.as_ref().filter(|_| self.more.take()) else {
+        let Some(watch) = self.watch.as_ref().filter(|_| self.more.take()) else {
             return;
         };
         let mut events = self.events.borrow_mut();
-        if selector.borrow_mut().take(&mut events).is_err() {
+        if watch.selector().borrow_mut().take(&mut events).is_err() {
             // interrupted by a signal
             return self.more.set(true);
         }
         let mut count = 0;
         for event in events.iter() {
             count += 1;
+            if watch.wake_tasks(event) {
+                continue;
+            }
             run(event.token().0, &|connection| {
                 if let Some(Stream::Polled(stream)) = &mut connection.io.borrow_mut().stream {
-                    stream.reported(event);
+                    stream.report(event);
                 }
             });
         }

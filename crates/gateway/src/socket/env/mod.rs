@@ -50,7 +50,7 @@ pub(crate) struct Env {
     pub(crate) partials: Partials,
     /// Connections to be written at the end of the turn.
     pub(crate) dirty: RefCell<Vec<Shared>>,
-    /// Connections that the readiness loop runs in its next round.
+    /// Connections that the readiness loop runs next.
     pub(crate) runnable: RefCell<Vec<Shared>>,
     /// Connections that wait for their worker.
     pub(crate) read_queue: RefCell<ReadQueue>,
@@ -72,8 +72,10 @@ pub(crate) struct Env {
     pub(crate) spare: RefCell<Vec<Vec<u8>>>,
     pub(crate) wheel: RefCell<Wheel<Due>>,
     pub(crate) wheel_armed: Notify,
-    /// Which part of its round the shard is in.
-    pub(crate) round: Cell<Round>,
+    /// Runs the readiness loop.
+    pub(crate) loop_waker: RefCell<Option<Waker>>,
+    /// Whether the task of the turn was woken, and has not begun.
+    pub(crate) turn_is_due: Cell<bool>,
     /// Runs the turn.
     pub(crate) turn_waker: RefCell<Option<Waker>>,
 }
@@ -110,7 +112,8 @@ impl Env {
             partials: Partials::default(),
             dirty: RefCell::default(),
             runnable: RefCell::default(),
-            round: Cell::new(Round::Waits),
+            loop_waker: RefCell::new(None),
+            turn_is_due: Cell::new(false),
             read_queue: RefCell::default(),
             endings: RefCell::default(),
             stops: Stops::default(),
@@ -186,11 +189,9 @@ impl Env {
 
     /// Makes the turn run once the event loop has handled what is ready.
     pub(crate) fn schedule(&self) {
-        if self.round.get() == Round::Reads {
-            // the turn follows
-            return;
-        }
-        if let Some(waker) = &*self.turn_waker.borrow() {
+        if !self.turn_is_due.replace(true)
+            && let Some(waker) = &*self.turn_waker.borrow()
+        {
             waker.wake_by_ref();
         }
     }
@@ -225,9 +226,7 @@ impl Env {
     pub(crate) fn mark_dirty(&self, connection: &Shared) {
         if !connection.dirty.replace(true) {
             self.dirty.borrow_mut().push(Rc::clone(connection));
-            if self.round.get() == Round::Waits {
-                self.schedule();
-            }
+            self.schedule();
         }
     }
 
@@ -237,7 +236,9 @@ impl Env {
             connection.with_waker(Waker::wake_by_ref);
         } else if !connection.runnable.replace(true) {
             self.runnable.borrow_mut().push(Rc::clone(connection));
-            self.schedule();
+            if let Some(waker) = &*self.loop_waker.borrow() {
+                waker.wake_by_ref();
+            }
         }
     }
 
@@ -262,17 +263,6 @@ impl Env {
         self.hub.wake(&mut dirty);
         result
     }
-}
-
-/// The parts of a shard's round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Round {
-    /// The readiness loop runs connections, and the turn follows.
-    Reads,
-    /// The turn has begun, and writes to dirty connections follow.
-    Turns,
-    /// Whatever changes now needs another turn.
-    Waits,
 }
 
 /// Bytes read at once.

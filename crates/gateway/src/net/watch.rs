@@ -1,0 +1,309 @@
+//! What the readiness loop of a shard watches: sockets of established connections, which it runs itself, and sockets and
+//! listeners of tasks, which it wakes. Every socket is registered once.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker, ready};
+
+use millrace_sockets::Selector;
+use mio::event::{Event, Source};
+use mio::{Interest, Token};
+use slab::Slab;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::polled::{Polled, Ready, Socket, at_once};
+use super::stream::RawStream;
+
+/// See the module.
+pub(crate) struct Watch {
+    selector: RefCell<Selector>,
+    tasks: RefCell<Slab<Weak<Wakers>>>,
+}
+
+/// The tasks that wait for one descriptor.
+pub(crate) struct Wakers {
+    home: Rc<Watch>,
+    index: usize,
+    ready: Cell<Ready>,
+    reader: Cell<Option<Waker>>,
+    writer: Cell<Option<Waker>>,
+}
+
+/// A socket that a task reads and writes.
+pub(crate) struct Waking {
+    socket: Socket,
+    wakers: Rc<Wakers>,
+}
+
+/// A listening socket that a task accepts on.
+pub(crate) struct Accepting {
+    listener: Listener,
+    wakers: Rc<Wakers>,
+}
+
+enum Listener {
+    Tcp(mio::net::TcpListener),
+    Unix(mio::net::UnixListener),
+}
+
+impl Watch {
+    /// Must be made within the runtime of the thread.
+    pub(crate) fn new() -> io::Result<Rc<Self>> {
+        Ok(Rc::new(Self {
+            selector: RefCell::new(Selector::new()?),
+            tasks: RefCell::default(),
+        }))
+    }
+
+    /// The selector.
+    pub(crate) fn selector(&self) -> &RefCell<Selector> {
+        &self.selector
+    }
+
+    /// A socket for a task.
+    pub(crate) fn stream(self: &Rc<Self>, raw: RawStream) -> io::Result<Waking> {
+        let wakers = Wakers::new(self);
+        let mut socket = Socket::new(raw);
+        socket.register(self.selector.borrow().registry(), wakers.token())?;
+        Ok(Waking { socket, wakers })
+    }
+
+    /// A listener on TCP for a task.
+    pub(crate) fn listen_tcp(
+        self: &Rc<Self>,
+        listener: std::net::TcpListener,
+    ) -> io::Result<Accepting> {
+        let wakers = Wakers::new(self);
+        let mut listener = mio::net::TcpListener::from_std(listener);
+        let selector = self.selector.borrow();
+        listener.register(selector.registry(), wakers.token(), Interest::READABLE)?;
+        let listener = Listener::Tcp(listener);
+        Ok(Accepting { listener, wakers })
+    }
+
+    /// A listener on a unix socket for a task.
+    pub(crate) fn listen_unix(
+        self: &Rc<Self>,
+        listener: std::os::unix::net::UnixListener,
+    ) -> io::Result<Accepting> {
+        let wakers = Wakers::new(self);
+        let mut listener = mio::net::UnixListener::from_std(listener);
+        let selector = self.selector.borrow();
+        listener.register(selector.registry(), wakers.token(), Interest::READABLE)?;
+        let listener = Listener::Unix(listener);
+        Ok(Accepting { listener, wakers })
+    }
+
+    /// Wakes the tasks that wait for this event. False: it is of a connection.
+    pub(crate) fn wake_tasks(&self, event: &Event) -> bool {
+        let Some(index) = event.token().0.checked_sub(TASKS) else {
+            return false;
+        };
+        let wakers = self.tasks.borrow().get(index).and_then(Weak::upgrade);
+        if let Some(wakers) = wakers {
+            wakers.report(event);
+        }
+        true
+    }
+}
+
+impl Wakers {
+    fn new(home: &Rc<Watch>) -> Rc<Self> {
+        let mut tasks = home.tasks.borrow_mut();
+        let entry = tasks.vacant_entry();
+        let wakers = Rc::new(Self {
+            home: Rc::clone(home),
+            index: entry.key(),
+            ready: Cell::default(),
+            reader: Cell::default(),
+            writer: Cell::default(),
+        });
+        entry.insert(Rc::downgrade(&wakers));
+        wakers
+    }
+
+    fn token(&self) -> Token {
+        Token(TASKS + self.index)
+    }
+
+    fn report(&self, event: &Event) {
+        let mut ready = self.ready.get();
+        ready.report(event);
+        self.ready.set(ready);
+        if ready.is_readable() {
+            wake(&self.reader);
+        }
+        if event.is_writable() || event.is_error() || ready.is_write_closed() {
+            wake(&self.writer);
+        }
+    }
+
+    /// Calls what reads, and has the task woken when there is more.
+    fn reading<T>(
+        &self,
+        cx: &Context<'_>,
+        call: impl FnOnce(&mut Ready) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        let mut ready = self.ready.get();
+        let outcome = call(&mut ready);
+        self.ready.set(ready);
+        if outcome.is_pending() {
+            wait(&self.reader, cx);
+        }
+        outcome
+    }
+
+    /// Has the task woken when there is room, if the outcome is that there is none.
+    fn writing<T>(&self, cx: &Context<'_>, outcome: Poll<T>) -> Poll<T> {
+        if outcome.is_pending() {
+            wait(&self.writer, cx);
+        }
+        outcome
+    }
+}
+
+impl Drop for Wakers {
+    fn drop(&mut self) {
+        self.home.tasks.borrow_mut().try_remove(self.index);
+    }
+}
+
+fn wake(waiting: &Cell<Option<Waker>>) {
+    if let Some(waker) = waiting.take() {
+        waker.wake();
+    }
+}
+
+fn wait(waiting: &Cell<Option<Waker>>, cx: &Context<'_>) {
+    let known = waiting.take();
+    let known = known.filter(|known| known.will_wake(cx.waker()));
+    waiting.set(Some(known.unwrap_or_else(|| cx.waker().clone())));
+}
+
+impl Waking {
+    /// The socket of an established connection, whose changes and what is ready now are reported with this token.
+    pub(crate) fn into_polled(self, token: Token) -> io::Result<Polled> {
+        let Self { mut socket, wakers } = self;
+        socket.reregister(wakers.home.selector.borrow().registry(), token)?;
+        let ready = wakers.ready.get();
+        Ok(Polled { socket, ready })
+    }
+
+    /// The first byte, which stays unread; `None` if it cannot be shown.
+    pub(crate) async fn first_byte(&mut self) -> io::Result<Option<u8>> {
+        poll_fn(|cx| {
+            let Self { socket, wakers } = self;
+            wakers.reading(cx, |ready| socket.peek(ready))
+        })
+        .await
+    }
+
+    pub(crate) fn is_tcp(&self) -> bool {
+        matches!(self.socket, Socket::Tcp(_))
+    }
+
+    pub(crate) fn local_address(&self) -> Option<SocketAddr> {
+        self.socket.local_address()
+    }
+
+    /// Whether the loop has reported that nothing written would reach the peer.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.wakers.ready.get().is_write_closed()
+    }
+}
+
+impl AsFd for Waking {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Accepting {
+    /// The next connection, not registered anywhere, with the peer's address (`None` on a unix socket).
+    pub(crate) async fn accept(&self) -> io::Result<(RawStream, Option<SocketAddr>)> {
+        // other tasks have their turn while many peers connect
+        tokio::task::consume_budget().await;
+        poll_fn(|cx| {
+            let accepted = match &self.listener {
+                Listener::Tcp(listener) => ready!(self.accepted(cx, || listener.accept()))
+                    .map(|(stream, address)| (RawStream::Tcp(stream.into()), Some(address))),
+                Listener::Unix(listener) => ready!(self.accepted(cx, || listener.accept()))
+                    .map(|(stream, _)| (RawStream::Unix(stream.into()), None)),
+            };
+            Poll::Ready(accepted)
+        })
+        .await
+    }
+
+    fn accepted<T>(
+        &self,
+        cx: &Context<'_>,
+        accept: impl FnMut() -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
+        self.wakers.reading(cx, |_| at_once(accept))
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Waking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Waking").field(&self.socket).finish()
+    }
+}
+
+impl AsyncRead for Waking {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Self { socket, wakers } = self.get_mut();
+        wakers.reading(cx, |ready| socket.read(ready, buffer))
+    }
+}
+
+impl AsyncWrite for Waking {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let Self { socket, wakers } = self.get_mut();
+        wakers.writing(cx, socket.write(bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let Self { socket, wakers } = self.get_mut();
+        wakers.writing(cx, socket.write_vectored(slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.get_mut().socket.shutdown())
+    }
+}
+
+/// The first token of tasks; those of connections are lower.
+const TASKS: usize = 1 << (usize::BITS - 1);
