@@ -1,7 +1,6 @@
 // The types of `millrace/http`, as a program sees them.
 import cors from 'cors';
 import helmet from 'helmet';
-import morgan from 'morgan';
 import express, {
   type App,
   type AppOptions,
@@ -65,7 +64,6 @@ app.ws('/', { mesage() {} });
 
 // middlewares with Node's types
 app.use(cors()).use('/api', helmet(), cors({ origin: 'https://example.org' }));
-app.use(morgan('tiny'));
 // @ts-expect-error a middleware has a response, not a text
 app.use((_req: Request, res: string) => void res);
 
