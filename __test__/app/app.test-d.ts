@@ -1,7 +1,6 @@
 // The types of `millrace/http`, as a program sees them.
 import cors from 'cors';
 import helmet from 'helmet';
-import morgan from 'morgan';
 import express, {
   type App,
   type AppOptions,
@@ -44,6 +43,9 @@ const tell: ErrorHandler = (error, _req, res, _next) => res.json({ error: String
 app.use('/api', tell, router);
 app.get('/a', async (req, res) => res.json(req.json)).post('/a', [(_req, _res, next) => next('route')]);
 app.get('json body');
+app.locals['title'] = 'Mill';
+// @ts-expect-error an app renders no views
+app.render('index');
 app.set('json body', true).set('body limit', 10).set('anything', {});
 app.get('/stream', async (_req, res) => {
   const isWhole: boolean = await res.stream(['a', new Uint8Array(1)]);
@@ -62,7 +64,6 @@ app.ws('/', { mesage() {} });
 
 // middlewares with Node's types
 app.use(cors()).use('/api', helmet(), cors({ origin: 'https://example.org' }));
-app.use(morgan('tiny'));
 // @ts-expect-error a middleware has a response, not a text
 app.use((_req: Request, res: string) => void res);
 
@@ -82,7 +83,7 @@ app.get('/members', (req, res) => {
   const all: string[] = req.acceptsLanguages();
   const host: string | undefined = req.hostname ?? req.header('Host');
   const url: string = req.originalUrl;
-  const setting: unknown = req.app.get('json body');
+  const setting: unknown = req.app.get('json body') ?? req.app.locals['title'];
   const cookie: CookieOptions = { maxAge: 1000, signed: true, sameSite: true, path: undefined };
   const value: string | string[] | undefined = res.getHeader('X-A');
   const names: string[] = res.getHeaderNames();

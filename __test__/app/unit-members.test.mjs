@@ -2,8 +2,10 @@
 import { EventEmitter } from 'node:events';
 import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import test from 'ava';
+import express5 from 'express';
+import express4 from 'express4';
 import { ask, PlainExchange } from '../support/exchange.mjs';
-import { createApp } from '../support/http-app.mjs';
+import express, { createApp, Router } from '../support/http-app.mjs';
 
 /** The answer of an app whose only handler is this one. */
 function answerTo(handler, target = '/', given = {}, method = 'GET') {
@@ -237,6 +239,36 @@ test('the app is there, for its settings', async (t) => {
   t.is((await ask(app, 'GET', '/')).body, '[true,true,42]');
 });
 
+test('locals of an app and of an answer are objects of the program, without a prototype', async (t) => {
+  const app = createApp();
+  app.locals.title = 'Mill';
+  app.use((_req, res, next) => {
+    res.locals.user = 'anna';
+    next();
+  });
+  app.get('/', (req, res) => res.json([req.app.locals, res.app.locals === app.locals, res.locals]));
+  app.get('/replaced', (_req, res) => {
+    res.locals = { user: 'ben' };
+    res.json(res.locals);
+  });
+  t.is((await ask(app, 'GET', '/')).body, '[{"title":"Mill"},true,{"user":"anna"}]');
+  t.is((await ask(app, 'GET', '/replaced')).body, '{"user":"ben"}');
+  t.is(createApp().locals.toString, undefined);
+  await answerTo((_req, res) => {
+    t.is(res.locals.toString, undefined);
+    res.end();
+  });
+});
+
+test('data of an answer belongs to one request', async (t) => {
+  const app = createApp().get('/', (_req, res) => {
+    res.locals.count = (res.locals.count ?? 0) + 1;
+    res.json(res.locals.count);
+  });
+  await ask(app, 'GET', '/');
+  t.is((await ask(app, 'GET', '/')).body, '1');
+});
+
 /** What Node's message has, without what is private or every object's. */
 function membersOf(message) {
   const names = new Set();
@@ -276,6 +308,57 @@ test("every member of Node's is there, or an error that names it", async (t) => 
   t.true(membersOf(req).includes('socket') && membersOf(new EventEmitter()).includes('on'));
 });
 
+for (const [version, theirs] of [
+  ['4', express4],
+  ['5', express5],
+]) {
+  test(`every member of Express ${version}'s app, router and express is there, or an error that names it`, (t) => {
+    // what every function has, and the options and the state that routers keep for themselves
+    const known =
+      /^(length|name|prototype|arguments|caller|apply|call|params|caseSensitive|mergeParams|process_params|strict)$/;
+    for (const [own, all] of [
+      [createApp(), membersOf(theirs())],
+      [new Router(), membersOf(theirs.Router())],
+      [express, Object.keys(theirs)],
+    ]) {
+      const missing = all.filter((member) => !(member in own) && !known.test(member));
+      t.deepEqual(missing, []);
+      t.true(all.length > 5);
+    }
+  });
+}
+
+for (const [name, use] of [
+  ['app.render', () => createApp().render('index')],
+  ['app.engine', () => createApp().engine('ejs', () => {})],
+  ['app.param', () => createApp().param('id', () => {})],
+  ['app.route', () => createApp().route('/')],
+  ['app.settings', () => createApp().settings.etag],
+  ['app.on', () => createApp().on('mount', () => {})],
+  ['app.search', () => createApp().search('/', () => {})],
+  ['app.m-search', () => createApp()['m-search']('/', () => {})],
+  ['router.param', () => new Router().param('id', () => {})],
+  ['router.route', () => new Router().route('/')],
+  ['express.static', () => express.static('public')],
+  ['express.raw', () => express.raw()],
+]) {
+  test(`${name} is an error that names it when an app is set up`, (t) => {
+    const error = t.throws(use, { name: 'MillraceError', code: 'ERR_MILLRACE_NODE_ONLY' });
+    t.true(error.message.includes(`has no ${name},`), error.message);
+    t.regex(error.message, /nodeHandler of 'millrace\/node'/);
+  });
+}
+
+test('what apps have is not refused, and a program may add members to them', (t) => {
+  const app = createApp();
+  for (const method of ['get', 'post', 'delete', 'all', 'use', 'listen', 'set', 'enable', 'disabled']) {
+    t.is(typeof app[method], 'function', method);
+  }
+  app.settings = { mine: true };
+  t.deepEqual(app.settings, { mine: true });
+  t.throws(() => createApp().settings, { code: 'ERR_MILLRACE_NODE_ONLY' });
+});
+
 for (const [member, use] of [
   ['req.socket', (req) => req.socket.remoteAddress],
   ['req.on', (req) => req.on('data', () => {})],
@@ -291,6 +374,8 @@ for (const [member, use] of [
   ['res.writeHead', (_req, res) => res.writeHead(200)],
   ['res.socket', (_req, res) => res.socket],
   ['res.sendFile', (_req, res) => res.sendFile('/a')],
+  ['app.render', (req) => req.app.render('index')],
+  ['app.engine', (_req, res) => res.app.engine('ejs')],
 ]) {
   test(`${member} is an error that names it and what has it`, async (t) => {
     const { status, error } = await answerTo(use);

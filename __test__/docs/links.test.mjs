@@ -30,6 +30,17 @@ const repository = {
 };
 const broken = (page, link) => deadLink(page, link, repository);
 
+/** The folders of examples/ that a page does not link to. */
+const unnamed = (page, folders) => folders.filter((name) => !texts.get(page).includes(`examples/${name}`));
+
+test('README.md and docs/examples.md name every example', async (t) => {
+  const entries = await readdir(path.join(ROOT, 'examples'), { withFileTypes: true });
+  const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  t.true(folders.length > 15);
+  for (const page of ['README.md', 'docs/examples.md']) t.deepEqual(unnamed(page, folders), [], page);
+  t.deepEqual(unnamed('README.md', ['chat', 'nothing']), ['nothing']);
+});
+
 test('every link leads somewhere', (t) => {
   const links = [...texts].flatMap(([page, text]) => linksOf(text).map((link) => [page, link]));
   t.true(links.length > 50);

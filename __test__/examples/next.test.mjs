@@ -17,7 +17,8 @@ import { removeWith } from '../support/teardown.mjs';
 import { connect, Refused } from '../support/ws-client.mjs';
 
 const inNode = only(browserTests(test), RUNTIME === 'node', 'Next.js builds in Node.js');
-const env = { NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' };
+/** No NODE_ENV for the server, which sets it itself. */
+const env = { NODE_ENV: undefined, NEXT_TELEMETRY_DISABLED: '1' };
 
 /** A copy of the example with its packages. Millrace is a copy, too: Next.js bundles what is linked from elsewhere. */
 async function installed(t) {
@@ -44,7 +45,7 @@ inNode('a route tells the sockets, and a page that was away has all announcement
   t.timeout(300_000, 'the build takes its time');
   const folder = await installed(t);
   const command = path.join(folder, 'node_modules/next/dist/bin/next');
-  const more = { cwd: folder, env: { ...process.env, ...env }, timeout: 240_000 };
+  const more = { cwd: folder, env: { ...process.env, ...env, NODE_ENV: 'production' }, timeout: 240_000 };
   await promisify(execFile)(process.execPath, [command, 'build'], more);
   const args = ['--port', String(await freePort())];
   let example = await Example.start(path.join(folder, 'server.mjs'), args, env);

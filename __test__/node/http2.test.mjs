@@ -50,8 +50,21 @@ test('bodies in both directions, chunks, trailers and answers without a body', a
   const trailers = once(stream, 'trailers');
   stream.resume();
   t.is((await within(trailers, 'the trailers'))[0]['x-sum'], 'abc');
-  t.is((await ask(session, { ':path': '/hints' })).body, 'hinted');
   t.is((await ask(session, { ':path': '/none' })).status, 404);
+});
+
+test('early hints are not sent', async (t) => {
+  const { session } = await served(t);
+  const stream = session.request({ ':path': '/hints' });
+  const informational = [];
+  stream.on('headers', (headers) => informational.push(headers[':status']));
+  let body = '';
+  stream.setEncoding('utf8').on('data', (text) => {
+    body += text;
+  });
+  await within(once(stream, 'end'), 'the answer');
+  t.is(body, 'hinted');
+  t.deepEqual(informational, []);
 });
 
 test('an invalid message, or one shorter than its length, is not sent', async (t) => {

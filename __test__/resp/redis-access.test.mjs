@@ -1,36 +1,28 @@
 // Passwords and users as in a real redis-server: the same permissions and the same errors, in RESP2 and RESP3.
 import test from 'ava';
 
-import { likeRedis, Redis } from '../support/redis.mjs';
-import { compare, emptied } from '../support/resp-compare.mjs';
-import { ownServer, worker } from '../support/server.mjs';
+import { compare, comparison, emptied } from '../support/resp-compare.mjs';
 
 const BOB = 'publish psubscribe subscribe spublish ssubscribe unsubscribe client|id get set mset del ping';
-const redis = Redis.of(test, [
-  ...['--requirepass', 'secret'],
-  ...`--user bob on >b resetchannels &news:* &chat ~bob:* -@all +${BOB.replaceAll(' ', ' +')}`.split(' '),
-  ...'--user eve on >e allchannels ~eve:* +@all'.split(' '),
-]);
-const withRedis = likeRedis(test.serial);
-const OPTIONS = {
-  workerPath: worker('echo'),
-  threads: 1,
-  ioThreads: 2,
-  bind: {
-    address: '127.0.0.1:0',
-    protocol: 'resp',
+const { redis, withRedis, serve } = comparison(test, {
+  args: [
+    ...['--requirepass', 'secret'],
+    ...`--user bob on >b resetchannels &news:* &chat ~bob:* -@all +${BOB.replaceAll(' ', ' +')}`.split(' '),
+    ...'--user eve on >e allchannels ~eve:* +@all'.split(' '),
+  ],
+  listener: {
     password: 'secret',
     users: [
       { name: 'bob', password: 'b', channels: ['news:*', 'chat'], keys: ['bob:*'], commands: BOB.split(' ') },
       { name: 'eve', password: 'e', keys: ['eve:*'] },
     ],
   },
-};
+});
 
 for (const version of ['2', '3']) {
   const like = (title, steps, options) =>
     withRedis(`RESP${version}: ${title}`, async (t) => {
-      const server = await ownServer(t, OPTIONS);
+      const server = await serve(t);
       await compare(t, () => emptied(redis, server, ['-a', 'secret', '--no-auth-warning']), steps, {
         masks: ['version', 'id'],
         ...options,

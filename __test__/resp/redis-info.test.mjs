@@ -2,19 +2,10 @@
 // and RESP3.
 import test from 'ava';
 
-import { likeRedis, Redis } from '../support/redis.mjs';
 import { connect } from '../support/resp.mjs';
-import { compare } from '../support/resp-compare.mjs';
-import { ownServer, worker } from '../support/server.mjs';
+import { bothOf, compare, comparison } from '../support/resp-compare.mjs';
 
-const redis = Redis.of(test);
-const withRedis = likeRedis(test.serial);
-const OPTIONS = {
-  workerPath: worker('echo'),
-  threads: 1,
-  ioThreads: 2,
-  bind: { address: '127.0.0.1:0', protocol: 'resp' },
-};
+const { redis, withRedis, serve } = comparison(test);
 
 /** Commands without key specifications and tips for proxies, which Millrace does not report. */
 const COMMANDS = [
@@ -25,10 +16,10 @@ const COMMANDS = [
 
 for (const version of [2, 3]) {
   withRedis(`RESP${version}: COMMAND INFO has the same answers`, async (t) => {
-    const { addresses } = await ownServer(t, OPTIONS);
+    const server = await serve(t);
     const steps = COMMANDS.map((name) => ['a', 'COMMAND', 'INFO', name]);
     steps.push(['a', 'COMMAND', 'INFO', 'nosuch', 'ECHO', 'Client|Kill']);
-    await compare(t, () => [`127.0.0.1:${redis.port}`, addresses[0]], steps, { greet: ['HELLO', String(version)] });
+    await compare(t, () => bothOf(redis, server), steps, { greet: ['HELLO', String(version)] });
   });
 }
 
@@ -41,9 +32,9 @@ const fields = (text, between, is) =>
 
 for (const version of [2, 3]) {
   withRedis(`RESP${version}: CLIENT INFO and CLIENT LIST have the same fields in the same order`, async (t) => {
-    const { addresses } = await ownServer(t, OPTIONS);
+    const server = await serve(t);
     const lines = [];
-    for (const address of [`127.0.0.1:${redis.port}`, addresses[0]]) {
+    for (const address of bothOf(redis, server)) {
       const [client, listener] = [await connect(t, address), await connect(t, address)];
       await client.ask('HELLO', String(version), 'SETNAME', 'me');
       await listener.ask('SUBSCRIBE', 'a');
@@ -91,10 +82,10 @@ for (const version of [2, 3]) {
   });
 
   withRedis(`RESP${version}: INFO has Redis’s sections and fields, and Millrace’s own`, async (t) => {
-    const { addresses } = await ownServer(t, OPTIONS);
+    const server = await serve(t);
     await redis.cli('FLUSHALL');
     const sections = [];
-    for (const address of [`127.0.0.1:${redis.port}`, addresses[0]]) {
+    for (const address of bothOf(redis, server)) {
       const client = await connect(t, address);
       await client.ask('HELLO', String(version));
       await client.ask('MSET', 'a', '1', 'b', '2');
@@ -128,8 +119,7 @@ for (const version of [2, 3]) {
 }
 
 withRedis('HELP is Redis’s, without the unsupported subcommands', async (t) => {
-  const { addresses } = await ownServer(t, OPTIONS);
-  const [real, ours] = [await connect(t, `127.0.0.1:${redis.port}`), await connect(t, addresses[0])];
+  const [real, ours] = await Promise.all(bothOf(redis, await serve(t)).map((address) => connect(t, address)));
   for (const [name, newer] of [
     ['CLIENT', 4],
     ['COMMAND', 0],

@@ -2,19 +2,10 @@
 // that always differ (ids, times, versions) are masked.
 import test from 'ava';
 
-import { likeRedis, Redis } from '../support/redis.mjs';
 import { connect, request } from '../support/resp.mjs';
-import { compare, emptied } from '../support/resp-compare.mjs';
-import { ownServer, worker } from '../support/server.mjs';
+import { bothOf, compare, comparison, emptied } from '../support/resp-compare.mjs';
 
-const redis = Redis.of(test);
-const withRedis = likeRedis(test.serial);
-const OPTIONS = {
-  workerPath: worker('echo'),
-  threads: 1,
-  ioThreads: 2,
-  bind: { address: '127.0.0.1:0', protocol: 'resp' },
-};
+const { redis, withRedis, serve } = comparison(test);
 
 /** Requests of words without blanks, in one write. */
 const requests = (...lines) => Buffer.concat(lines.map((line) => request(...line.split(' '))));
@@ -24,7 +15,7 @@ for (const version of [2, 3]) {
   const like = (title, steps, options) =>
     withRedis(`RESP${version}: ${title}`, async (t) => {
       const greet = version === 3 ? ['HELLO', '3'] : undefined;
-      const server = await ownServer(t, OPTIONS);
+      const server = await serve(t);
       await compare(t, () => emptied(redis, server), steps, { greet, ...options });
     });
 
@@ -378,9 +369,9 @@ for (const [name, bytes] of Object.entries({
   'an endless length': `*1\r\n$${'1'.repeat(70_000)}`,
 })) {
   withRedis(`the error before the end of the connection: ${name}`, async (t) => {
-    const ours = await ownServer(t, OPTIONS);
+    const ours = await serve(t);
     const words = [];
-    for (const address of [`127.0.0.1:${redis.port}`, ours.addresses[0]]) {
+    for (const address of bothOf(redis, ours)) {
       const client = await connect(t, address);
       client.send(Buffer.concat([Buffer.from('PING\r\n'), Buffer.from(bytes)]));
       await client.over();

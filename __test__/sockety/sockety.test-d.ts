@@ -33,6 +33,10 @@ void server.listen(0, '127.0.0.1', () => {}).then((same: Server) => same.address
 void server.listen({ path: '/tmp/x', signal: AbortSignal.timeout(1) });
 void server.broadcast(heartbeat, (connection) => connection.remotePort === 1);
 void createServer((connection: Connection) => connection.close(true));
+void createServer({ stopOnSignals: true }).stopped.then((nothing: void) => nothing);
+server.stopOnSignals({ drain: 1 });
+// @ts-expect-error only `drain`
+createServer({ stopOnSignals: { time: 1 } });
 void createSecureServer({ cert: 'x', key: 'y', requestCert: true, ALPNProtocols: ['a'] });
 // @ts-expect-error an option of node:net that has no effect here
 void createServer({ pauseOnConnect: true });

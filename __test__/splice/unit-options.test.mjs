@@ -154,7 +154,7 @@ test('every problem is reported with its path', (t) => {
   t.is(first, 'invalid options:');
   t.deepEqual(lines.sort(), [
     'options.anyTarget must be true or false, not "yes"',
-    'options.bind[0] is ":0", which is not a loopback address: it needs allowedHostnames, or anyTarget: true to let everybody reach any host (createSplice has no handleSpliceConnect)',
+    'options.bind[0] is ":0", which is not a loopback address: it needs allowedHostnames, or anyTarget: true to let every client reach any host (createSplice has no handleSpliceConnect)',
     'options.bind[1].protocol must be \'splice\', not "http"',
     'options.bind[2] must be an address or a listener object, not 3',
     'options.bind[3].allowedHostnames must name a host in every text, not ""',

@@ -1,6 +1,25 @@
 // Sends the same requests to a real redis-server and to Millrace; the answers must be the same bytes.
 import { until } from './deadline.mjs';
+import { likeRedis, Redis } from './redis.mjs';
 import { connect } from './resp.mjs';
+import { ownServer, worker } from './server.mjs';
+
+/**
+ * What tests of a file need to compare the two: `redis`, started with `args` for all of them; `withRedis`, their `test`;
+ * and `serve`, which starts a Millrace for one of them, with `listener` as further options of its listener.
+ */
+export function comparison(test, { args, listener } = {}) {
+  const options = {
+    workerPath: worker('echo'),
+    threads: 1,
+    ioThreads: 2,
+    bind: { address: '127.0.0.1:0', protocol: 'resp', ...listener },
+  };
+  return { redis: Redis.of(test, args), withRedis: likeRedis(test.serial), serve: (t) => ownServer(t, options) };
+}
+
+/** The addresses of both. */
+export const bothOf = (redis, server) => [`127.0.0.1:${redis.port}`, server.addresses[0]];
 
 /** Values that may differ, by name: ids, times, versions. */
 const MASKS = {
@@ -13,7 +32,7 @@ const MASKS = {
 export async function emptied(redis, server, cliArgs = []) {
   await redis.cli(...cliArgs, 'FLUSHALL');
   for (const { key } of await server.call('getDebugState', 'kv')) await server.call('setKey', key, undefined);
-  return [`127.0.0.1:${redis.port}`, server.addresses[0]];
+  return bothOf(redis, server);
 }
 
 /** The time limit of a script whose answers contain the elapsed time in whole seconds. */

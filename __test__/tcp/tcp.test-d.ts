@@ -30,6 +30,10 @@ server.onData = callback;
 void server.listen(0).then((same: TCPServer) => same.address()?.port);
 void server.listen(0, '127.0.0.1');
 void server.close().then(() => server.listening);
+createServer({ stopOnSignals: true }).stopOnSignals({ drain: 1 });
+void createServer({ stopOnSignals: { drain: 1 } }).stopped.then((nothing: void) => nothing);
+// @ts-expect-error a number of milliseconds
+server.stopOnSignals({ drain: '1' });
 for (const [fd, connection] of server.connections) void [fd.toFixed(), connection.remotePort.toFixed()];
 
 // @ts-expect-error there is no such option

@@ -12,7 +12,7 @@ export function option(name, fallback) {
   return word?.slice(name.length + 3) ?? fallback;
 }
 
-/** Tells the runner the port, and which process is measured if not this one. The process lives until the runner ends it. */
+/** Tells the runner the port, and the process to measure if it is another one. The process runs until the runner ends it. */
 export function ready(port, pid = process.pid) {
   process.stdout.write(`ready ${port} ${pid}\n`);
 }

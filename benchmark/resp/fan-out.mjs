@@ -1,6 +1,6 @@
-// What does a delivery to a Redis client cost? One publisher pipelines 16 messages of 64 bytes at a time to many
-// subscribers, of a real redis-server and of Millrace in turn. Every delivery is counted; CPU time is that of the server's
-// whole process, from the scheduler's clock, and so is the kernel's work for what it sends.
+// Measures the cost of a delivery to a Redis client, by a real redis-server and by Millrace in turn. One publisher pipelines
+// 16 messages of 64 bytes at a time to many subscribers. Every delivery is counted. CPU time is that of the server's whole
+// process, from the scheduler's clock, which includes the kernel's work for sending.
 //   node benchmark/resp/fan-out.mjs [--subscribers 1000] [--rounds 1000] [--windows 5]
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,9 +27,9 @@ const PAYLOAD = 'x'.repeat(64);
 const MESSAGE_BYTES = `*3\r\n$7\r\nmessage\r\n$4\r\nroom\r\n$64\r\n${PAYLOAD}\r\n`.length;
 const BATCH = Buffer.from(`*3\r\n$7\r\nPUBLISH\r\n$4\r\nroom\r\n$64\r\n${PAYLOAD}\r\n`.repeat(PIPELINED));
 const REPLY_BYTES = `:${subscribers}\r\n`.length;
-/** Batches that may be on their way: a subscriber that falls behind must not fill an outbox. */
+/** The most batches in flight: a subscriber that falls behind must not fill an outbox. */
 const MOST_AHEAD = 32;
-/** A redis-server on loopback that keeps nothing. */
+/** A redis-server on loopback that saves nothing. */
 const EPHEMERAL = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
 
 const missing = whatIsMissing(['redis-server', 'taskset']);
@@ -77,7 +77,7 @@ for (const { child, clients } of servers) {
   child.kill();
 }
 
-/** One of the subscribers' bytes arrived, or one of the publisher's replies: whoever waits looks again. */
+/** Publishes the batches of one window, and waits until every subscriber has them. */
 async function publish({ publisher, state }) {
   const target = state.delivered + rounds * PIPELINED * subscribers * MESSAGE_BYTES;
   const first = state.delivered;
@@ -129,7 +129,7 @@ async function connectAll(port) {
   return { publisher, sockets, state };
 }
 
-/** Waits until all subscribers are known. */
+/** Waits until the server has subscribed all of them. */
 async function subscribed(port) {
   const socket = net.connect(port, '127.0.0.1');
   let text = '';

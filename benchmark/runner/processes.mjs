@@ -68,11 +68,11 @@ export function startLoad(args, server, seconds, binaries, options) {
   const core = options.pin ? [`--core=${options.loadCore}`, `--server-cores=${server.cores.length}`] : [];
   const target = [`--port=${server.port}`, `--pid=${server.pid}`, `--deadline-s=${seconds}`];
   const { child, ended, lines, complaint } = start([binaries.load, ...args, ...target, ...core, '--json'], 'pipe');
-  child.stdin.on('error', () => {}); // it may end before it is asked
+  child.stdin.on('error', () => {}); // it may end before it reads
   const reports = lines[Symbol.asyncIterator]();
   const limit = (seconds + 5) * 1000;
   return {
-    /** The next report; throws when there is none. */
+    /** The next report; throws if there is none. */
     async next() {
       const result = await Promise.race([reports.next(), pause(limit)]);
       if (result?.value) return JSON.parse(result.value);
@@ -104,7 +104,7 @@ export async function reportOf(command, seconds) {
   throw new Error(complaint() || (first ? `the client ended with ${first.status}` : `nothing after ${seconds} s`));
 }
 
-/** Resolves to undefined after so many milliseconds, without keeping the process alive. */
+/** Resolves to undefined after a time in milliseconds, without keeping the process alive. */
 function pause(milliseconds) {
   return new Promise((resolve) => setTimeout(resolve, milliseconds).unref());
 }

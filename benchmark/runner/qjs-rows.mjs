@@ -13,7 +13,7 @@ export const rows = Object.entries(answers).flatMap(([path, answer]) =>
   })),
 );
 
-/** The programs that are measured: `{ name, peer, handler }`. Of Millrace the app, and a fetch handler. */
+/** The measured programs: `{ name, peer, handler }`. Millrace has two: the app, and a fetch handler. */
 export function programs(peers) {
   return peers.flatMap((peer) => {
     const app = { name: peer.name, peer, handler: 'qjs' };

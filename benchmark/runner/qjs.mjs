@@ -4,7 +4,7 @@ import { startLoad, startServer } from './processes.mjs';
 import { figuresOf, loadArgs, programs, rows } from './qjs-rows.mjs';
 import { each, median, takeTurns } from './turns.mjs';
 
-/** `{ results, note }`: of each program its rows by name, and the first failure. */
+/** `{ results, note }`: each program's rows by name, and the first failure. */
 export async function runRows(_scenario, peers, _connections, binaries, options) {
   const servers = programs(peers).map((program) => ({ ...program, rows: {} }));
   try {

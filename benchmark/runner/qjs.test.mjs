@@ -1,4 +1,4 @@
-// The scenario `qjs`: its rows, who is measured, its figure and its table.
+// The scenario `qjs`: its rows, the measured programs, its figure and its table.
 import test from 'ava';
 import { answers } from '../peers/qjs/users.mjs';
 import { handlersOf } from './peers.mjs';

@@ -46,7 +46,7 @@ export function prepare(options, about) {
   return folder;
 }
 
-/** Writes all files; what the study found comes last. */
+/** Writes all files; the results of the study come last. */
 export function write(folder, about, outcomes, study) {
   const charts = drawCharts(folder, outcomes);
   const scenarios = outcomes.map(({ name, title, connections, note, skipped, without, peers }) => {

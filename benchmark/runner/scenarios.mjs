@@ -1,13 +1,13 @@
-// The scenarios: which handler the server runs, what the generator is told, which figures count.
+// The scenarios: the server's handler, the generator's arguments, the figures.
 //   kind 'windows': peers take turns, window by window; 'once': one whole run per peer; 'rows': a table of
 //   its own (sockety.mjs, splice.mjs, qjs.mjs).
 //   load: the generator's scenario. connections: for each server; 'most': as many as this machine allows.
 //   quick: what replaces `args` in a quick run. principal: only for the principal peers (peers.mjs).
-//   only, without: peers that alone take part, or that do not, with the reason.
+//   only: the only peers that take part. without: peers that do not, with the reason.
 //   columns: fields of the generator's report shown in the table. figures: those for the overview and
 //   the plots (the first column if absent). cores: peers whose server gets two cores.
-//   generator: whether rows need it, which all other kinds do. packages: whether rows need those of peers.
-//   half: in an open loop at half of what the slowest of these peers did in a closed one (with `closed`).
+//   generator: whether rows need the generator; all other kinds do. packages: whether rows need the peers' packages.
+//   half: an open loop at half the rate of the slowest of these peers in a closed loop (with the arguments `closed`).
 import { join } from 'node:path';
 import { filePath, publicFolder, user, userPath } from '../peers/http/content.mjs';
 
@@ -269,12 +269,12 @@ export const scenarios = [
   },
 ];
 
-/** Whether some of what was asked for needs the generator and the servers in Rust, which have to be built. */
+/** Whether a requested scenario or peer needs the generator or a server in Rust, which must be built. */
 export function needsGenerator(names) {
   return names.some((name) => needs(name, 'generator'));
 }
 
-/** Whether some of what was asked for needs peers that have to be installed. */
+/** Whether a requested scenario needs peers that must be installed. */
 export function needsPackages(names) {
   return names.some((name) => needs(name, 'packages'));
 }
@@ -284,13 +284,13 @@ function needs(name, what) {
   return scenario?.kind !== 'rows' || scenario[what] === true;
 }
 
-/** What the generator is told: scenario, connections and the rest. */
+/** The generator's arguments: scenario, connections and others. */
 export function loadArgs(scenario, connections, options) {
   const args = (options.quick && scenario.quick?.args) || scenario.args;
   return [scenario.load, ...(connections === undefined ? [] : [`--connections=${connections}`]), ...args];
 }
 
-/** Connections to each server; undefined where the generator's own number holds. */
+/** Connections to each server; undefined if the generator's default applies. */
 export function connectionsOf(scenario, most, options) {
   const { connections } = options.quick && scenario.quick?.connections ? scenario.quick : scenario;
   const count = connections === 'most' ? most : connections;

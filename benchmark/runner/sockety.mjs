@@ -26,7 +26,7 @@ export function leftOut(peer, row) {
   return row.acknowledged ? undefined : UNCONFIRMED;
 }
 
-/** `{ results, note }`: of each peer its rows by name, and the first failure. */
+/** `{ results, note }`: each peer's rows by name, and the first failure. */
 export async function rowByRow(_scenario, peers, _connections, binaries, options) {
   const times = { warmUp: options.windowMs, measured: 3 * options.windowMs };
   const results = Object.fromEntries(peers.map(({ name }) => [name, { rows: {} }]));
@@ -53,7 +53,7 @@ export async function rowByRow(_scenario, peers, _connections, binaries, options
 async function oneRow(row, peer, file, times, binaries, options) {
   let server;
   try {
-    // two client threads and up to four of the server: the system puts them where it likes
+    // two client threads and up to four of the server: the system chooses their cores
     server = await startServer(peer, 'sockety', [], binaries, { ...options, pin: false });
     const command = [
       ...[process.execPath, join(peersFolder, 'sockety/load.mjs'), ...clientOf(peer.name)],

@@ -1,4 +1,4 @@
-// The scenario `sockety`: what its rows are, what counts as wrong, how its table looks, and which peers it needs.
+// The scenario `sockety`: what its rows are, the runs that fail, its table, and the peers that it needs.
 import test from 'ava';
 import { rows, total, verdict } from '../peers/sockety/rows.mjs';
 import { drawCharts } from './charts.mjs';

@@ -6,19 +6,19 @@ const INDEX = 2;
 const sizes = [32, 128, 1024, 4098];
 const clients = [32, 128, 512];
 
-/** All clients with all sizes, one target each; the size that a goal is set for; several targets in a session. */
+/** All numbers of clients with all sizes and one target each; the size of a goal; several targets in a session. */
 function matrix(part) {
   const one = clients.flatMap((count) => sizes.map((size) => ({ part, clients: count, targets: 1, size })));
   const several = [16, 128].map((count) => ({ part, clients: count, targets: 8, size: 128 }));
   return [...one, { part, clients: 128, targets: 1, size: 64 }, ...several];
 }
 
-/** Writes of the size that the original's clients use. */
+/** A separate write for each message, as in the original's benchmark. */
 const apart = sizes.map((size) => ({ part: 'apart', clients: 128, targets: 1, size }));
 
 /**
- * `part`: `round-trip`, a message outstanding for each target, which comes back; `flow`, one way, counted by the target;
- * `apart`, the same with a write of its own for each message.
+ * `part`: `round-trip`, one message outstanding for each target, which sends it back; `flow`, one way, counted by the
+ * target; `apart`, the same with a separate write for each message.
  * `size`: bytes of a message with its index, as in the original's benchmark.
  */
 export const rows = [...matrix('round-trip'), ...matrix('flow'), ...apart].map((row) => ({
@@ -26,7 +26,7 @@ export const rows = [...matrix('round-trip'), ...matrix('flow'), ...apart].map((
   name: `${row.part}-${row.clients}x${row.targets}-${row.size}`,
 }));
 
-/** What the generator is told. `direct`: its connections are the targets', as many as lanes through the multiplexer. */
+/** The generator's arguments. `direct`: as many connections to the target as there would be lanes through the multiplexer. */
 export function loadArgs(row, direct, target) {
   const load = { 'round-trip': ['splice'], flow: ['splice-flow'], apart: ['splice-flow', '--apart'] }[row.part];
   const lanes = direct
@@ -40,7 +40,7 @@ const isFlow = ({ part }) => part !== 'round-trip';
 /** The handler of the target. */
 export const targetHandler = (row) => (isFlow(row) ? 'count' : 'echo');
 
-/** The figures of a window, with what the table has beside what the generator reports. */
+/** The figures of a window: those that the generator reports, and those that the table has in addition. */
 export function figuresOf(row, report, direct, options) {
   const figures = { ...report };
   figures.payload_mibit = (report.per_second * (row.size - INDEX) * 8) / 2 ** 20;

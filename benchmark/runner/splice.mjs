@@ -4,9 +4,9 @@ import { startLoad, startServer } from './processes.mjs';
 import { compare, figuresOf, loadArgs, rows, targetHandler } from './splice-rows.mjs';
 import { each, median, takeTurns } from './turns.mjs';
 
-/** `{ results, note }`: of each peer its rows by name, and the first failure. */
+/** `{ results, note }`: each peer's rows by name, and the first failure. */
 export async function runRows(_scenario, taking, _connections, binaries, options) {
-  // the floor, with which all are compared, comes first
+  // the floor comes first, because all others are compared with it
   const peers = taking.toSorted((a, b) => Number(b.name === 'floor') - Number(a.name === 'floor'));
   const results = Object.fromEntries(peers.map(({ name }) => [name, { rows: {} }]));
   for (const row of rows) {

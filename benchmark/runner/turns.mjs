@@ -9,7 +9,7 @@ export async function takeTurns(runs, rounds, keep) {
   }
 }
 
-/** One window of a run whose generator is up. */
+/** One window of a run whose generator is ready. */
 export async function oneWindow(run) {
   run.load.step();
   return run.load.next();
@@ -30,7 +30,7 @@ export async function guarded(run, action) {
   }
 }
 
-/** Field by field over all windows; true if it was ever true. With the spread of the figure that counts. */
+/** The median of each field over all windows, or true if it was ever true; and the spread of the main figure. */
 export function median(windows, field) {
   if (windows.length === 0) return undefined;
   const summary = { ...windows[0], kind: 'median' };

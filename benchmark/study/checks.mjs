@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The checks on the program itself, against every server variant: replies, limits, paths, signals.
+// Checks every server variant: its replies, limits, paths and signals.
 //   node benchmark/study/checks.mjs     fails with status 1 on any difference
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -78,7 +78,7 @@ async function connected(server, path, action) {
   }
 }
 
-/** The reply to one message; a binary reply is none. */
+/** The text of the reply to one message, or a note that the reply is binary, which no check expects. */
 function ask(server, data, path = '/') {
   return connected(server, path, async (client) => {
     client.send(data);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The SHA-256 study: what does a cluster, and what do worker threads, do for a WebSocket server? Part of `npm run bench`
-// (scenario `study`), and runnable alone: `node benchmark/study/index.mjs --help`.
+// The SHA-256 study: compares a WebSocket server in one process with a cluster of processes and with worker threads. Part
+// of `npm run bench` (scenario `study`), and runnable alone: `node benchmark/study/index.mjs --help`.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { arch, cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -18,17 +18,17 @@ import * as sweep from './sections/sweep.mjs';
 import * as workerFailure from './sections/worker-failure.mjs';
 import { cores } from './variants.mjs';
 
-/** In the order in which they run: what counts most comes first. */
+/** In the order in which they run, the most important first. */
 const SECTIONS = [oneCore, scenarios, overload, workerFailure, stats, sweep, cpuBound, debugLog];
 export const sectionNames = SECTIONS.map(({ name }) => name);
 
-/** Seconds after which nothing new is begun. */
+/** Seconds after which no new section begins. */
 const TIME_LIMIT = { full: 720, quick: 120 };
 
 /**
  * Runs the study. Options: `quick`; `sections`, a list of names; `extreme` and `soak`, more loads; `timeLimitStudy` in
  * seconds; `pin`, `serverCore`, `loadCore` for the section on one core. Plots go to `folder`. `failed` when Millrace
- * failed a request that it must not fail, or a check went wrong.
+ * failed a request that it must not fail, or a check failed.
  */
 export async function runStudy({ options, binaries, folder }) {
   const begun = Date.now();
@@ -44,7 +44,7 @@ export async function runStudy({ options, binaries, folder }) {
     say(what) {
       console.log(`  ${((Date.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${what}`);
     },
-    /** Does one step, or says why not; undefined when there is no result. */
+    /** Runs one step. Undefined if the time is over or the step failed, which the results list. */
     async attempt(label, action) {
       if (Date.now() - begun > limit * 1000) {
         skipped.push(label);
@@ -96,7 +96,7 @@ function introduction({ runs }) {
   ];
 }
 
-/** Without what only the sections need. */
+/** A variant for the results, without its command. */
 function plain({ command, ...rest }) {
   return rest;
 }

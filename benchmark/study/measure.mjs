@@ -1,5 +1,5 @@
 // One load against several servers, which take turns: a warm-up with a tenth of the requests each, then run after run, so
-// that the machine's noise meets all alike. A server that is not being measured has no connections.
+// that noise affects all equally. A server that is not being measured has no connections.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startLoad, startServer } from './processes.mjs';
 
@@ -9,9 +9,10 @@ export function loadArgs({ connections, requests, inFlight = 1, limit = 60 }) {
 }
 
 /**
- * Measures variants under a load. For each that could be measured: the variant with `runs` as reported, field by field the
- * `median` and the smallest and largest (`spread`), connections per worker, and `problems`: what was not as it must be.
- * `cores` are the server's and the generator's, if they have cores of their own; `during` asks for /stats in each run.
+ * Measures variants under a load. Returns each variant that could be measured, with the reports of its `runs`, the
+ * `median` and the `spread` (smallest and largest) of each field, connections per worker, and `problems`: the
+ * requirements that it did not meet. `cores` are those of the server and of the generator, if each has its own; with
+ * `during`, /stats is read in each run.
  */
 export async function measure(context, label, variants, load, options = {}) {
   const { serverArgs = [], runs = context.runs, during = false, cores = [] } = options;
@@ -63,7 +64,7 @@ async function oneRun(peer, { connections }, { measured, during }) {
   }
 }
 
-/** Compares /stats with the connections that must be open. A close takes the server a moment: up to two seconds. */
+/** Compares /stats with the connections that must be open. The server has two seconds to handle closes. */
 function checker({ server, problems }) {
   return async (moment, expected) => {
     const deadline = Date.now() + 2_000;
@@ -101,7 +102,7 @@ function extremes(values) {
   return [Math.min(...values), Math.max(...values)];
 }
 
-/** The classes of failure, as the generator names them, and in words. */
+/** The classes of failure: their names in reports, and in words. */
 const CLASSES = {
   connect_failed: 'connect failed',
   connection_lost: 'connection lost',
@@ -110,7 +111,7 @@ const CLASSES = {
   never_sent: 'never sent',
 };
 
-/** The failures of a run in words; empty when there were none. */
+/** The failures of a run in words; empty if there were none. */
 export function failures(run) {
   const classes = Object.entries(CLASSES).filter(([name]) => run[name] > 0);
   const words = classes.map(([name, words]) => `${run[name]} ${words}`);
@@ -118,7 +119,7 @@ export function failures(run) {
   return words.join(', ');
 }
 
-/** What the variants that must not fail did wrong, over all their runs. */
+/** The failures and problems of the variants that must not fail, in all their runs. */
 export function complaints(label, results) {
   return results
     .filter(({ ours }) => ours)

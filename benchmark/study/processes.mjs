@@ -34,8 +34,8 @@ function start(command, stdin) {
 }
 
 /**
- * Starts a server and waits for its `ready <port> <stats port>`. With a core it runs there alone; without, all cores are
- * shared with the generator, which goes first: the server is niced.
+ * Starts a server and waits for its `ready <port> <stats port>`. With a core, it runs only on this core. Without one, it
+ * shares all cores with the generator, which has a higher priority (the server has a nice value).
  */
 export async function startServer(command, core, binaries) {
   const prefix = core === undefined ? ['nice', '-n', '5'] : [binaries.load, 'pin', '--core', String(core), '--'];
@@ -80,10 +80,10 @@ export function startLoad(args, server, core, seconds, binaries) {
   const pin = core === undefined ? [] : [binaries.load, 'pin', '--core', String(core), '--'];
   const target = [`--port=${server.port}`, `--pid=${server.pid}`, `--deadline-s=${seconds}`, '--json'];
   const { child, ended, lines, complaint } = start([...pin, binaries.load, 'study', ...args, ...target], 'pipe');
-  child.stdin.on('error', () => {}); // it may end before it is asked
+  child.stdin.on('error', () => {}); // it may end before it reads
   const reports = lines[Symbol.asyncIterator]();
   return {
-    /** The next report; throws when there is none. */
+    /** The next report; throws if there is none. */
     async next() {
       const result = await Promise.race([reports.next(), pause((seconds + 5) * 1000)]);
       if (result?.value) return JSON.parse(result.value);
@@ -91,9 +91,9 @@ export function startLoad(args, server, core, seconds, binaries) {
       const status = await ended;
       throw new Error(complaint() || server.complaint() || `the generator ended with ${status}`);
     },
-    /** Lets the next step happen. */
+    /** Starts the next step. */
     step: () => child.stdin.write('\n'),
-    /** Lets it end and returns its exit status. */
+    /** Ends its input, waits for its end, and returns its exit status. */
     async end() {
       child.stdin.end();
       const status = await Promise.race([ended, pause(10_000)]);
@@ -103,7 +103,7 @@ export function startLoad(args, server, core, seconds, binaries) {
   };
 }
 
-/** Resolves to undefined after so many milliseconds, without keeping the process alive. */
+/** Resolves to undefined after a time in milliseconds, without keeping the process alive. */
 function pause(milliseconds) {
   return new Promise((resolve) => setTimeout(resolve, milliseconds).unref());
 }

@@ -1,4 +1,4 @@
-// Markdown of what was measured.
+// The results as Markdown.
 import { failures } from './measure.mjs';
 
 /** A table; the first column is text, the others are numbers. */
@@ -7,14 +7,14 @@ export function table(head, rows) {
   return [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line), ''];
 }
 
-/** A number with three digits that mean something. */
+/** A number with three significant digits. */
 export function show(value, unit = 1) {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–';
   const scaled = value / unit;
   return Math.abs(scaled) >= 100 ? scaled.toFixed(0) : String(Number(scaled.toPrecision(3)));
 }
 
-/** The median, and the extremes in brackets when there were several runs. */
+/** The median, and the extremes in brackets if there were several runs. */
 export function withSpread(median, spread, runs) {
   return runs.length > 1 ? `${show(median)} (${spread.map((value) => show(value)).join('–')})` : show(median);
 }
@@ -44,7 +44,7 @@ export function responses(results) {
   return [...table(head, rows), ...(failed.length > 0 ? ['Failures by class:', '', ...failed, ''] : [])];
 }
 
-/** A part of one in percent; the process table counts hundredths of a second, so short runs have none. */
+/** A share in percent. Short runs have none, because the process table counts hundredths of a second. */
 export function percent(part) {
   return Number.isFinite(part) ? `${Math.round(part * 100)} %` : '–';
 }

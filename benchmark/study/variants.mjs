@@ -12,7 +12,7 @@ const server = (name) => join(folder, 'servers', `${name}.mjs`);
 const onNode = (name, ...args) => [process.execPath, server(name), ...args];
 const workers = (count) => (count === 1 ? '1 worker' : `${count} workers`);
 
-/** Millrace with so many workers, and the I/O threads a user gets who asks for none. */
+/** Millrace with a number of workers and the default number of I/O threads. */
 export function millrace(threads) {
   const title = threads === 0 ? 'Millrace, main thread' : `Millrace, ${workers(threads)}`;
   return {
@@ -37,10 +37,10 @@ export const wsCluster = {
 /** Millrace with 1, 2 and as many workers as there are cores. */
 export const withWorkers = [...new Set([1, 2, cores])].map(millrace);
 
-/** Those of the specification. */
+/** The variants that the specification requires. */
 export const all = [...withWorkers, millrace(0), ws, wsCluster];
 
-/** One core each: one I/O thread and one worker, one process. Bun is left out when it is not installed. */
+/** The variants for one core: one I/O thread and one worker, or one process. Bun is left out if it is not installed. */
 export function onOneCore() {
   const ours = millrace(1);
   const bun = bunProgram();
@@ -57,7 +57,7 @@ function bunProgram() {
     const scope = join(modules, '@oven');
     const packages = existsSync(scope) ? readdirSync(scope).sort() : [];
     const paths = [...packages.map((name) => join(scope, name, 'bin/bun')), join(modules, 'bun/bin/bun.exe')];
-    // without the script the second is a small file that only complains
+    // without the script the second is a small file that only prints an error
     const found = paths.find((path) => existsSync(path) && statSync(path).size > 1_000_000);
     if (found) return found;
   }

@@ -8,11 +8,13 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { send, start, subscribe } from 'millrace';
 import { nodeHandler } from 'millrace/node';
-import next from 'next';
 import { announcements } from './announcements.mjs';
 
 const { values } = parseArgs({ options: { port: { type: 'string', default: process.env.PORT ?? '3010' } } });
 
+// Next.js and React read NODE_ENV when they are loaded, so they are imported after it is set.
+process.env.NODE_ENV = 'production';
+const { default: next } = await import('next');
 const app = next({ dir: fileURLToPath(new URL('.', import.meta.url)) });
 await app.prepare();
 const server = await start({

@@ -34,7 +34,7 @@ const answer = (request) => {
   return route(request);
 };
 
-const server = createServer();
+const server = createServer({ stopOnSignals: true });
 server.onConnection = (connection) => {
   sessions.set(connection.fd, new Session(connection, { answer, log }));
 };
@@ -58,15 +58,8 @@ const looking = setInterval(() => {
   for (const session of sessions.values()) session.look();
 }, 1000);
 
-let stopping = false;
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.on(signal, async () => {
-    if (stopping) return;
-    stopping = true;
-    clearInterval(looking);
-    await server.close();
-    log.info('stopped');
-    await log.end();
-    process.exit(0);
-  });
-}
+server.stopped.then(() => {
+  clearInterval(looking);
+  log.info('stopped');
+  return log.end();
+});

@@ -40,21 +40,11 @@ const handler = new MessageHandler()
   })
   .use(() => FastReply.NotImplemented);
 
-const server = createServer({ maxFiles: 100 }, (connection) => connection.on('message', handler));
+// When a signal stops the server, uploads in progress are cancelled, and their files removed.
+const server = createServer({ maxFiles: 100, stopOnSignals: true }, (connection) => connection.on('message', handler));
 await server.listen(Number(values.port), values.host).catch((error) => {
   console.error(`Upload example: ${error.message} (another port: --port 7002)`);
   process.exit(1);
 });
 const address = /** @type {import('node:net').AddressInfo} */ (server.address());
 console.log(`Upload example: ${address.address}:${address.port}, into ${values.folder}`);
-
-let stopping = false;
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.on(signal, () => {
-    if (stopping) return;
-    stopping = true;
-    // Uploads in progress are cancelled, and their files removed; then the process ends by itself.
-    server.close();
-    for (const connection of server.clients) connection.close();
-  });
-}

@@ -33,7 +33,7 @@ export const ERROR_CODES = {
     'A certificate, a key or an authority cannot be read or used, or `reloadTls` was called where no listener speaks TLS; the message says which. Nothing was changed.',
   ERR_MILLRACE_LISTENING: 'The TCP server already listens, or is being closed.',
   ERR_MILLRACE_NODE_ONLY:
-    "A middleware used a member of Node's request or response that `millrace/http` does not have; the message names it. `nodeHandler` of `millrace/node` runs such middlewares.",
+    'A program or a middleware used a member that objects of Node or Express have and those of `millrace/http` do not; the message names it. `nodeHandler` of `millrace/node` runs such programs.',
   ERR_MILLRACE_NOT_AN_OBJECT:
     'A text message to a virtual socket with user data is not a JSON object; it was sent unchanged.',
   ERR_MILLRACE_NOT_RUNNING:

@@ -6,6 +6,7 @@
 
 import { App, type AppOptions } from './http/app.js';
 import { json, urlencoded } from './http/body.js';
+import { refuseMissing } from './http/missing.js';
 import type { Params } from './http/pattern.js';
 import { Routes } from './http/router.js';
 
@@ -94,6 +95,8 @@ export const express: ExpressMaker = Object.assign((options?: AppOptions) => new
   json,
   urlencoded,
 });
+
+refuseMissing(express, 'express');
 
 export { createApp as app };
 

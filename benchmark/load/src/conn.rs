@@ -8,7 +8,7 @@ use socket2::{Domain, Socket, Type};
 
 use crate::sys::{self, Interest};
 
-/// Where a connection is in its life.
+/// The phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Connecting,

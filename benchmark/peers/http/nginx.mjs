@@ -1,5 +1,5 @@
-// Peer: nginx as it is installed, one process, the file's descriptor kept open. It is started from here, so that it has
-// a port of its own, and ends with this process whatever ends that.
+// Peer: nginx as it is installed, one process, the file's descriptor kept open. This program starts it, so
+// that it has its own port; the kernel ends it when this process ends.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';

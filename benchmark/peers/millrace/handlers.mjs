@@ -1,4 +1,4 @@
-// The handlers of the workers of Millrace and of WarpSocket, whose functions are called alike.
+// The handlers of the workers of Millrace and of WarpSocket, which have functions of the same names.
 import { channelNames, channelOf } from '../channels.mjs';
 
 /** The handlers, with the package's `send` and `subscribe`. */

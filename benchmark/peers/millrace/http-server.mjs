@@ -18,7 +18,7 @@ const server = await start({
   ...(handlerName === 'http-file' ? { static: publicFolder } : {}),
   threads: Number(option('threads', '1')),
   ioThreads: Number(option('io-threads', '1')),
-  // a connection waits for its turn, with its first request too, and is never closed for its age
+  // connections wait for their window, also with their first request, and must not be closed meanwhile
   limits: {
     handshakeTimeoutMs: 3_600_000,
     firstRequestTimeoutMs: 3_600_000,

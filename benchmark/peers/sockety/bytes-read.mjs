@@ -1,4 +1,4 @@
-// Counts what all sockets that servers of this process accepted have read.
+// Counts the bytes that have been read from all sockets that servers of this process accepted.
 import { subscribe } from 'node:diagnostics_channel';
 
 const open = new Set();
@@ -13,7 +13,7 @@ subscribe('net.server.socket', ({ socket }) => {
   });
 });
 
-/** Bytes since the process began; null: it accepted none that Node knows of. */
+/** The bytes since the process began, or null if Node has not accepted any socket. */
 export function bytesRead() {
   return !seen ? null : [...open].reduce((sum, socket) => sum + socket.bytesRead, closed);
 }

@@ -4,8 +4,8 @@ import { threadId } from 'node:worker_threads';
 import { readAll } from './read-all.mjs';
 
 /**
- * The handler of messages, and what counts a heartbeat that is told. `bytes` gives what the sockets of this server have read,
- * null if that is not known.
+ * Makes the handler of messages, and a function that counts a reported heartbeat. `bytes` returns how many bytes the sockets
+ * of this server have read, or null if that is unknown.
  */
 export function makeHandler({ MessageHandler, ResponseDraft, FastReply }, bytes) {
   let handled = 0;

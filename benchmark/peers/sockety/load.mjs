@@ -58,7 +58,7 @@ const figures = {
   server_cpu_us: (serverCpu() - server) / tasks,
   tasks,
   handled: after.handled - before.handled,
-  // asking for counts costs bytes, too, always the same number
+  // the requests for counts have bytes, too, always the same number
   bytes: after.bytes === null ? null : after.bytes - before.bytes - (before.bytes - first.bytes),
 };
 console.log(JSON.stringify({ ...figures, wrong: verdict(row, { ...figures, counted }) }));

@@ -1,9 +1,9 @@
-// The rows of the scenario `sockety`: what one task is. Those of the original's own benchmark, and beside them rows in which
-// a task ends with an answer that is sent after the payload was read completely.
+// The rows of the scenario `sockety`, which define a task: those of the original's own benchmark, and rows in which a task
+// ends with an answer that is sent after the payload was read completely.
 //   contents: 'data' or 'file'; from: where a file's bytes are, 'memory' or 'fs'. acknowledged: with that answer.
-//   atOnce: tasks of each client thread at a time. bytes: at least so many of a task come to the server.
+//   atOnce: tasks of each client thread at a time. bytes: the least number of bytes of a task that reach the server.
 const MIB = 1 << 20;
-/** Of payloads, fewer at a time: 300 of 4 MiB in both client threads would be 2.4 GB under way. */
+/** Tasks with payloads at a time: 300 of 4 MiB in both client threads would be 2.4 GB in flight. */
 const FEW = 30;
 const MANY = 300;
 
@@ -42,10 +42,10 @@ export const THREADS = 2;
 export const CONNECTIONS = 2;
 
 /**
- * What is wrong with a run, undefined if nothing: every finished task must have come to the server, none twice and none
- * together with another. `handled` is what the server's handlers counted, `bytes` what its sockets read; heartbeats of
- * Sockety have no handler, but each is one byte (`counted: 'bytes'`). `bytes` is null where the
- * server cannot say; then it counts heartbeats like messages.
+ * Returns the problem of a run, undefined if there is none: every finished task must have reached the server exactly once.
+ * `handled` is the count of the server's handlers, `bytes` what its sockets read. Heartbeats of Sockety have no handler, but
+ * each is one byte (`counted: 'bytes'`). `bytes` is null if the server does not know it; such a server counts heartbeats like
+ * messages.
  */
 export function verdict(row, { tasks, handled, bytes, counted }) {
   if (tasks === 0) return 'no task was finished';
@@ -56,7 +56,7 @@ export function verdict(row, { tasks, handled, bytes, counted }) {
   return undefined;
 }
 
-/** What the server counted in all, of answers on every connection: each of its workers counts for itself, all see the bytes. */
+/** The server's total from its answers on every connection: each worker counts its messages, and all report the same bytes. */
 export function total(answers) {
   const workers = new Map();
   for (const { worker, handled } of answers) workers.set(worker, Math.max(handled, workers.get(worker) ?? 0));

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readAll } from './read-all.mjs';
 import { CONNECTIONS } from './rows.mjs';
 
-/** `task` begins one and resolves when it ended; `count` asks on every connection what the server counted. */
+/** `task` runs a task and resolves at its end; `count` requests the server's counts on every connection. */
 export async function open({ port, row, file, module }) {
   const api = await import(module);
   const heartbeat = row.name === 'heartbeat' ? await heartbeatOf(api) : undefined;
@@ -47,7 +47,7 @@ async function draftOf({ Draft, FileTransfer }, { name, contents, from, bytes, a
   return draft.files([from === 'fs' ? await FileTransfer.fs(file, 'file-1.txt') : memory()]);
 }
 
-/** In the original, only the inner package has it. */
+/** In the original, only the package `@sockety/core` exports it. */
 async function heartbeatOf(api) {
   return api.heartbeat ?? (await import('@sockety/core')).heartbeat;
 }

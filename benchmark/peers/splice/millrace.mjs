@@ -1,4 +1,4 @@
-// Peer: Millrace's splice multiplexer. No worker: what is relayed does not enter JavaScript.
+// Peer: Millrace's splice multiplexer. It has no worker, because relayed messages do not enter JavaScript.
 //   --handler=splice   --io-threads=N (1)
 import { start } from 'millrace';
 import { option, ready } from '../peer.mjs';

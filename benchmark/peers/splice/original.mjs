@@ -1,5 +1,5 @@
-// Peer: the original wsplice as it is installed, with the limits of its own benchmark. It is started from here, so that it
-// has a port of its own, and ends with this process whatever ends that.
+// Peer: the original wsplice as it is installed, with the limits of its own benchmark. This program starts it,
+// so that it has its own port; the kernel ends it when this process ends.
 import { spawn } from 'node:child_process';
 import { connect, createServer } from 'node:net';
 import { setTimeout } from 'node:timers/promises';

@@ -1,5 +1,5 @@
 // Peer: WarpSocket, one worker, as many I/O threads as it chooses. It runs where the user has installed
-// the package so that it can be resolved from here. It cannot tell which port it got: one is chosen.
+// the package so that it can be resolved from here. It cannot report its port, so this program chooses one.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,7 @@
 // Peer: the `ws` package under node:cluster (--processes=N). Connections are dealt to the processes in
 // turn. A publication is delivered to the members in the publisher's process at once and goes through
-// the primary to the other processes, as such servers commonly do it. So members of one channel that
-// sit in different processes may see its messages in different orders.
+// the primary to the other processes, as is usual for such servers. So members of one channel in
+// different processes may see its messages in different orders.
 import cluster from 'node:cluster';
 import { option, ready } from '../peer.mjs';
 import { deliver, serve } from './serve.mjs';

@@ -11,7 +11,7 @@ function join(channel, socket) {
   socket.joined.push(members);
 }
 
-/** Sends to a channel's members in this process. One conversion for all, as users of `ws` do it. */
+/** Sends to a channel's members in this process. The text is converted once for all, as usual with `ws`. */
 export function deliver(channel, text) {
   const members = channels.get(channel);
   if (!members) return;
@@ -20,8 +20,8 @@ export function deliver(channel, text) {
 }
 
 /**
- * Listens and calls `listening` with the port. `publish` reaches a channel's members; a group of the
- * headline takes so many of this process.
+ * Listens and calls `listening` with the port. `publish` sends to a channel's members. `groupSize` is the
+ * number of members that a group of the headline has in this process.
  */
 export function serve({ publish, groupSize, listening }) {
   let current = 0;

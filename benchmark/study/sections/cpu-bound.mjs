@@ -1,4 +1,4 @@
-// A handler that computes: every request is hashed 200 times. How much do more workers help?
+// Measures how much more workers help a handler that computes: every request is hashed 200 times.
 import { complaints, measure } from '../measure.mjs';
 import { responses, show, table } from '../tables.mjs';
 import { all, cores } from '../variants.mjs';

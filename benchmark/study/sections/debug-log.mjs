@@ -1,4 +1,4 @@
-// What the log level "debug" costs, which the original measured with: every message is written to a file.
+// Measures the cost of the log level "debug", with which the original was measured: every message is written to a file.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

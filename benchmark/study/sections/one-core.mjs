@@ -1,5 +1,5 @@
-// CPU per request on one server core, the variants taking turns, one window each: Millrace, Bun and `ws` alike have one
-// I/O thread and one worker, or one thread.
+// Measures CPU per request on one server core. The variants take turns, one window each: Millrace with one I/O thread and
+// one worker, Bun and `ws` with one thread.
 import { complaints, failures, measure } from '../measure.mjs';
 import { percent, show, table, withSpread } from '../tables.mjs';
 import { cores, onOneCore } from '../variants.mjs';

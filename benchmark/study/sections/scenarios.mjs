@@ -1,4 +1,5 @@
-// Light to stress (extreme and soak when asked for): every variant, one and sixteen requests in flight.
+// Measures every variant under the loads from light to stress, and extreme and soak if requested, with one and sixteen
+// requests in flight.
 import { complaints, measure } from '../measure.mjs';
 import { costs, relative, responses } from '../tables.mjs';
 import { all } from '../variants.mjs';

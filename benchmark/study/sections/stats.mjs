@@ -1,4 +1,4 @@
-// /stats before, during and after a run: the number of open connections at any time, and zero at the end.
+// Checks that /stats has the number of open connections before, during and after a run.
 import { checkCount, checkServer } from '../checks.mjs';
 import { measure } from '../measure.mjs';
 import { table } from '../tables.mjs';

@@ -1,4 +1,4 @@
-// The number of connections from 10 to 5,000, all else equal: where is the sweet spot?
+// Measures 10 to 5,000 connections with the same requests, to find the numbers with the best throughput.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { descriptorLimit } from '../../runner/limits.mjs';
@@ -9,7 +9,7 @@ import { millrace, withWorkers, ws, wsCluster } from '../variants.mjs';
 
 const POINTS = [10, 50, 100, 200, 500, 1_000, 2_000, 5_000];
 const QUICK = [10, 100, 1_000];
-/** Descriptors a process needs beside its connections. */
+/** Descriptors that a process needs in addition to its connections. */
 const RESERVE = 200;
 
 export const name = 'sweep';

@@ -1,4 +1,4 @@
-// Half-way through the medium scenario one worker ends, or hangs. What is lost, and for how long?
+// Measures which requests fail, and for how long, when one worker ends or hangs half-way through the medium scenario.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failures, loadArgs } from '../measure.mjs';
 import { startLoad, startServer } from '../processes.mjs';
@@ -86,7 +86,7 @@ async function once(context, variant, fault) {
   }
 }
 
-/** The answer of /stats when no connection is left, or after two seconds; undefined if it does not answer. */
+/** The answer of /stats when no connection is left, or after two seconds. Undefined if there is no answer. */
 async function settled(server) {
   let last;
   for (const end = Date.now() + 2_000; Date.now() < end; await sleep(50)) {

@@ -1,27 +1,27 @@
-// What all servers of the study do alike: the handler, the options, the signals, the answers over HTTP.
-//   --rounds=N     hash so often (1); the answer is the same, it only costs more
+// The common part of all servers of the study: the handler, the options, the signals, the answers over HTTP.
+//   --rounds=N     how many times to hash (1); the answer does not depend on it
 //   --log=FILE     write every message to this file, as the log level "debug" does
 //   --control      obey `!who`, `!exit` and `!hang`, for the study of failing workers
 import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 
-/** A message may have so many bytes; a longer one closes the connection with 1009. */
+/** The size limit of a message in bytes; a longer one closes the connection with 1009. */
 export const LARGEST_MESSAGE = 1024;
 
-/** The value of `--name=value`, the fallback when it is absent. */
+/** The value of `--name=value`, or the fallback if it is absent. */
 export function option(name, fallback) {
   const word = process.argv.find((argument) => argument.startsWith(`--${name}=`));
   return word ? word.slice(name.length + 3) : fallback;
 }
 
-/** What `createHandler` needs, from the command line. It can be cloned into workers. */
+/** The first argument of `createHandler`, from the command line. It can be cloned into workers. */
 export function handlerOptions() {
   return { rounds: Number(option('rounds', '1')), log: option('log'), control: process.argv.includes('--control') };
 }
 
 /**
- * The handler: a text in, the reply out. `worker` names the worker it runs in and `exit` ends that; both serve only
- * `--control`. Undefined: no reply.
+ * Makes the handler, which returns the reply to a text, or undefined for no reply. `worker` is the name of the worker in
+ * which it runs, and `exit` ends this worker; only `--control` uses them.
  */
 export function createHandler({ rounds, log, control }, worker, exit) {
   const hash = rounds === 1 ? reply : (text) => repeatedly(text, rounds);
@@ -48,7 +48,7 @@ function debug(file, text) {
   appendFileSync(file, `${new Date().toISOString()} debug: ${text}\n`);
 }
 
-/** Status and body for a request that is no upgrade. `stats` gives the answer of `/stats`. */
+/** Status and body for a request without an upgrade. `stats` returns the answer of `/stats`. */
 export async function httpAnswer(method, path, stats) {
   if (method !== 'GET' || path !== '/stats') return { status: 404, body: JSON.stringify({ error: 'Not Found' }) };
   return { status: 200, body: JSON.stringify(await stats()) };

@@ -1,5 +1,5 @@
 // The study's server on the `ws` package under node:cluster: --threads=N processes that share a port. A worker that
-// ends is replaced. The original promised that and did not do it; nothing detects a worker that hangs.
+// ends is replaced, which the original promised but did not do. A worker that hangs is not detected.
 import cluster from 'node:cluster';
 import { createServer } from 'node:net';
 import { exitOnSignals, option, ready } from './answer.mjs';
@@ -10,7 +10,7 @@ else work();
 
 async function primary() {
   const threads = Number(option('threads', '2'));
-  // chosen beforehand: the system would choose another one for a replacement once all others have gone
+  // fixed: without it, a replacement would get another port if all other workers had ended
   const port = await freePort();
   const asked = new Map();
   let lastQuestion = 0;
@@ -31,20 +31,20 @@ async function primary() {
   });
   for (let number = 0; number < threads; number++) fork();
 
-  /** Asks every worker for its numbers and answers the one that wants to know. One that hangs is left out. */
+  /** Asks every worker for its numbers, and sends the sum to the worker that requested it. One that hangs is left out. */
   async function ask(asker, id) {
     const question = ++lastQuestion;
     const all = [];
-    const everybody = workers();
+    const asking = workers();
     await new Promise((resolve) => {
       const timer = setTimeout(resolve, 1000);
       asked.set(question, (numbers) => {
         all.push(numbers);
-        if (all.length < everybody.length) return;
+        if (all.length < asking.length) return;
         clearTimeout(timer);
         resolve();
       });
-      for (const worker of everybody) worker.send({ question });
+      for (const worker of asking) worker.send({ question });
     });
     asked.delete(question);
     if (asker.isConnected()) asker.send({ answer: id, stats: total(all) });

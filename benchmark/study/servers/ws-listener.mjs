@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';
 import { createHandler, handlerOptions, httpListener, LARGEST_MESSAGE } from './answer.mjs';
 
-/** Listens; `stats` answers /stats, by default with this process's own numbers. */
+/** Listens. `stats` returns the answer of /stats, by default the numbers of this process. */
 export function listen({ port, worker, exit, stats, listening }) {
   const handle = createHandler(handlerOptions(), worker, exit);
   const http = createServer(httpListener(stats ?? (() => total([numbers()]))));

@@ -7,7 +7,7 @@ const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 /** @type {WebSocket | undefined} */
 let socket;
 
-/** Asks who is signed in, and connects if somebody is. */
+/** Asks which user is signed in, and connects if there is one. */
 async function begin() {
   const answer = await fetch('/me');
   if (!answer.ok) return show();

@@ -9,7 +9,7 @@ const KEPT = 100;
  *
  * @param {string} channel
  * @returns {{ messages: import('./channels.mjs').Message[], publish: (data: unknown) => boolean }} the last messages, and what sends
- *   one to everybody in the channel; false: there is no connection
+ *   one to all members of the channel; false: there is no connection
  */
 export function useChannel(channel) {
   const [messages, setMessages] = useState(/** @type {import('./channels.mjs').Message[]} */ ([]));

@@ -8,7 +8,7 @@ const KEPT = 100;
  * Subscribes the component to a channel while it is mounted.
  *
  * @param {import('vue').MaybeRefOrGetter<string>} channel
- * @returns the last messages, and `publish`, which sends one to everybody in the channel; false: there is no connection
+ * @returns the last messages, and `publish`, which sends one to all members of the channel; false: there is no connection
  */
 export function useChannel(channel) {
   const messages = shallowRef(/** @type {import('./channels.mjs').Message[]} */ ([]));

@@ -92,7 +92,7 @@ function readListeners(given: Given, isListed: boolean): SpliceListener[] {
     const local = isLocal(address);
     if (!(local || isListed || anyTarget)) {
       throw new UsageError(
-        `splice: others can reach ${text}: list hosts by --allowed-hostnames, or let everybody reach any host by --any-target`,
+        `splice: others can reach ${text}: list hosts by --allowed-hostnames, or let every client reach any host by --any-target`,
       );
     }
     return { address, anyTarget: anyTarget ?? local, privateTargets: privateTargets ?? (local && !isListed) };

@@ -22,6 +22,8 @@ export interface ClientInfo {
 
 /** The app of a request. */
 export interface RequestApp {
+  /** Data of the application. */
+  locals: Record<string, unknown>;
   /** The value of a setting. */
   get(name: string): unknown;
 }
@@ -109,7 +111,7 @@ export class Request<Path = Params> {
     return this.#exchange.target;
   }
 
-  /** The app that handles the request, for its settings. */
+  /** The app that handles the request, for its settings and `locals`. */
   get app(): RequestApp {
     return this.#terms.app;
   }

@@ -12,6 +12,7 @@ import { type SocketHandlers, Sockets } from './app-sockets.js';
 import { readSecrets } from './cookies.js';
 import { runFor } from './late-errors.js';
 import { AppServer, gatewayFor, type ListenCallback, type ListenOptions, parseListen } from './listen.js';
+import { refuseMissing } from './missing.js';
 import { comparable, noParams } from './pattern.js';
 import { Response } from './response.js';
 import type { RouteParams } from './route-params.js';
@@ -47,6 +48,8 @@ export interface Settings {
  * ```
  */
 export class App extends Routes<unknown> {
+  /** Data of the application, for handlers (`req.app.locals`). */
+  locals: Record<string, unknown> = Object.create(null);
   readonly #settings = new Map<string, unknown>();
   readonly #sockets = new Sockets();
   readonly #servers = new Set<AppServer>();
@@ -218,6 +221,8 @@ export class App extends Routes<unknown> {
     this.#madeAt = routerChanges();
   }
 }
+
+refuseMissing(App.prototype, 'app');
 
 function run(dispatch: Dispatch, bodyLimit: number): void | Promise<void> {
   return dispatch.run(bodyLimit);

@@ -30,6 +30,11 @@ export function boundToRequest(callback: () => void): () => void {
   return AsyncLocalStorage.bind(callback);
 }
 
+/** The request that is being handled. */
+export function currentRequest(): Failing | undefined {
+  return current.getStore();
+}
+
 /**
  * Marks an error as belonging to a request. Not every runtime still has the context when it reports an uncaught error.
  */
@@ -45,7 +50,7 @@ const owners = new WeakMap<object, Failing>();
 let watching = false;
 
 const claim: Claim = (error) => {
-  const request = ownerOf(error) ?? current.getStore();
+  const request = ownerOf(error) ?? currentRequest();
   if (request === undefined) return false;
   try {
     request.failLater(error);

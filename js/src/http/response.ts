@@ -72,7 +72,7 @@ export class Response {
     return this.#ended || (this.#stream === undefined && this.headersSent);
   }
 
-  /** The app that handles the request, for its settings. */
+  /** The app that handles the request, for its settings and `locals`. */
   get app(): RequestApp {
     return this.#terms.app;
   }
@@ -93,8 +93,13 @@ export class Response {
 
   /** Data that middlewares pass on to later handlers. */
   get locals(): Record<string, unknown> {
-    this.#locals ??= {};
+    this.#locals ??= Object.create(null) as Record<string, unknown>;
     return this.#locals;
+  }
+
+  /** Replaces the data. */
+  set locals(value: Record<string, unknown>) {
+    this.#locals = value;
   }
 
   /**

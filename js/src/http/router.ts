@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readable } from '../log/report.js';
 import type { Request } from './app-request.js';
+import { refuseMissing } from './missing.js';
 import { checkPattern, joined, type Params, prefixOf } from './pattern.js';
 import type { Response } from './response.js';
 import type { RouteParams } from './route-params.js';
@@ -175,6 +176,8 @@ export class Routes<Outer = Params> {
     return this;
   }
 }
+
+refuseMissing(Routes.prototype, 'router');
 
 /** A number that changes whenever any router does. */
 export function routerChanges(): number {

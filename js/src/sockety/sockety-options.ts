@@ -6,7 +6,9 @@
 import type { NetConnectOpts } from 'node:net';
 import { rootCertificates } from 'node:tls';
 
+import type { StopOptions } from '../gateway/signals.js';
 import { type Fields, NOTHING, readFlag, readNumber, readObject, shown } from '../options/fields.js';
+import { readStopOnSignals } from '../options/server-options.js';
 import { loadTls, readTls, type TlsIdentity, type TlsPlan, type TlsSource } from '../options/tls.js';
 import { SocketyError } from './sockety-errors.js';
 import { MOST_DATA } from './sockety-worker.js';
@@ -57,7 +59,13 @@ export interface ConnectionOptions {
 }
 
 /** Options of `createServer`. */
-export type ServerOptions = ConnectionOptions;
+export interface ServerOptions extends ConnectionOptions {
+  /**
+   * Whether SIGINT and SIGTERM stop the server, as its method `stopOnSignals()` does; an object has the options of that
+   * method. Default false.
+   */
+  stopOnSignals?: boolean | StopOptions;
+}
 
 /** Options of `createSecureServer`. */
 export interface SecureServerOptions extends ServerOptions, Partial<TlsIdentity> {
@@ -130,6 +138,7 @@ export interface ServerPlan {
   readonly terms: Terms;
   /** Undefined: no TLS. */
   readonly tls: { readonly plan: TlsPlan; readonly alpn: readonly string[] } | undefined;
+  readonly stopOnSignals: boolean | StopOptions | undefined;
 }
 
 /** Checked options of a client. */
@@ -159,12 +168,14 @@ export interface ClientTlsPlan {
  */
 export function parseServer(value: unknown, isSecure: boolean): ServerPlan {
   const problems: string[] = [];
-  const keys = isSecure ? [...CONNECTION_KEYS, ...SECURE_SERVER_KEYS] : CONNECTION_KEYS;
+  const keys = [...CONNECTION_KEYS, 'stopOnSignals', ...(isSecure ? SECURE_SERVER_KEYS : [])];
   const options = value === undefined ? NOTHING : readObject(value, 'options', keys, problems);
   const terms = readTerms(options, true, problems);
+  readStopOnSignals(options['stopOnSignals'], problems);
+  const stopOnSignals = options['stopOnSignals'] as boolean | StopOptions | undefined;
   if (!isSecure) {
     refuse(problems);
-    return { terms, tls: undefined };
+    return { terms, tls: undefined, stopOnSignals };
   }
   const asks = readFlag(options['requestCert'], 'options.requestCert', problems) ?? false;
   const refuses = readFlag(options['rejectUnauthorized'], 'options.rejectUnauthorized', problems) ?? true;
@@ -173,7 +184,7 @@ export function parseServer(value: unknown, isSecure: boolean): ServerPlan {
   const plan = readTls({ cert, key, names, ...clients }, 'options', problems);
   const alpn = readAlpn(options['ALPNProtocols'], problems);
   refuse(problems);
-  return { terms, tls: { plan: plan as TlsPlan, alpn } };
+  return { terms, tls: { plan: plan as TlsPlan, alpn }, stopOnSignals };
 }
 
 /**

@@ -2,8 +2,11 @@
 
 import { EventEmitter } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { ListenCycle } from '../gateway/listen-cycle.js';
+import type { StopOptions } from '../gateway/signals.js';
 import { nothing, quiet } from '../log/quiet.js';
 import { addressInfo, addressOf } from '../options/listen-address.js';
+import { parseStopOptions } from '../options/server-options.js';
 import { loadTls } from '../options/tls.js';
 import type { Heartbeat, Producer, Series } from './producer.js';
 import { Connection } from './sockety-connection.js';
@@ -76,6 +79,7 @@ export class Server extends EventEmitter<ServerEvents> {
   /** All connections, including those whose header has not arrived. */
   readonly #connections = new Set<Connection>();
   readonly #owner: TermsOwner;
+  readonly #cycle: ListenCycle;
   #isRef = true;
   #state: 'idle' | 'starting' | 'listening' | 'closing' = 'idle';
   #listener: { id: number; address: string } | undefined;
@@ -86,6 +90,7 @@ export class Server extends EventEmitter<ServerEvents> {
   constructor(plan: ServerPlan) {
     super();
     this.#plan = plan;
+    this.#cycle = new ListenCycle((options) => this.#stop(parseStopOptions(options)), plan.stopOnSignals);
     this.#owner = {
       maxDataSize: plan.terms.maxDataSize,
       connectionOf: () => this.#came(),
@@ -129,7 +134,9 @@ export class Server extends EventEmitter<ServerEvents> {
     }
     this.#state = 'starting';
     if (callback !== undefined) this.once('listening', callback);
-    return quiet(this.#listen(plan));
+    const listening = quiet(this.#listen(plan));
+    this.#cycle.begin(listening);
+    return listening;
   }
 
   async #listen(plan: ListenPlan): Promise<this> {
@@ -202,8 +209,42 @@ export class Server extends EventEmitter<ServerEvents> {
     if (this.#isRef) this.#shared.release();
     this.#listener = undefined;
     this.#state = 'idle';
+    this.#cycle.end();
     this.emit('close');
     return this;
+  }
+
+  /**
+   * Resolves when the server no longer listens and its last connection has ended. Resolves at once if the server does
+   * not listen.
+   */
+  get stopped(): Promise<void> {
+    return this.#cycle.stopped;
+  }
+
+  /**
+   * After this call, SIGINT and SIGTERM (on Windows also SIGBREAK and SIGHUP) stop the server whenever it listens: it
+   * stops listening, and closes each connection when everything that was sent is written. A second signal ends the
+   * process at once, with the exit code 128 plus the signal's number. `drain` is the time in milliseconds after which
+   * connections are closed at once, default 5,000. Only the first call counts. Worker threads get no signals: call this
+   * on the main thread.
+   *
+   * @throws {TypeError} naming what is wrong with the options
+   */
+  stopOnSignals(options?: StopOptions): void {
+    parseStopOptions(options);
+    this.#cycle.stopOnSignals(options);
+  }
+
+  /** Also ends the connections if `close` waits for them. */
+  async #stop(drainMs: number): Promise<void> {
+    if (this.#state === 'listening') quiet(this.close());
+    for (const connection of this.#connections) connection.close();
+    const timer = setTimeout(() => {
+      for (const connection of this.#connections) connection.close(true);
+    }, drainMs);
+    await this.stopped;
+    clearTimeout(timer);
   }
 
   /** Stops listening and closes the connections, for `await using`. Does nothing if the server does not listen. */

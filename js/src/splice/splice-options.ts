@@ -160,7 +160,7 @@ function readLimits(root: Fields, problems: string[]): unknown {
   return { ...limits, ...own };
 }
 
-/** Checks that a listener that other machines can reach does not let everybody reach every host by mistake. */
+/** Checks that a listener that other machines can reach does not let every client reach every host by mistake. */
 function checkListener(listener: unknown, at: string, problems: string[]): void {
   if (typeof listener !== 'object' || listener === null) return;
   const { address, protocol, allowedHostnames, anyTarget, localTargets } = listener as Fields;
@@ -172,7 +172,7 @@ function checkListener(listener: unknown, at: string, problems: string[]): void 
   if (typeof address !== 'string' || !isAddress(address) || isLocal(address)) return;
   if (isListed || anyTarget === true) return;
   problems.push(
-    `${at} is ${shown(address)}, which is not a loopback address: it needs allowedHostnames, or anyTarget: true to let everybody reach any host (createSplice has no handleSpliceConnect)`,
+    `${at} is ${shown(address)}, which is not a loopback address: it needs allowedHostnames, or anyTarget: true to let every client reach any host (createSplice has no handleSpliceConnect)`,
   );
 }
 

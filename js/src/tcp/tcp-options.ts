@@ -1,6 +1,8 @@
 /** The options and arguments of a TCP server: types and checks. Opens no socket. */
 
+import type { StopOptions } from '../gateway/signals.js';
 import { NOTHING, readFlag, readNumber, readObject, shown } from '../options/fields.js';
+import { readStopOnSignals } from '../options/server-options.js';
 import type { Bytes } from './tcp-outgoing.js';
 
 /** Options of `createServer`. */
@@ -26,6 +28,11 @@ export interface TCPServerOptions {
    * false.
    */
   reusePort?: boolean;
+  /**
+   * Whether SIGINT and SIGTERM close the server, as its method `stopOnSignals()` does; an object has the options of that
+   * method. Default false.
+   */
+  stopOnSignals?: boolean | StopOptions;
 }
 
 /** Checked options. */
@@ -34,6 +41,7 @@ export interface ServerPlan {
   readonly writeLimit: number;
   readonly endTimeoutMs: number;
   readonly reusePort: boolean | undefined;
+  readonly stopOnSignals: boolean | StopOptions | undefined;
 }
 
 /** @throws {TypeError} naming every problem */
@@ -44,11 +52,13 @@ export function parseServer(options: unknown): ServerPlan {
     const { byDefault, ...range } = LIMITS[name];
     return readNumber(root[name], `options.${name}`, range, problems) ?? byDefault;
   };
+  readStopOnSignals(root['stopOnSignals'], problems);
   const plan = {
     bufferLimit: number('bufferLimit'),
     writeLimit: number('writeLimit'),
     endTimeoutMs: number('endTimeoutMs'),
     reusePort: readFlag(root['reusePort'], 'options.reusePort', problems),
+    stopOnSignals: root['stopOnSignals'] as boolean | StopOptions | undefined,
   };
   refuse(problems);
   return plan;
@@ -95,5 +105,5 @@ const LIMITS = {
   writeLimit: { least: 4096, most: 1024 * 1024, byDefault: 256 * 1024 },
   endTimeoutMs: { least: 1, most: 86_400_000, byDefault: 30_000 },
 } as const;
-const KEYS = [...Object.keys(LIMITS), 'reusePort'];
+const KEYS = [...Object.keys(LIMITS), 'reusePort', 'stopOnSignals'];
 const PORTS = { least: 0, most: 65_535 };

@@ -3,9 +3,12 @@
 import type { AddressInfo } from 'node:net';
 
 import { MillraceError } from '../errors.js';
+import { ListenCycle } from '../gateway/listen-cycle.js';
+import type { StopOptions } from '../gateway/signals.js';
 import { nothing } from '../log/quiet.js';
 import { print, readable } from '../log/report.js';
 import { addressInfo, addressOf } from '../options/listen-address.js';
+import { parseStopOptions } from '../options/server-options.js';
 import { type Keeper, TCPConnection } from './tcp-connection.js';
 import { Shared, type StreamOwner } from './tcp-gateway.js';
 import { checkCallbacks, checkListen, parseServer, type ServerPlan, type TCPServerOptions } from './tcp-options.js';
@@ -63,11 +66,13 @@ export class TCPServer {
   #listener: { id: number; address: AddressInfo } | undefined;
   #starting: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> = Promise.resolve();
+  readonly #cycle: ListenCycle;
   #whenEmpty: () => void = nothing;
 
   /** @internal */
   constructor(plan: ServerPlan) {
     this.#plan = plan;
+    this.#cycle = new ListenCycle((options) => this.#stop(parseStopOptions(options)), plan.stopOnSignals);
   }
 
   /** Whether the server listens. */
@@ -104,6 +109,7 @@ export class TCPServer {
     this.#state = 'starting';
     const listening = this.#listen(port, host);
     this.#starting = listening.catch(nothing);
+    this.#cycle.begin(listening);
     // another promise, so that its rejection is reported if nothing waits for it
     return listening.then((server) => server);
   }
@@ -143,11 +149,36 @@ export class TCPServer {
    * listen; if it is about to listen, it waits for that first.
    */
   close(): Promise<void> {
-    if (this.#state === 'listening') this.#closing = this.#close();
+    return this.#stop(CLOSE_TIMEOUT_MS);
+  }
+
+  #stop(drainMs: number): Promise<void> {
+    if (this.#state === 'listening') this.#closing = this.#close(drainMs);
     else if (this.#state === 'starting') {
-      this.#closing = this.#starting.then(() => (this.#state === 'idle' ? undefined : this.close()));
+      this.#closing = this.#starting.then(() => (this.#state === 'idle' ? undefined : this.#stop(drainMs)));
     }
     return this.#closing;
+  }
+
+  /**
+   * Resolves when the server is closed, for whatever reason, after the last `onClose`. Resolves at once if the server does
+   * not listen.
+   */
+  get stopped(): Promise<void> {
+    return this.#cycle.stopped;
+  }
+
+  /**
+   * After this call, SIGINT and SIGTERM (on Windows also SIGBREAK and SIGHUP) close the server whenever it listens, as
+   * `close()` does. A second signal ends the process at once, with the exit code 128 plus the signal's number. `drain`
+   * is the time in milliseconds after which connections are cut, default 5,000. Only the first call counts. Worker
+   * threads get no signals: call this on the main thread.
+   *
+   * @throws {TypeError} naming what is wrong with the options
+   */
+  stopOnSignals(options?: StopOptions): void {
+    parseStopOptions(options);
+    this.#cycle.stopOnSignals(options);
   }
 
   /** The same as `close()`, for `await using`. */
@@ -155,7 +186,7 @@ export class TCPServer {
     return this.close();
   }
 
-  async #close(): Promise<void> {
+  async #close(drainMs: number): Promise<void> {
     const { id } = this.#listener as { id: number };
     this.#state = 'closing';
     this.#shared.native.stopAccepting([id]);
@@ -166,7 +197,7 @@ export class TCPServer {
     if (this.connections.size === 0) this.#whenEmpty();
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
+      timer = setTimeout(resolve, drainMs);
     });
     await Promise.race([empty, late]);
     clearTimeout(timer);
@@ -177,6 +208,7 @@ export class TCPServer {
     this.#shared.release();
     this.#listener = undefined;
     this.#state = 'idle';
+    this.#cycle.end();
   }
 
   /** What the thread's gateway reports. */

@@ -19,7 +19,7 @@ pub struct Echo {
     batch: Vec<u8>,
     /// Answers of the connection being read: messages to send in return.
     owed: usize,
-    /// Open loop: whose turn it is.
+    /// Open loop: the connection that sends next.
     turn: usize,
     running: bool,
     outstanding: u64,

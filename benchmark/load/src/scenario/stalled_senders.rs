@@ -29,7 +29,7 @@ pub struct Senders {
     pub messages: u32,
     /// The length of the calm phase, and the limit of the other.
     pub length: Duration,
-    /// What is spoken inside the messages.
+    /// The dialect inside the messages.
     pub dialect: Dialect,
     /// The end of the run.
     pub deadline: Deadline,

@@ -29,7 +29,7 @@ pub struct Flood {
     pub size: usize,
     /// Publications in each of the two floods.
     pub publications: u64,
-    /// What is spoken inside the messages.
+    /// The dialect inside the messages.
     pub dialect: Dialect,
     /// The end of the run.
     pub deadline: Deadline,

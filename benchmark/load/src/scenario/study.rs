@@ -32,7 +32,7 @@ pub struct Plan {
     pub timeout: Duration,
     /// The time after which nothing more is sent: the remaining requests count as never sent.
     pub limit: Duration,
-    /// The end of everything.
+    /// The time at which the run is aborted.
     pub deadline: Deadline,
 }
 

@@ -12,7 +12,7 @@ use tokio::task::{spawn_local, unconstrained};
 use super::hub::{Hub, Kind};
 use super::outbox::{Out, Outbox};
 
-/// Serves the connection until it ends; how it ended does not matter to this server.
+/// Serves the connection until it ends, for whatever reason.
 pub(crate) async fn run(hub: Rc<Hub>, upgrade: UpgradeFut) {
     let _ = if hub.kind() == Kind::Echo {
         echo(upgrade).await
