@@ -100,13 +100,13 @@ const table = (options, binaries) => ({
     command: (handler) => [binaries.fastwebsockets, `--handler=${handler}`],
     note: 'a bare Rust server with the fastwebsockets and hyper crates: no JavaScript, no limits',
   },
-  floor: {
+  epoll: {
     principal: true,
     version: () => 'this commit',
     absence: () => undefined,
     handlers: [...sockets, 'splice', 'count'],
     // it is not a multiplexer: in `splice` it is the target, reached directly
-    command: (handler) => [binaries.floor, `--handler=${handler === 'splice' ? 'echo' : handler}`],
+    command: (handler) => [binaries.epoll, `--handler=${handler === 'splice' ? 'echo' : handler}`],
     note: 'a bare epoll loop in Rust: no JavaScript, no limits, no checks; what the kernel alone costs',
   },
   sockety: {

@@ -7,7 +7,7 @@ import { connectionsOf, loadArgs, scenarios } from './scenarios.mjs';
 const named = (name) => scenarios.find((scenario) => scenario.name === name);
 const peers = peerNames.map((name) => ({
   name,
-  principal: ['millrace', 'bun', 'ws', 'floor'].includes(name),
+  principal: ['millrace', 'bun', 'ws', 'epoll'].includes(name),
   special: name === 'millrace-2',
   handlers: handlersOf(name),
 }));
@@ -64,12 +64,12 @@ test('who takes part', (t) => {
   t.deepEqual(taking(named('http-app'), { peersChosen: true }), [
     ...['millrace', 'millrace-2', 'bun', 'node-http', 'express', 'fastify'],
   ]);
-  t.deepEqual(taking(named('fanout-all')), ['millrace', 'bun', 'ws', 'floor']);
+  t.deepEqual(taking(named('fanout-all')), ['millrace', 'bun', 'ws', 'epoll']);
   t.true(taking(named('cores-echo')).includes('millrace-2'));
   t.false(taking(named('cores-echo')).includes('socketio'));
   t.true(taking(named('fanout-all'), { peersChosen: true }).includes('socketio'));
   const { without } = participants(named('stalled-senders'), peers, {});
-  t.true(without.some(({ name, reason }) => name === 'floor' && reason.length > 0));
+  t.true(without.some(({ name, reason }) => name === 'epoll' && reason.length > 0));
 });
 
 test('connections: as many as there may be, whole groups in the headline, fewer in a quick run', (t) => {

@@ -64,7 +64,7 @@ const stalled = [
   ...verdicts,
 ];
 const twice = { 'ws-cluster': 'it does what `ws` does, in each process' };
-const noLimits = { floor: 'it has no limits', fastwebsockets: 'it has no limits' };
+const noLimits = { epoll: 'it has no limits', fastwebsockets: 'it has no limits' };
 
 /** Requests for one path: 100 connections that stay open. The handler has the scenario's name. */
 function http(name, title, path, body, more = {}) {
@@ -247,7 +247,7 @@ export const scenarios = [
     kind: 'rows',
     generator: true,
     handler: 'splice',
-    only: ['floor', 'millrace', 'millrace-2', 'wsplice'],
+    only: ['epoll', 'millrace', 'millrace-2', 'wsplice'],
     columns: spliceColumns,
   },
   {

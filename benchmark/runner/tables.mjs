@@ -37,7 +37,7 @@ export function markdown(about, outcomes, charts) {
   return `${lines.join('\n').replace(/\n{3,}/g, '\n\n')}\n`;
 }
 
-/** One line per figure: each peer's value, and Millrace's ratio to Bun and to the floor. */
+/** One line per figure: each peer's value, and Millrace's ratio to Bun and to the bare epoll loop. */
 function overview(outcomes) {
   const shown = outcomes.filter(({ skipped, kind }) => skipped === undefined && kind !== 'rows');
   const peers = [...new Set(shown.flatMap((outcome) => Object.keys(outcome.peers)))];
@@ -50,11 +50,11 @@ function overview(outcomes) {
         `${title}: ${unit}`,
         ...peers.map((peer) => (results[peer]?.error ? 'failed' : show(figure(peer)))),
         show(ratio('bun')),
-        show(ratio('floor')),
+        show(ratio('epoll')),
       ];
     });
   });
-  return rows.length ? table(['scenario', ...peers, 'millrace / bun', 'millrace / floor'], rows) : [];
+  return rows.length ? table(['scenario', ...peers, 'millrace / bun', 'millrace / epoll'], rows) : [];
 }
 
 function details(outcome, charts) {
