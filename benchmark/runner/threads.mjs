@@ -71,7 +71,7 @@ function cores({ serverCore, secondCore }) {
 async function switches(load, binaries, options, keep) {
   const runs = counts.map((count) => ({ count, windows: [] }));
   const args = [...load.args, `--rate=${load.rate}`, '--step', `--window-ms=${options.windowMs}`];
-  const seconds = 60 + counts.length * (options.windows + 1) * (options.windowMs / 1000 + 5);
+  const seconds = Math.ceil(60 + counts.length * (options.windows + 1) * (options.windowMs / 1000 + 5));
   try {
     await each(runs, async (run) => {
       const peer = { command: () => server(load, run.count) };
@@ -106,12 +106,12 @@ async function instructions(load, count, binaries, options) {
   try {
     generator = startLoad(args, measured, 300, binaries, options);
     await generator.next();
-    // the first window compiles the JavaScript, the second fills callgrind's own tables and the simulated caches
-    await oneWindow({ load: generator });
+    // the first messages compile the JavaScript of every worker, the next fill callgrind's tables and the caches
+    await messages(generator, 20_000);
     await control('-i', 'on');
-    await oneWindow({ load: generator });
+    await messages(generator, 5_000);
     await control('-z');
-    const { units } = await oneWindow({ load: generator });
+    const units = await messages(generator, 5_000);
     await control('-d');
     return perMessage(eventsIn(dumped(folder)), units);
   } finally {
@@ -119,6 +119,13 @@ async function instructions(load, count, binaries, options) {
     await measured.stop();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Windows until there were so many messages, at most ten: a slow server would still compile its code in a few. */
+async function messages(generator, least) {
+  let sum = 0;
+  for (let window = 0; window < 10 && sum < least; window++) sum += (await oneWindow({ load: generator })).units;
+  return sum;
 }
 
 /** The profile that the one dump wrote. */
