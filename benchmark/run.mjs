@@ -75,7 +75,8 @@ async function main() {
     console.log(`\n[study, ${minutes()} min]`);
     found = await study({ options, binaries, folder });
   }
-  write(folder, about, outcomes, found);
+  const verdict = write(folder, about, outcomes, found);
+  if (verdict.length > 0) console.log(`\n${verdict.join('\n')}`);
   console.log(`\n${minutes()} minutes. Written to ${folder}`);
   return found?.failed || outcomes.some(({ failed }) => failed) ? 1 : 0;
 }

@@ -1,6 +1,6 @@
 // Peer: Bun's built-in server with its native publish and subscribe. Run with Bun.
 import { channelNames, channelOf } from './channels.mjs';
-import { handlerName, ready } from './peer.mjs';
+import { handlerName, ready, tls } from './peer.mjs';
 
 let current = 0;
 let members = 0;
@@ -44,6 +44,7 @@ const handlers = {
 const server = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
+  ...(tls && { tls }),
   fetch(request, server) {
     if (!server.upgrade(request)) return new Response('expected a WebSocket', { status: 426 });
   },

@@ -1,4 +1,7 @@
 // Shared by all peers' processes: reads the requested handler, and reports that the server is ready.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 export const handlerName = option('handler');
 const known = [
   ...['echo', 'headline', 'fanout', 'channels'],
@@ -12,7 +15,15 @@ export function option(name, fallback) {
   return word?.slice(name.length + 3) ?? fallback;
 }
 
-/** Tells the runner the port, and the process to measure if it is another one. The process runs until the runner ends it. */
+/** Certificate and key in PEM of the folder `--tls=FOLDER`, undefined without it. */
+export const tls = credentials(option('tls'));
+
+function credentials(folder) {
+  if (folder === undefined) return undefined;
+  return { cert: readFileSync(join(folder, 'cert.pem'), 'utf8'), key: readFileSync(join(folder, 'key.pem'), 'utf8') };
+}
+
+/** Tells the runner the port, and which process is measured if not this one. The process lives until the runner ends it. */
 export function ready(port, pid = process.pid) {
   process.stdout.write(`ready ${port} ${pid}\n`);
 }

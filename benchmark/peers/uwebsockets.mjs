@@ -1,8 +1,10 @@
 // Peer: uWebSockets.js on Node with its native publish and subscribe. It is not on npm: this peer runs
-// where the user has installed it so that it can be resolved from here.
-import uWS from 'uWebSockets.js';
+// where the user has installed it so that it can be resolved from here, or with --package=FOLDER.
+import { createRequire } from 'node:module';
 import { channelNames, channelOf } from './channels.mjs';
-import { handlerName, ready } from './peer.mjs';
+import { handlerName, option, ready } from './peer.mjs';
+
+const uWS = createRequire(import.meta.url)(option('package', 'uWebSockets.js'));
 
 const decoder = new TextDecoder();
 let current = 0;

@@ -18,7 +18,7 @@ export async function buildLoad() {
   const find = (name) => built.find(({ target }) => target.name === name).executable;
   return {
     load: find('millrace-load'),
-    floor: find('millrace-floor'),
+    epoll: find('millrace-epoll'),
     fastwebsockets: find('millrace-fastwebsockets'),
     versions: { fastwebsockets: lockedVersion('fastwebsockets') },
   };

@@ -1,6 +1,7 @@
 // Computes how many connections a scenario may open on this machine, and what limits them.
 import { readFileSync } from 'node:fs';
 import { availableParallelism, freemem } from 'node:os';
+import { withoutCertificate } from './certificate.mjs';
 
 /** Descriptors that a server or the generator needs in addition to its connections. */
 const RESERVE = 200;
@@ -27,6 +28,7 @@ export function obstacle(scenario, options, most) {
   if (connections !== 'most' && connections > most && !options.quick) {
     return `it needs ${connections} connections to each server, this machine allows ${most}`;
   }
+  if (scenario.tls && withoutCertificate() !== undefined) return withoutCertificate();
   if (scenario.cores && (!options.pin || availableParallelism() < 2)) return 'it needs two cores and pinning';
   return undefined;
 }

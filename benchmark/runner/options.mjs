@@ -19,7 +19,7 @@ const definition = {
   threads: { type: 'string', default: '1' },
   'io-threads': { type: 'string', default: '1' },
   processes: { type: 'string', default: '2' },
-  'time-limit-s': { type: 'string', default: '2700' },
+  'time-limit-s': { type: 'string', default: '4500' },
   out: { type: 'string' },
   help: { type: 'boolean', short: 'h', default: false },
 };
@@ -45,7 +45,7 @@ ${wrapped(peerNames)}
   --threads N          worker threads of millrace (1)
   --io-threads N       I/O threads of millrace (1)
   --processes N        processes of ws-cluster (2)
-  --time-limit-s N     begin no further scenario after this (2700)
+  --time-limit-s N     begin no further scenario after this (4500)
   --out DIR            where results go (benchmark/results/<date>-<commit>);
                        those in benchmark/results/latest are meant to be committed`;
 }

@@ -1,31 +1,38 @@
 // The servers: how to start each for a handler, and whether it is available.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { toolPath, whatIsMissing } from '../../scripts/optional-tools.mjs';
 import { installedVersion, peersFolder, rootFolder } from './build.mjs';
+import { certificate } from './certificate.mjs';
 import { packageOf, socketyModule } from './sockety-module.mjs';
 
 /** A program in the peers' folder that Node runs. */
 function node(file, ...args) {
-  return (handler) => [process.execPath, join(peersFolder, file), `--handler=${handler}`, ...args];
+  return (handler) => [process.execPath, join(peersFolder, file), ...told(handler), ...args];
+}
+
+/** What a program is told about its handler: that of `echo-tls` is `echo`, over TLS. */
+function told(handler) {
+  return handler === 'echo-tls' ? ['--handler=echo', `--tls=${certificate()}`] : [`--handler=${handler}`];
 }
 
 /** The handlers of every socket server, and those that HTTP servers may have. */
 const sockets = ['echo', 'headline', 'fanout', 'channels'];
+const secure = ['echo-tls'];
 const http = ['http-file', 'http-fetch', 'http-app'];
 const qjs = ['qjs', 'qjs-fetch'];
 
 /** The programs of node:http beside that of HTTP. */
 const nodeHttp = { sockety: 'sockety/http1-server.mjs', qjs: 'qjs/node.mjs' };
 
-function millrace(threads, ioThreads) {
-  const counts = [`--threads=${threads}`, `--io-threads=${ioThreads}`];
+function millrace(threads, ioThreads, ...more) {
+  const counts = [`--threads=${threads}`, `--io-threads=${ioThreads}`, ...more];
   const [overSockets, overHttp] = ['server', 'http-server'].map((name) => node(`millrace/${name}.mjs`, ...counts));
   const overSockety = node('sockety/millrace.mjs', ...counts);
   const overSplice = node('splice/millrace.mjs', `--io-threads=${ioThreads}`);
   return {
-    handlers: [...sockets, ...http, ...qjs, 'sockety', 'splice'],
+    handlers: [...sockets, ...secure, ...http, ...qjs, 'sockety', 'splice'],
     version: () => installedVersion('millrace'),
     absence: () => (existsSync(join(rootFolder, 'js/dist/index.mjs')) ? undefined : 'it is not built: npm run build'),
     command(handler) {
@@ -36,13 +43,17 @@ function millrace(threads, ioThreads) {
   };
 }
 
-/** A package that this benchmark does not install, but uses if the user has it. */
-function optional(name, file) {
-  const manifest = findManifest(name);
+/** A package that this benchmark does not install, but uses if the user has it; a variable may name its folder. */
+function optional(name, file, variable) {
+  const named = variable && process.env[variable];
+  const manifest = named ? join(resolve(named), 'package.json') : findManifest(name);
+  const missing = named
+    ? `${variable} names no folder of the package ${name}`
+    : `the package ${name} is not installed (see benchmark/README.md)`;
   return {
     version: () => JSON.parse(readFileSync(manifest, 'utf8')).version,
-    absence: () => (manifest ? undefined : `the package ${name} is not installed (see benchmark/README.md)`),
-    command: node(file),
+    absence: () => (manifest && existsSync(manifest) ? undefined : missing),
+    command: node(file, ...(named ? [`--package=${resolve(named)}`] : [])),
   };
 }
 
@@ -53,15 +64,21 @@ function optional(name, file) {
  */
 const table = (options, binaries) => ({
   millrace: { principal: true, ...millrace(options.threads, options.ioThreads) },
+  'millrace-no-uring': {
+    special: true,
+    ...millrace(options.threads, options.ioThreads, '--io-uring=no'),
+    handlers: [...sockets, ...secure, ...http],
+    note: 'Millrace with `ioUring: false`, as in most containers',
+  },
   'millrace-2': { special: true, ...millrace(2, 2), note: 'Millrace with two I/O threads and two workers' },
   bun: {
     principal: true,
     version: () => installedVersion('bun'),
     absence: () => (bun() ? undefined : 'its package has no program for this machine'),
-    handlers: [...sockets, ...http],
-    command: (handler) => [bun(), file(handler, 'bun.mjs'), `--handler=${handler}`],
+    handlers: [...sockets, ...secure, ...http],
+    command: (handler) => [bun(), file(handler, 'bun.mjs'), ...told(handler)],
   },
-  uwebsockets: { principal: true, ...optional('uWebSockets.js', 'uwebsockets.mjs') },
+  uwebsockets: { principal: true, ...optional('uWebSockets.js', 'uwebsockets.mjs', 'UWEBSOCKETS') },
   deno: {
     version: () => installedVersion('deno'),
     absence: () => (deno() ? undefined : 'its package has no program for this machine'),
@@ -75,6 +92,7 @@ const table = (options, binaries) => ({
     principal: true,
     version: () => installedVersion('ws'),
     absence: () => undefined,
+    handlers: [...sockets, ...secure],
     command: node('ws/single.mjs'),
   },
   'ws-cluster': {
@@ -93,20 +111,20 @@ const table = (options, binaries) => ({
     load: ['--dialect=socketio'],
     note: "Socket.IO's own framing over WebSocket, one event with one argument, rooms for channels",
   },
-  warpsocket: optional('warpsocket', 'warpsocket/server.mjs'),
+  warpsocket: optional('warpsocket', 'warpsocket/server.mjs', 'WARPSOCKET'),
   fastwebsockets: {
     version: () => binaries.versions.fastwebsockets,
     absence: () => undefined,
     command: (handler) => [binaries.fastwebsockets, `--handler=${handler}`],
     note: 'a bare Rust server with the fastwebsockets and hyper crates: no JavaScript, no limits',
   },
-  floor: {
+  epoll: {
     principal: true,
     version: () => 'this commit',
     absence: () => undefined,
     handlers: [...sockets, 'splice', 'count'],
     // it is not a multiplexer: in `splice` it is the target, reached directly
-    command: (handler) => [binaries.floor, `--handler=${handler === 'splice' ? 'echo' : handler}`],
+    command: (handler) => [binaries.epoll, `--handler=${handler === 'splice' ? 'echo' : handler}`],
     note: 'a bare epoll loop in Rust: no JavaScript, no limits, no checks; what the kernel alone costs',
   },
   sockety: {
@@ -186,12 +204,11 @@ export function choosePeers(options, binaries, handlers) {
 export function participants(scenario, peers, options) {
   const taking = [];
   const without = [];
+  const general = (peer) => !peer.special && (peer.principal || !scenario.principal);
   for (const peer of peers) {
     if (!peer.handlers.includes(scenario.handler)) continue;
     const reason = scenario.without?.[peer.name];
-    const usual = scenario.only
-      ? scenario.only.includes(peer.name)
-      : !peer.special && (peer.principal || !scenario.principal);
+    const usual = scenario.only?.includes(peer.name) ?? (general(peer) || scenario.also?.includes(peer.name));
     if (reason) without.push({ name: peer.name, reason });
     else if (usual || options.peersChosen) taking.push(peer);
   }

@@ -1,5 +1,7 @@
 // Starts and ends servers and generators. Ends only processes that it has started, by pid.
 import { spawn } from 'node:child_process';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const children = new Set();
@@ -36,7 +38,10 @@ function pinned(command, cores, binaries, options) {
   return options.pin ? [binaries.load, 'pin', '--core', cores.join(','), '--', ...command] : command;
 }
 
-/** Starts a server on some cores and waits for its line `ready <port>`, optionally followed by another pid to measure. */
+/**
+ * Starts a server on some cores and waits for its line `ready <port>`, optionally followed by another pid to measure.
+ * A peer may take longer to start than others: `startSeconds`.
+ */
 export async function startServer(peer, handler, cores, binaries, options) {
   const command = pinned(peer.command(handler), cores, binaries, options);
   const { child, ended, lines, complaint } = start(command, 'ignore');
@@ -46,21 +51,41 @@ export async function startServer(peer, handler, cores, binaries, options) {
       if (word === 'ready') resolve({ port: Number(port), pid: Number(pid) });
     });
   });
-  const up = await Promise.race([ready, ended.then(() => undefined), pause(30_000)]);
+  const up = await Promise.race([ready, ended.then(() => undefined), pause((peer.startSeconds ?? 30) * 1000)]);
   if (up === undefined) {
     child.kill('SIGKILL');
     throw new Error(`the server did not start: ${complaint()}`);
   }
+  const before = ringsOf(up.pid);
   return {
     ...up,
     cores,
     complaint,
+    /** Whether it has made a ring of `io_uring` since it was ready: those that a runtime makes for itself are older. */
+    usesIoUring: () => ringsOf(up.pid) > before,
     async stop() {
       child.kill('SIGTERM');
       if ((await Promise.race([ended, pause(3_000)])) === undefined) child.kill('SIGKILL');
       await ended;
     },
   };
+}
+
+/** The number of rings of `io_uring` that a process has open. */
+export function ringsOf(pid) {
+  const folder = `/proc/${pid}/fd`;
+  const target = (name) => {
+    try {
+      return readlinkSync(join(folder, name));
+    } catch {
+      return ''; // it was closed meanwhile
+    }
+  };
+  try {
+    return readdirSync(folder).filter((name) => target(name) === 'anon_inode:[io_uring]').length;
+  } catch {
+    return 0; // the process has ended
+  }
 }
 
 /** Starts a generator against a server. `next` gives its reports one by one. */

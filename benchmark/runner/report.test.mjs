@@ -27,11 +27,11 @@ function page(peers, more = {}) {
   return markdown(about, [outcome], { echo: ['plots/echo.svg'] });
 }
 
-test('the overview shows the ratio to Bun and to the floor', (t) => {
+test('the overview shows the ratio to Bun and to the bare epoll loop', (t) => {
   const text = page({
     millrace: { figures: figures(2, 10) },
     bun: { figures: figures(4, 5) },
-    floor: { figures: figures(1, 9) },
+    epoll: { figures: figures(1, 9) },
   });
   t.regex(text, /\| an echo: CPU µs\/message \| 2 \| 4 \| 1 \| 0\.500 \| 2 \|/);
   t.true(text.includes('![an echo](plots/echo.svg)'));

@@ -6,6 +6,7 @@ import { benchmarkFolder, rootFolder, run } from './build.mjs';
 import { drawCharts } from './charts.mjs';
 import { descriptorLimit } from './limits.mjs';
 import { markdown } from './tables.mjs';
+import { outcomeOfStudy, readGoals, verdictLines } from './verdict.mjs';
 
 /** Machine, versions, commit and date. */
 export async function environment(peers, absent, options) {
@@ -46,16 +47,18 @@ export function prepare(options, about) {
   return folder;
 }
 
-/** Writes all files; the results of the study come last. */
+/** Writes all files; what the study found comes last. Returns the lines about the goals. */
 export function write(folder, about, outcomes, study) {
   const charts = drawCharts(folder, outcomes);
   const scenarios = outcomes.map(({ name, title, connections, note, skipped, without, peers }) => {
     return { name, title, connections, note, skipped, without, peers };
   });
   const everything = { ...about, scenarios, ...(study ? { study: study.json } : {}) };
-  const tables = markdown(about, outcomes, charts) + (study ? `\n${study.markdown}\n` : '');
+  const verdict = verdictLines(readGoals(), [...outcomes, ...outcomeOfStudy(study?.json)]);
+  const tables = markdown(about, outcomes, charts, verdict) + (study ? `\n${study.markdown}\n` : '');
   writeFileSync(join(folder, 'results.json'), withoutRoot(`${compact(everything)}\n`));
   writeFileSync(join(folder, 'results.md'), withoutRoot(tables));
+  return verdict;
 }
 
 /** Results are committed, so paths are relative to the root of the clone. */

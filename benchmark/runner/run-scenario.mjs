@@ -6,10 +6,11 @@ import { runRows as qjs } from './qjs.mjs';
 import { connectionsOf, loadArgs } from './scenarios.mjs';
 import { rowByRow } from './sockety.mjs';
 import { runRows as splice } from './splice.mjs';
+import { runRows as threads } from './threads.mjs';
 import { each, guarded, median, oneWindow, takeTurns } from './turns.mjs';
 
 /** How the rows of a scenario of that kind are measured. */
-const rows = { sockety: rowByRow, splice, qjs };
+const rows = { sockety: rowByRow, splice, qjs, threads };
 
 /** The scenario with its results: `peers` by name, those `left` out with reasons, and whether any `failed`. */
 export async function runScenario(scenario, all, binaries, options) {
@@ -63,9 +64,10 @@ async function interleaved(scenario, peers, connections, binaries, options) {
   const results = {};
   for (const run of runs) {
     await run.load?.end();
+    const ioUring = usesIoUring(run);
     await run.server?.stop();
     const figures = median(run.windows, scenario.columns[0][0]);
-    results[run.name] = { figures, windows: run.windows, error: run.error };
+    results[run.name] = { figures, windows: run.windows, error: run.error, ioUring };
     say(scenario, run.name, results[run.name]);
   }
   return { results, note };
@@ -105,11 +107,17 @@ async function oneByOne(scenario, peers, connections, binaries, options) {
       if (status !== 0) throw new Error(run.load.complaint());
     });
     await run.load?.end();
+    const ioUring = usesIoUring(run);
     await run.server?.stop();
-    results[peer.name] = { figures: run.figures, error: run.error };
+    results[peer.name] = { figures: run.figures, error: run.error, ioUring };
     say(scenario, peer.name, results[peer.name]);
   }
   return { results };
+}
+
+/** Whether Millrace used `io_uring`, as its open rings show; undefined for other servers. */
+function usesIoUring({ name, server }) {
+  return name.startsWith('millrace') ? server?.usesIoUring() : undefined;
 }
 
 /** The generator's arguments for one peer. */

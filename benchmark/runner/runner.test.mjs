@@ -1,14 +1,18 @@
 // Decisions of the runner before anything runs: options, participating peers, numbers of connections.
+import { existsSync } from 'node:fs';
 import test from 'ava';
+import { certificate, withoutCertificate } from './certificate.mjs';
+import { obstacle } from './limits.mjs';
 import { parse, usage } from './options.mjs';
-import { handlersOf, participants, peerNames } from './peers.mjs';
+import { choosePeers, handlersOf, participants, peerNames } from './peers.mjs';
+import { ringsOf } from './processes.mjs';
 import { connectionsOf, loadArgs, scenarios } from './scenarios.mjs';
 
 const named = (name) => scenarios.find((scenario) => scenario.name === name);
 const peers = peerNames.map((name) => ({
   name,
-  principal: ['millrace', 'bun', 'ws', 'floor'].includes(name),
-  special: name === 'millrace-2',
+  principal: ['millrace', 'bun', 'ws', 'epoll'].includes(name),
+  special: ['millrace-2', 'millrace-no-uring'].includes(name),
   handlers: handlersOf(name),
 }));
 const taking = (scenario, options = {}) => participants(scenario, peers, options).taking.map(({ name }) => name);
@@ -59,17 +63,20 @@ test('who takes part', (t) => {
     taking(named('echo')),
     peerNames.filter((name) => name !== 'millrace-2' && handlersOf(name).includes('echo')),
   );
-  t.deepEqual(taking(named('http-file')), ['millrace', 'bun', 'node-http', 'express', 'nginx']);
+  t.deepEqual(taking(named('http-file')), [
+    ...['millrace', 'millrace-no-uring', 'bun', 'node-http', 'express', 'nginx'],
+  ]);
   // a peer without the handler does not take part even if it is requested
   t.deepEqual(taking(named('http-app'), { peersChosen: true }), [
-    ...['millrace', 'millrace-2', 'bun', 'node-http', 'express', 'fastify'],
+    ...['millrace', 'millrace-no-uring', 'millrace-2', 'bun', 'node-http', 'express', 'fastify'],
   ]);
-  t.deepEqual(taking(named('fanout-all')), ['millrace', 'bun', 'ws', 'floor']);
+  t.deepEqual(taking(named('fanout-all')), ['millrace', 'bun', 'ws', 'epoll']);
+  t.deepEqual(taking(named('echo-tls')), ['millrace', 'millrace-no-uring', 'bun', 'ws']);
   t.true(taking(named('cores-echo')).includes('millrace-2'));
   t.false(taking(named('cores-echo')).includes('socketio'));
   t.true(taking(named('fanout-all'), { peersChosen: true }).includes('socketio'));
   const { without } = participants(named('stalled-senders'), peers, {});
-  t.true(without.some(({ name, reason }) => name === 'floor' && reason.length > 0));
+  t.true(without.some(({ name, reason }) => name === 'epoll' && reason.length > 0));
 });
 
 test('connections: as many as there may be, whole groups in the headline, fewer in a quick run', (t) => {
@@ -80,4 +87,58 @@ test('connections: as many as there may be, whole groups in the headline, fewer 
   t.is(connectionsOf(named('echo'), 19_807, {}), undefined);
   t.deepEqual(loadArgs(named('fanout-1k'), 1000, {}), ['fanout', '--connections=1000', '--size=1024']);
   t.deepEqual(loadArgs(named('echo-1'), undefined, {}), ['echo', '--pipeline=1']);
+});
+
+test('long echoes have one outstanding, and 16 where the name says so', (t) => {
+  for (const kib of [1, 4, 16, 64]) {
+    const size = `--size=${kib * 1024}`;
+    t.deepEqual(loadArgs(named(`echo-${kib}k`), undefined, {}), ['echo', size, '--pipeline=1']);
+    // 16 are the generator's own number
+    t.deepEqual(loadArgs(named(`echo-${kib}k-16`), undefined, {}), ['echo', size]);
+    t.true(named(`echo-${kib}k-16`).title.endsWith('× 16'));
+  }
+});
+
+test('the server without io_uring stands beside the usual one where there is a goal, and is never Millrace itself', (t) => {
+  const goals = ['headline', 'headline-6000', 'headline-most', 'echo', 'echo-1', 'fanout', 'fanout-1', 'idle', 'churn'];
+  for (const name of [...goals, ...[1, 4, 16, 64].flatMap((kib) => [`echo-${kib}k`, `echo-${kib}k-16`])]) {
+    const names = taking(named(name));
+    t.true(names.includes('millrace-no-uring') && names.includes('bun') && names.includes('epoll'), name);
+  }
+  t.false(taking(named('fanout-all')).includes('millrace-no-uring'));
+  const options = { peers: ['millrace', 'millrace-no-uring'], threads: 1, ioThreads: 1 };
+  const { peers: chosen } = choosePeers(options, {});
+  const commands = Object.fromEntries(chosen.map(({ name, command }) => [name, command]));
+  for (const handler of ['echo', 'http-file']) {
+    t.true(commands['millrace-no-uring']?.(handler).includes('--io-uring=no') ?? true);
+    t.false(commands.millrace?.(handler).includes('--io-uring=no') ?? false);
+  }
+});
+
+test('over TLS the servers and the generator have the same certificate', (t) => {
+  const reason = withoutCertificate();
+  t.is(obstacle(named('echo-tls'), {}, 100), reason);
+  if (reason !== undefined) return;
+  const [trusted] = loadArgs(named('echo-tls'), undefined, {}).filter((arg) => arg.startsWith('--tls-ca='));
+  t.is(trusted, `--tls-ca=${certificate()}/cert.pem`);
+  t.true(existsSync(`${certificate()}/key.pem`));
+  const { peers: chosen } = choosePeers({ peers: ['ws'] }, {});
+  const command = chosen[0].command('echo-tls');
+  t.true(command.includes('--handler=echo') && command.includes(`--tls=${certificate()}`));
+  t.false(chosen[0].command('echo').some((arg) => arg.startsWith('--tls=')));
+});
+
+test('a variable names the folder of a package that is installed elsewhere', (t) => {
+  process.env.WARPSOCKET = '/nowhere';
+  try {
+    const { peers: chosen, absent } = choosePeers({ peers: ['warpsocket'] }, {});
+    t.deepEqual(chosen, []);
+    t.deepEqual(absent, [{ name: 'warpsocket', reason: 'WARPSOCKET names no folder of the package warpsocket' }]);
+  } finally {
+    delete process.env.WARPSOCKET;
+  }
+});
+
+test('a process that has gone has no rings', (t) => {
+  t.is(ringsOf(2 ** 30), 0);
 });

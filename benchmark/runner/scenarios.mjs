@@ -1,15 +1,17 @@
 // The scenarios: the server's handler, the generator's arguments, the figures.
 //   kind 'windows': peers take turns, window by window; 'once': one whole run per peer; 'rows': a table of
-//   its own (sockety.mjs, splice.mjs, qjs.mjs).
+//   its own (threads.mjs, sockety.mjs, splice.mjs, qjs.mjs).
 //   load: the generator's scenario. connections: for each server; 'most': as many as this machine allows.
 //   quick: what replaces `args` in a quick run. principal: only for the principal peers (peers.mjs).
-//   only: the only peers that take part. without: peers that do not, with the reason.
+//   only, without: peers that alone take part, or that do not, with the reason. also: peers that take part in
+//   addition to the usual ones. tls: the servers speak TLS, and the generator verifies their certificate.
 //   columns: fields of the generator's report shown in the table. figures: those for the overview and
 //   the plots (the first column if absent). cores: peers whose server gets two cores.
 //   generator: whether rows need the generator; all other kinds do. packages: whether rows need the peers' packages.
 //   half: an open loop at half the rate of the slowest of these peers in a closed loop (with the arguments `closed`).
 import { join } from 'node:path';
 import { filePath, publicFolder, user, userPath } from '../peers/http/content.mjs';
+import { certificate } from './certificate.mjs';
 
 const latency = [
   ['p50_us', 'p50 µs'],
@@ -64,35 +66,47 @@ const stalled = [
   ...verdicts,
 ];
 const twice = { 'ws-cluster': 'it does what `ws` does, in each process' };
-const noLimits = { floor: 'it has no limits', fastwebsockets: 'it has no limits' };
+/** Where most of a row's cost is the kernel's, the server without `io_uring` has a column of its own. */
+const plain = { also: ['millrace-no-uring'] };
+const noLimits = { epoll: 'it has no limits', fastwebsockets: 'it has no limits' };
 
 /** Requests for one path: 100 connections that stay open. The handler has the scenario's name. */
 function http(name, title, path, body, more = {}) {
   const args = [`--path=${path}`, `--body=${body}`];
-  return { name, title, kind: 'windows', handler: name, load: 'http', args, columns: perRequest, ...more };
+  return { name, title, kind: 'windows', handler: name, load: 'http', args, columns: perRequest, ...plain, ...more };
 }
 
 /** Echoes: 100 connections. */
 function echo(name, title, args, more = {}) {
-  return { name, title, kind: 'windows', handler: 'echo', load: 'echo', args, columns: perMessage, ...more };
+  return { name, title, kind: 'windows', handler: 'echo', load: 'echo', args, columns: perMessage, ...plain, ...more };
+}
+
+/** Echoes of long messages, with one outstanding and with 16: `echo-4k` and `echo-4k-16`. */
+function longEchoes(kib) {
+  const size = `--size=${kib * 1024}`;
+  const more = kib === 16 ? {} : { principal: true };
+  return [
+    echo(`echo-${kib}k`, `echo ${kib} KiB, 100 connections × 1`, [size, '--pipeline=1'], { principal: true }),
+    echo(`echo-${kib}k-16`, `echo ${kib} KiB, 100 connections × 16`, [size], more),
+  ];
 }
 
 /** The headline: connections in groups of ten. */
 function headline(name, title, connections, more = {}) {
   const quick = { connections: 200 };
   const load = { kind: 'windows', handler: 'headline', load: 'headline', connections, quick, args: [] };
-  return { name, title, ...load, columns: perMessage, ...more };
+  return { name, title, ...load, columns: perMessage, ...plain, ...more };
 }
 
 /** A fan-out. */
 function fanout(name, title, connections, args, more = {}) {
   const quick = { connections: 200 };
   const load = { kind: 'windows', handler: 'fanout', load: 'fanout', connections, quick, args };
-  return { name, title, ...load, columns: perDelivery, ...more };
+  return { name, title, ...load, columns: perDelivery, ...plain, ...more };
 }
 
 function fanoutAll(name, title, args) {
-  return fanout(name, title, 'most', args, { principal: true, quick: { connections: 'most' } });
+  return fanout(name, title, 'most', args, { principal: true, quick: { connections: 'most' }, also: [] });
 }
 
 function once(name, title, handler, columns, args, more) {
@@ -122,7 +136,12 @@ export const scenarios = [
   }),
   echo('echo', 'echo 64 B, 100 connections × 16', []),
   echo('echo-1', 'echo 64 B, 100 connections × 1', ['--pipeline=1']),
-  echo('echo-16k', 'echo 16 KiB, 100 connections × 16', ['--size=16384']),
+  ...[1, 4, 16, 64].flatMap(longEchoes),
+  echo('echo-tls', 'echo 64 B over TLS, 100 connections × 1', ['--pipeline=1'], {
+    handler: 'echo-tls',
+    tls: true,
+    only: ['millrace', 'millrace-no-uring', 'bun', 'ws'],
+  }),
   fanout('fanout', '64 B to {connections} subscribers, 16 in flight', 1000, []),
   fanout('fanout-1', '64 B to {connections} subscribers, 1 in flight', 1000, ['--pipeline=1'], { principal: true }),
   fanout('fanout-1k', '1 KiB to {connections} subscribers, 16 in flight', 1000, ['--size=1024']),
@@ -134,6 +153,7 @@ export const scenarios = [
   fanoutAll('fanout-all-1k', '1 KiB to {connections} subscribers, 16 in flight', ['--size=1024']),
   fanoutAll('fanout-all-1k-1', '1 KiB to {connections} subscribers, 1 in flight', ['--size=1024', '--pipeline=1']),
   fanout('fanout-slow', '1 KiB to {connections} subscribers, 16 in flight, and 50 that read slowly', 1000, [], {
+    also: [],
     load: 'fanout-slow',
     columns: [...perDelivery, ...verdicts],
     tolerates: ['bun', 'uwebsockets'],
@@ -172,11 +192,11 @@ export const scenarios = [
   http('http-app', "JSON of an app's route, 100 connections × 1", userPath, JSON.stringify(user('7'))),
   once(
     'idle',
-    '{connections} idle connections, resident memory',
+    '{connections} idle connections, resident memory at rest and after a message each',
     'echo',
     [
-      ['kib_per_connection', 'KiB/connection'],
-      ['kib_per_connection_after_a_message', 'after a message'],
+      ['kib_per_connection', 'KiB/connection at rest'],
+      ['kib_per_connection_after_a_message', 'KiB/connection after a message'],
       ['connections', 'connections'],
       ['start_mib', 'MiB at start'],
       ['base_mib', 'base MiB'],
@@ -188,10 +208,12 @@ export const scenarios = [
       connections: 'most',
       quick: { connections: 'most', args: ['--settle-ms=200'] },
       figures: [
-        ['kib_per_connection', 'KiB/connection'],
+        ['kib_per_connection', 'KiB/connection at rest'],
+        ['kib_per_connection_after_a_message', 'KiB/connection after a message'],
         ['cpu_us_per_handshake', 'CPU µs/handshake'],
       ],
       without: twice,
+      ...plain,
     },
   ),
   once(
@@ -210,7 +232,7 @@ export const scenarios = [
       ['descriptors_after', 'after'],
     ],
     ['--count=100000'],
-    { quick: { args: ['--count=5000', '--settle-ms=200'] }, without: twice },
+    { quick: { args: ['--count=5000', '--settle-ms=200'] }, without: twice, ...plain },
   ),
   once('stalled-subscribers', '20 subscribers that never read, 64 MiB to each', 'fanout', stalled, [], {
     quick: { args: ['--count=4096'] },
@@ -230,6 +252,22 @@ export const scenarios = [
     },
   ),
   {
+    name: 'threads',
+    title: 'instructions, cache misses and context switches per message with 1, 2 and 4 threads',
+    kind: 'rows',
+    generator: true,
+    handler: 'echo',
+    only: ['millrace'],
+    columns: [
+      ['instructions', 'instructions'],
+      ['d1_misses', 'first-level data misses'],
+      ['l2_misses', 'second-level misses'],
+      ['switches', 'context switches'],
+      ['cpu_us', 'CPU µs/message'],
+      ['p99_us', 'p99 µs'],
+    ],
+  },
+  {
     name: 'sockety',
     title: 'Sockety: tasks of two client threads with two connections each',
     kind: 'rows',
@@ -247,7 +285,7 @@ export const scenarios = [
     kind: 'rows',
     generator: true,
     handler: 'splice',
-    only: ['floor', 'millrace', 'millrace-2', 'wsplice'],
+    only: ['epoll', 'millrace', 'millrace-2', 'wsplice'],
     columns: spliceColumns,
   },
   {
@@ -287,7 +325,9 @@ function needs(name, what) {
 /** The generator's arguments: scenario, connections and others. */
 export function loadArgs(scenario, connections, options) {
   const args = (options.quick && scenario.quick?.args) || scenario.args;
-  return [scenario.load, ...(connections === undefined ? [] : [`--connections=${connections}`]), ...args];
+  const counted = connections === undefined ? [] : [`--connections=${connections}`];
+  const secured = scenario.tls ? [`--tls-ca=${join(certificate(), 'cert.pem')}`] : [];
+  return [scenario.load, ...counted, ...args, ...secured];
 }
 
 /** Connections to each server; undefined if the generator's default applies. */

@@ -50,7 +50,7 @@ test('it needs no generator, and only its own peers', (t) => {
   t.true(needsGenerator(['sockety', 'echo']));
   t.true(needsGenerator(['study']));
   const options = {
-    peers: ['millrace', 'floor', 'ws', 'sockety', 'node-http', 'node-http2'],
+    peers: ['millrace', 'epoll', 'ws', 'sockety', 'node-http', 'node-http2'],
     threads: 1,
     ioThreads: 1,
   };

@@ -62,11 +62,11 @@ function othersAreTheLimit({ server_share: server, generator_share: own, upstrea
 /** The share of a core from which on a program counts as at its limit. */
 const BUSY = 0.95;
 
-/** Adds to each peer's figures how its p99 compares with that of a direct connection, named `floor`. */
+/** Adds to each peer's figures how its p99 compares with that of a direct connection, named `epoll`. */
 export function compare(found) {
-  const direct = found.floor?.figures?.p99_us;
+  const direct = found.epoll?.figures?.p99_us;
   for (const [name, { figures }] of Object.entries(found)) {
-    if (name !== 'floor' && direct && figures?.p99_us) figures.p99_ratio = figures.p99_us / direct;
+    if (name !== 'epoll' && direct && figures?.p99_us) figures.p99_ratio = figures.p99_us / direct;
   }
   return found;
 }

@@ -36,7 +36,7 @@ function partOf(part, columns, peers) {
         .filter(([, found]) => found.rows[row.name])
         .map(([peer, found]) => {
           const { figures, error } = found.rows[row.name];
-          const name = `${peer === 'floor' ? 'direct' : peer}${figures?.generator_is_the_limit ? ' *' : ''}`;
+          const name = `${peer === 'epoll' ? 'direct' : peer}${figures?.generator_is_the_limit ? ' *' : ''}`;
           const failure = failures ? [error?.replaceAll('\n', ' ').replaceAll('|', '\\|') ?? ''] : [];
           return [
             `${row.clients} × ${row.targets}`,

@@ -1,13 +1,13 @@
-// Runs the scenario `splice`: row by row, the peers take turns, each with a new server and targets of its own. The floor is
-// a direct connection to the same kind of target.
+// Runs the scenario `splice`: row by row, the peers take turns, each with a new server and targets of its own. `epoll`
+// stands for a direct connection to the same kind of target.
 import { startLoad, startServer } from './processes.mjs';
 import { compare, figuresOf, loadArgs, rows, targetHandler } from './splice-rows.mjs';
 import { each, median, takeTurns } from './turns.mjs';
 
 /** `{ results, note }`: each peer's rows by name, and the first failure. */
 export async function runRows(_scenario, taking, _connections, binaries, options) {
-  // the floor comes first, because all others are compared with it
-  const peers = taking.toSorted((a, b) => Number(b.name === 'floor') - Number(a.name === 'floor'));
+  // the bare epoll loop, with which all are compared, comes first
+  const peers = taking.toSorted((a, b) => Number(b.name === 'epoll') - Number(a.name === 'epoll'));
   const results = Object.fromEntries(peers.map(({ name }) => [name, { rows: {} }]));
   for (const row of rows) {
     const found = compare(await oneRow(row, peers, binaries, options));
@@ -22,7 +22,7 @@ export async function runRows(_scenario, taking, _connections, binaries, options
 
 /** By peer: `{ figures, windows, error }`. */
 async function oneRow(row, peers, binaries, options) {
-  const runs = peers.map((peer) => ({ peer, direct: peer.name === 'floor', windows: [] }));
+  const runs = peers.map((peer) => ({ peer, direct: peer.name === 'epoll', windows: [] }));
   try {
     await each(runs, (run) => begin(row, run, binaries, options));
     await takeTurns(runs, options.windows, (run, window) => {
@@ -43,7 +43,7 @@ async function oneRow(row, peers, binaries, options) {
 }
 
 async function begin(row, run, binaries, options) {
-  const target = { command: () => [binaries.floor, `--handler=${targetHandler(row)}`] };
+  const target = { command: () => [binaries.epoll, `--handler=${targetHandler(row)}`] };
   run.target = await startServer(target, 'splice', [options.secondCore], binaries, options);
   run.server = run.direct
     ? run.target

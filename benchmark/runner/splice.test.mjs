@@ -61,12 +61,12 @@ test('clients and targets on one core are the limit together, on two each for it
 
 test('p99 is set against that of a direct connection, where there is one', (t) => {
   const found = compare({
-    floor: { figures: { p99_us: 200 } },
+    epoll: { figures: { p99_us: 200 } },
     millrace: { figures: { p99_us: 300 } },
     wsplice: { error: 'violation' },
   });
   t.is(found.millrace.figures.p99_ratio, 1.5);
-  t.is(found.floor.figures.p99_ratio, undefined);
+  t.is(found.epoll.figures.p99_ratio, undefined);
   t.is(compare({ millrace: { figures: { p99_us: 300 } } }).millrace.figures.p99_ratio, undefined);
 });
 
@@ -74,12 +74,12 @@ test('it needs the generator, no packages, and only its own peers', (t) => {
   t.true(needsGenerator(['splice']));
   t.false(needsPackages(['splice']));
   t.true(needsPackages(['splice', 'echo']));
-  const options = { peers: ['millrace', 'millrace-2', 'floor', 'ws', 'wsplice'], threads: 1, ioThreads: 1 };
-  const { peers, absent } = choosePeers(options, { floor: 'the floor' }, ['splice']);
+  const options = { peers: ['millrace', 'millrace-2', 'epoll', 'ws', 'wsplice'], threads: 1, ioThreads: 1 };
+  const { peers, absent } = choosePeers(options, { epoll: 'the bare epoll loop' }, ['splice']);
   const names = [...peers, ...absent].map(({ name }) => name).sort();
-  t.deepEqual(names, ['floor', 'millrace', 'millrace-2', 'wsplice']);
+  t.deepEqual(names, ['epoll', 'millrace', 'millrace-2', 'wsplice']);
   const taking = participants(scenario, peers, {}).taking.map(({ name }) => name);
-  t.true(taking.includes('floor') && taking.includes('millrace-2'));
+  t.true(taking.includes('epoll') && taking.includes('millrace-2'));
 });
 
 test('its tables: round trips and one way, a direct connection first', (t) => {
@@ -94,7 +94,7 @@ test('its tables: round trips and one way, a direct connection first', (t) => {
     note: 'one window',
     without: [],
     peers: {
-      floor: { rows: rowsOf({ relayed_us: undefined, upstream_share: undefined }) },
+      epoll: { rows: rowsOf({ relayed_us: undefined, upstream_share: undefined }) },
       millrace: { rows: rowsOf({ p99_ratio: 1.5, generator_is_the_limit: true }) },
     },
   };

@@ -3,12 +3,13 @@ import { show, table } from './cells.mjs';
 import { rowsDetails as qjs } from './qjs-table.mjs';
 import { rowsDetails as sockety } from './sockety-table.mjs';
 import { rowsDetails as splice } from './splice-table.mjs';
+import { rowsDetails as threads } from './threads-table.mjs';
 
 /** The lines of a scenario of rows, below its title. */
-const rowsDetails = { sockety, splice, qjs };
+const rowsDetails = { sockety, splice, qjs, threads };
 
-/** The whole page. */
-export function markdown(about, outcomes, charts) {
+/** The whole page; `verdict` has the lines about the goals. */
+export function markdown(about, outcomes, charts, verdict = []) {
   const { machine, versions, options } = about;
   const lines = [
     '# Benchmark results',
@@ -31,13 +32,32 @@ export function markdown(about, outcomes, charts) {
     ...about.absent.map(({ name, reason }) => `- \`${name}\`: left out, ${reason}.`),
     '',
   ];
+  lines.push(...ioUring(outcomes));
   if (options.quick) lines.push('A quick run: a check that everything works, not a measurement.', '');
   lines.push(...overview(outcomes));
+  if (verdict.length > 0) lines.push('## Goals', '', ...verdict);
   for (const outcome of outcomes) lines.push(...details(outcome, charts[outcome.name] ?? []));
   return `${lines.join('\n').replace(/\n{3,}/g, '\n\n')}\n`;
 }
 
-/** One line per figure: each peer's value, and Millrace's ratio to Bun and to the floor. */
+/** In which scenarios Millrace's servers had a ring. They make one when several connections have something to write. */
+function ioUring(outcomes) {
+  const used = {};
+  for (const { name, peers } of outcomes) {
+    for (const [peer, { ioUring }] of Object.entries(peers)) {
+      if (ioUring === undefined) continue;
+      used[peer] ??= { yes: [], no: [] };
+      used[peer][ioUring ? 'yes' : 'no'].push(name);
+    }
+  }
+  const lines = Object.entries(used).map(([peer, { yes, no }]) => {
+    if (yes.length === 0) return `- \`${peer}\` did not use io_uring.`;
+    return `- \`${peer}\` used io_uring${no.length > 0 ? ` except in ${no.join(', ')}` : ''}.`;
+  });
+  return lines.length > 0 ? [...lines, ''] : [];
+}
+
+/** One line per figure: each peer's value, and Millrace's ratio to Bun and to the bare epoll loop. */
 function overview(outcomes) {
   const shown = outcomes.filter(({ skipped, kind }) => skipped === undefined && kind !== 'rows');
   const peers = [...new Set(shown.flatMap((outcome) => Object.keys(outcome.peers)))];
@@ -50,11 +70,11 @@ function overview(outcomes) {
         `${title}: ${unit}`,
         ...peers.map((peer) => (results[peer]?.error ? 'failed' : show(figure(peer)))),
         show(ratio('bun')),
-        show(ratio('floor')),
+        show(ratio('epoll')),
       ];
     });
   });
-  return rows.length ? table(['scenario', ...peers, 'millrace / bun', 'millrace / floor'], rows) : [];
+  return rows.length ? table(['scenario', ...peers, 'millrace / bun', 'millrace / epoll'], rows) : [];
 }
 
 function details(outcome, charts) {

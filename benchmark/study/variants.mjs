@@ -46,6 +46,12 @@ export function onOneCore() {
   const bun = bunProgram();
   return [
     { ...ours, title: 'Millrace, 1 worker, 1 I/O thread', command: [...ours.command, '--io-threads=1'] },
+    {
+      ...ours,
+      name: 'millrace-1-no-uring',
+      title: 'the same without io_uring',
+      command: [...ours.command, '--io-threads=1', '--io-uring=no'],
+    },
     ...(bun ? [{ name: 'bun', title: 'Bun', threads: 1, command: [bun, server('bun')] }] : []),
     ws,
   ];

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lexopt::prelude::*;
@@ -53,6 +54,8 @@ pub struct Args {
     pub pid: u32,
     /// The dialect inside the messages.
     pub dialect: Dialect,
+    /// The certificates to trust, in PEM: connections are over TLS; `None` without it.
+    pub tls_ca: Option<PathBuf>,
     /// The core to run on; `None` for any.
     pub core: Option<usize>,
     /// Cores the server may use.
@@ -128,6 +131,7 @@ scenarios: echo headline fanout fanout-slow channels http splice splice-flow
            idle churn stalled-subscribers stalled-senders
   --host A          address of the server (127.0.0.1)
   --dialect D       plain, or socketio: Socket.IO's framing over WebSocket (plain)
+  --tls-ca FILE     over TLS; the server's certificate, or its issuer's, in PEM
   --core N          run on this core
   --server-cores N  cores the server may use, to tell who was the limit (1)
   --connections N   connections, subscribers or slots at a time
@@ -180,6 +184,7 @@ impl Args {
             target: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             pid: 0,
             dialect: Dialect::Plain,
+            tls_ca: None,
             core: None,
             server_cores: 1,
             connections,
@@ -283,6 +288,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
             Long("port") => args.target.set_port(parser.value()?.parse()?),
             Long("pid") => args.pid = parser.value()?.parse()?,
             Long("dialect") => args.dialect = parser.value()?.parse()?,
+            Long("tls-ca") => args.tls_ca = Some(parser.value()?.into()),
             Long("core") => args.core = Some(parser.value()?.parse()?),
             Long("server-cores") => args.server_cores = parser.value()?.parse()?,
             Long("connections") => args.connections = at_least_one(&mut parser)?,

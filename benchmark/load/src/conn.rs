@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use socket2::{Domain, Socket, Type};
 
 use crate::sys::{self, Interest};
+use crate::tls::{Session, Trust};
 
 /// The phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +43,16 @@ pub(crate) struct Conn {
     pub(crate) partial: Vec<u8>,
     unsent: Vec<u8>,
     unsent_from: usize,
+    tls: Option<Session>,
 }
 
 impl Conn {
-    pub(crate) fn start(target: SocketAddr, how: Connect) -> io::Result<Self> {
+    /// Starts to connect, over TLS if the server must have a certificate.
+    pub(crate) fn start(
+        target: SocketAddr,
+        how: Connect,
+        trust: Option<&Trust>,
+    ) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(target), Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
         socket.set_tcp_nodelay(true)?;
@@ -72,6 +79,9 @@ impl Conn {
             partial: Vec::new(),
             unsent: Vec::new(),
             unsent_from: 0,
+            tls: trust
+                .map(|trust| Session::new(trust, target.ip()))
+                .transpose()?,
         })
     }
 
@@ -86,11 +96,20 @@ impl Conn {
 
     /// Whether bytes wait for room in the socket.
     pub(crate) fn blocked(&self) -> bool {
-        self.unsent_from < self.unsent.len()
+        self.unsent_from < self.unsent.len() || self.tls.as_ref().is_some_and(Session::blocked)
+    }
+
+    /// Whether reading may leave something to write: an answer of TLS itself.
+    pub(crate) fn speaks_tls(&self) -> bool {
+        self.tls.is_some()
     }
 
     /// Writes bytes, and keeps those that the socket does not take.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Some(tls) = &mut self.tls {
+            tls.encrypt(bytes)?;
+            return write_records(tls, &self.stream);
+        }
         if self.blocked() {
             self.unsent.extend_from_slice(bytes);
             return Ok(());
@@ -106,6 +125,9 @@ impl Conn {
 
     /// Writes the kept bytes.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if let Some(tls) = &mut self.tls {
+            return write_records(tls, &self.stream);
+        }
         while self.blocked() {
             let taken = write_some(&self.stream, &self.unsent[self.unsent_from..])?;
             if taken == 0 {
@@ -123,6 +145,23 @@ impl Conn {
     pub(crate) fn read(&mut self, scratch: &mut [u8]) -> Incoming {
         let kept = self.partial.len();
         scratch[..kept].copy_from_slice(&self.partial);
+        if let Some(tls) = &mut self.tls {
+            let incoming = match tls.read(&self.stream, &mut scratch[kept..]) {
+                Ok(None) => return Incoming::End,
+                Ok(Some(0)) => Incoming::Later,
+                Ok(Some(count)) => {
+                    self.partial.clear();
+                    Incoming::Bytes(kept + count)
+                }
+                Err(error) if postponed(&error) => return Incoming::Later,
+                Err(error) if cut(&error) => return Incoming::End,
+                Err(error) => return Incoming::Failed(error),
+            };
+            return match write_records(tls, &self.stream) {
+                Ok(()) => incoming,
+                Err(error) => Incoming::Failed(error),
+            };
+        }
         match (&self.stream).read(&mut scratch[kept..]) {
             Ok(0) => Incoming::End,
             Ok(count) => {
@@ -151,6 +190,19 @@ fn write_some(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
         Err(error) if cut(&error) => Ok(bytes.len()),
         other => other,
     }
+}
+
+/// Writes records until the socket is full. A connection that is gone accepts everything, as above.
+fn write_records(tls: &mut Session, stream: &TcpStream) -> io::Result<()> {
+    while tls.blocked() {
+        match tls.write(stream) {
+            Ok(_) => {}
+            Err(error) if postponed(&error) => return Ok(()),
+            Err(error) if cut(&error) => tls.discard(),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Bytes of a TCP segment on Ethernet.

@@ -1,6 +1,7 @@
 //! The event loop: opens connections, performs handshakes, splits the stream into frames, answers
 //! pings and closes, and passes messages to a scenario; or passes on the bytes of bare connections,
-//! without handshakes and frames. It never measures and never checks contents.
+//! without handshakes and frames. It never measures and never checks contents. Over 400 lines because
+//! the loop and what it does with a frame share one state.
 
 use std::io;
 use std::mem;
@@ -16,6 +17,7 @@ pub use crate::handler::{Ending, Handler};
 use crate::handshake;
 use crate::stamp;
 use crate::sys::{Epoll, Events, Ready};
+use crate::tls::Trust;
 
 /// All connections of a run and the loop that serves them.
 #[derive(Debug)]
@@ -27,6 +29,8 @@ pub struct Io {
     dialect: Dialect,
     /// The request that opens a connection; `None` for bare ones.
     request: Option<Vec<u8>>,
+    /// TLS, with these certificates; `None` without.
+    trust: Option<Trust>,
     conns: Vec<Option<Conn>>,
     open: usize,
     begun: Instant,
@@ -65,6 +69,7 @@ impl Io {
             target,
             dialect,
             request: Some(handshake::request(target, dialect.path())),
+            trust: None,
             conns: Vec::new(),
             open: 0,
             begun: Instant::now(),
@@ -72,6 +77,13 @@ impl Io {
             reads: 0,
             control: Vec::new(),
         })
+    }
+
+    /// The same loop, with connections over TLS.
+    #[must_use]
+    pub fn over_tls(mut self, trust: Trust) -> Self {
+        self.trust = Some(trust);
+        self
     }
 
     /// Where the server is.
@@ -89,7 +101,8 @@ impl Io {
         if id >= self.conns.len() {
             self.conns.resize_with(id + 1, || None);
         }
-        let conn = Conn::start(self.target, how).doing("connecting")?;
+        let trust = self.trust.as_ref();
+        let conn = Conn::start(self.target, how, trust).doing("connecting")?;
         self.conns[id] = Some(conn);
         self.watch(id)
     }
@@ -240,7 +253,11 @@ impl Io {
         let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut) else {
             return Ok(());
         };
-        let filled = match conn.read(scratch) {
+        let incoming = conn.read(scratch);
+        if conn.speaks_tls() {
+            self.watch(id)?;
+        }
+        let filled = match incoming {
             Incoming::Bytes(filled) => filled,
             Incoming::Later => return Ok(()),
             Incoming::End => return self.ended(handler, id),

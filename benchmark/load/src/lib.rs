@@ -20,4 +20,5 @@ pub mod run;
 pub mod scenario;
 pub mod stamp;
 pub mod sys;
+pub mod tls;
 pub mod window;

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::io::Io;
 use crate::process::Tree;
 use crate::report::{self, Report, Unit};
+use crate::tls::Trust;
 use crate::window::{self, Deadline, Plan, Windowed};
 
 /// The common data of every scenario.
@@ -30,10 +31,7 @@ impl<'a> Run<'a> {
     pub fn new(args: &'a Args) -> Result<Self, Failure> {
         Ok(Self {
             args,
-            io: match args.command {
-                Command::Http => Io::bare(args.target)?,
-                _ => Io::speaking(args.dialect, args.target)?,
-            },
+            io: connections(args)?,
             server: Tree::of(args.pid)?,
             deadline: Deadline::within(args.deadline),
         })
@@ -101,6 +99,18 @@ impl<'a> Run<'a> {
             }
         }
     }
+}
+
+/// The connections, not opened so far.
+fn connections(args: &Args) -> Result<Io, Failure> {
+    let io = match args.command {
+        Command::Http => Io::bare(args.target)?,
+        _ => Io::speaking(args.dialect, args.target)?,
+    };
+    Ok(match &args.tls_ca {
+        Some(path) => io.over_tls(Trust::of(path)?),
+        None => io,
+    })
 }
 
 /// A channel with a message for each line of standard input. It closes at the end of input.

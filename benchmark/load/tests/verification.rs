@@ -72,6 +72,29 @@ fn a_wrong_echo_is_a_violation() {
 }
 
 #[test]
+fn long_echoes_are_compared_to_their_last_byte() {
+    for (size, depth) in [1, 4, 16, 64]
+        .into_iter()
+        .flat_map(|kib| [(kib * 1024, 1), (kib * 1024, 16)])
+    {
+        let mut io = io();
+        let mut echo = Echo::new(Dialect::Plain, 1, size, Pace::Closed(depth));
+        echo.start(&mut io).expect("it can start");
+        echo.stop();
+        let right = stamped(b'e', 0, 0, size);
+        let mut wrong = right.clone();
+        wrong[size - 1] ^= 1;
+        assert!(echo.message(&mut io, 0, &wrong).is_err(), "{size}");
+        assert!(
+            echo.message(&mut io, 0, &right[..size - 1]).is_err(),
+            "{size}"
+        );
+        echo.message(&mut io, 0, &right).unwrap();
+        assert_eq!(echo.outstanding(), u64::try_from(depth).unwrap() - 1);
+    }
+}
+
+#[test]
 fn an_echo_of_what_was_never_sent_is_a_violation() {
     let mut io = io();
     let mut echo = echo(&mut io);

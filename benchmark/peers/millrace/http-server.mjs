@@ -1,5 +1,5 @@
 // Peer: Millrace over HTTP: a directory, or a worker that answers.
-//   --handler=http-file|http-fetch|http-app|qjs|qjs-fetch   --threads=N (1)   --io-threads=N (1)
+//   --handler=http-file|http-fetch|http-app|qjs|qjs-fetch   --threads=N (1)   --io-threads=N (1)   --io-uring=no
 import { start } from 'millrace';
 import { publicFolder } from '../http/content.mjs';
 import { handlerName, option, ready } from '../peer.mjs';
@@ -18,7 +18,8 @@ const server = await start({
   ...(handlerName === 'http-file' ? { static: publicFolder } : {}),
   threads: Number(option('threads', '1')),
   ioThreads: Number(option('io-threads', '1')),
-  // connections wait for their window, also with their first request, and must not be closed meanwhile
+  ioUring: option('io-uring', 'yes') !== 'no',
+  // a connection waits for its turn, with its first request too, and is never closed for its age
   limits: {
     handshakeTimeoutMs: 3_600_000,
     firstRequestTimeoutMs: 3_600_000,

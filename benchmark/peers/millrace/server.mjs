@@ -1,7 +1,7 @@
 // Peer: Millrace itself, through its public API.
-//   --handler=…   --threads=N (1)   --io-threads=N (1)   --io-uring=no
+//   --handler=…   --threads=N (1)   --io-threads=N (1)   --io-uring=no   --tls=FOLDER
 import { start } from 'millrace';
-import { handlerName, option, ready } from '../peer.mjs';
+import { handlerName, option, ready, tls } from '../peer.mjs';
 
 const server = await start({
   bind: '127.0.0.1:0',
@@ -10,5 +10,6 @@ const server = await start({
   threads: Number(option('threads', '1')),
   ioThreads: Number(option('io-threads', '1')),
   ioUring: option('io-uring', 'yes') !== 'no',
+  ...(tls && { tls }),
 });
 ready(server.addresses[0].split(':').at(-1));

@@ -1,11 +1,11 @@
 // The worker of the WarpSocket peer.
-import * as warpsocket from 'warpsocket';
 import { handlers } from '../millrace/handlers.mjs';
+import { load } from './load.mjs';
 
 let handle;
 
-export function handleStart({ handler }) {
-  handle = handlers(warpsocket)[handler];
+export async function handleStart({ handler, folder }) {
+  handle = handlers(await load(folder))[handler];
 }
 
 export function handleTextMessage(text, socketId) {

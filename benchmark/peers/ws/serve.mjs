@@ -1,7 +1,8 @@
 // A server with the `ws` package: the part that the peer with one process and the one with several share.
+import { createServer } from 'node:https';
 import { WebSocketServer } from 'ws';
 import { channelNames, channelOf } from '../channels.mjs';
-import { handlerName } from '../peer.mjs';
+import { handlerName, tls } from '../peer.mjs';
 
 const channels = new Map();
 
@@ -61,7 +62,9 @@ export function serve({ publish, groupSize, listening }) {
   };
   const handle = handlers[handlerName];
 
-  const server = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false, backlog: 4096 });
+  const where = { host: '127.0.0.1', port: 0, backlog: 4096 };
+  const secured = tls && createServer(tls).listen(where);
+  const server = new WebSocketServer({ ...(secured ? { server: secured } : where), perMessageDeflate: false });
   server.on('connection', (socket) => {
     socket.joined = [];
     socket.on('message', (data) => handle(socket, data));

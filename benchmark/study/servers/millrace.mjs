@@ -1,5 +1,5 @@
-// The study's server on Millrace: --threads=N (0: handlers on this thread), --io-threads=N (the default of Millrace). A
-// separate HTTP server answers /stats on another port.
+// The study's server on Millrace: --threads=N (0: handlers on this thread), --io-threads=N (the default of Millrace),
+// --io-uring=no. A separate HTTP server answers /stats on another port.
 import { createServer } from 'node:http';
 import { start, stats } from 'millrace';
 import { exitOnSignals, handlerOptions, httpListener, LARGEST_MESSAGE, option, ready } from './answer.mjs';
@@ -12,6 +12,7 @@ const server = await start({
   workerArg: handlerOptions(),
   threads: Number(option('threads', '1')),
   ...(ioThreads && { ioThreads: Number(ioThreads) }),
+  ioUring: option('io-uring', 'yes') !== 'no',
   limits: { messageBytes: LARGEST_MESSAGE },
   onError() {
     errors++;

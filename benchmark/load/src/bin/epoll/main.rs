@@ -1,4 +1,4 @@
-//! `millrace-floor`: the same scenarios served by a bare epoll loop without JavaScript, to measure
+//! `millrace-epoll`: the same scenarios served by a bare epoll loop without JavaScript, to measure
 //! the cost of the kernel only. It checks as little as possible, has no limits and trusts its
 //! client. Not for production use.
 #![forbid(unsafe_code)]
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         Some("--handler=channels") => Kind::Channels,
         Some("--handler=count") => Kind::Count,
         _ => {
-            let usage = "millrace-floor --handler=echo|headline|fanout|channels|count";
+            let usage = "millrace-epoll --handler=echo|headline|fanout|channels|count";
             // nothing can be done if even this cannot be written
             let _ = writeln!(io::stderr(), "{usage}");
             return ExitCode::from(2);
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     match Server::bind(kind).and_then(announce) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "millrace-floor: {error}");
+            let _ = writeln!(io::stderr(), "millrace-epoll: {error}");
             ExitCode::FAILURE
         }
     }

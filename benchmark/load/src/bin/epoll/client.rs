@@ -1,4 +1,4 @@
-//! One connection of the floor server: its stream, a partial frame, frames not yet written.
+//! One connection of the bare epoll loop: its stream, a partial frame, frames not yet written.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
