@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::config::ListenerConfig;
 use crate::net::address::Bound;
 use crate::net::connect::DialTarget;
-use crate::net::stream::RawStream;
+use crate::net::raw::RawStream;
 use crate::net::tls::{Connector, Terms};
 use crate::notice::{Notice, Notices};
 use crate::permits::Permit;

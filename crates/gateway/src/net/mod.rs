@@ -10,6 +10,7 @@ pub(crate) mod pipe;
 pub(crate) mod polled;
 pub(crate) mod preamble;
 pub(crate) mod proxy;
+pub(crate) mod raw;
 pub(crate) mod special_addresses;
 pub(crate) mod stream;
 pub(crate) mod tls;

@@ -11,7 +11,7 @@ use mio::event::{Event, Source};
 use mio::{Interest, Registry, Token};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::stream::RawStream;
+use super::raw::RawStream;
 
 /// A socket of an established connection, which the loop runs when it reports a change.
 #[derive(Debug)]

@@ -15,6 +15,7 @@ use tokio_rustls::TlsStream;
 
 #[cfg(unix)]
 use super::polled::Polled;
+use super::raw::RawStream;
 #[cfg(unix)]
 use super::watch::Waking;
 use crate::permits::Permit;
@@ -68,14 +69,6 @@ pub(crate) trait Carried: AsyncRead + AsyncWrite + fmt::Debug + Unpin {
     fn give_back(&self, permit: Permit) {
         drop(permit);
     }
-}
-
-/// A stream on its way to the shard that will own it, registered with no event loop.
-#[derive(Debug)]
-pub(crate) enum RawStream {
-    Tcp(std::net::TcpStream),
-    #[cfg(unix)]
-    Unix(std::os::unix::net::UnixStream),
 }
 
 impl Stream {

@@ -18,7 +18,7 @@ use slab::Slab;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::polled::{Polled, Ready, Socket, at_once};
-use super::stream::RawStream;
+use super::raw::RawStream;
 
 /// See the module.
 pub(crate) struct Watch {

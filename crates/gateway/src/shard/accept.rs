@@ -14,7 +14,8 @@ use crate::inbox::Command;
 use crate::listener::{Incoming, ListenerState, Listening, Peer};
 use crate::net::accept_errors::AcceptErrors;
 use crate::net::address::Bound;
-use crate::net::stream::{RawStream, Stream};
+use crate::net::raw::RawStream;
+use crate::net::stream::Stream;
 
 impl Shard {
     /// Starts an accepted connection in the protocol of its listener.

@@ -4,7 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::task::Context;
 
-use crate::net::stream::{RawStream, Stream};
+use crate::net::raw::RawStream;
+use crate::net::stream::Stream;
 use crate::socket::connection::Connection;
 
 /// Watches nothing.

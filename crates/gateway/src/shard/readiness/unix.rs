@@ -9,7 +9,8 @@ use std::task::Context;
 use mio::{Events, Token};
 
 use crate::net::polled::{Polled, Socket};
-use crate::net::stream::{RawStream, Stream};
+use crate::net::raw::RawStream;
+use crate::net::stream::Stream;
 pub(in crate::shard) use crate::net::watch::Accepting;
 use crate::net::watch::Watch;
 use crate::socket::connection::Connection;

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
 
-use super::{Outbox, narrow, wide};
+use super::backlog::{Entry, wide};
+use super::{Outbox, narrow};
 use crate::frame::{Frame, Ledger};
 use crate::limits::{ENTRY_CHARGE, GatewayLimits, OutboxPolicy};
 
@@ -269,7 +270,7 @@ impl Compared {
         self.items_within(first.frame.len() - self.written())
     }
 
-    fn first(&self) -> Option<&super::Entry> {
+    fn first(&self) -> Option<&Entry> {
         self.outbox.backlog.as_deref()?.queue.front()
     }
 

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::model::{HEAD, Op, run};
 use super::*;
+use crate::limits::OutboxPolicy;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]

@@ -1,6 +1,7 @@
 //! Tests what waits, is counted and is dropped, case by case.
 
 use super::*;
+use crate::limits::OutboxPolicy;
 
 #[test]
 fn output_in_one_piece_can_be_written_at_once() {

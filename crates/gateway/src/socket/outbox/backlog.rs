@@ -1,0 +1,113 @@
+//! The queue of an outbox that the kernel has not accepted: entries by reference, their counts, and the policies that drop
+//! some of them.
+
+use std::collections::VecDeque;
+
+use crate::frame::Frame;
+use crate::limits::{ENTRY_CHARGE, GatewayLimits, OutboxPolicy};
+
+/// What is queued.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    pub(super) queue: VecDeque<Entry>,
+    /// Bytes of the first entry that are already written.
+    pub(super) written: usize,
+    /// Bytes in the queue, including the written part of the first entry.
+    pub(super) bytes: usize,
+    pub(super) messages: u32,
+    /// Bytes in the queue that the peer or the protocol asked for. Input limits them, so they do not count as output
+    /// that the peer fails to read.
+    pub(super) asked: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) frame: Frame,
+    /// The number of messages; 0 for a control frame or a part of something longer, which are never dropped.
+    pub(super) messages: u32,
+    /// Bytes of control frames.
+    pub(super) asked: u32,
+}
+
+impl Backlog {
+    pub(super) fn push(&mut self, entry: Entry) {
+        self.bytes += entry.frame.len();
+        self.messages += entry.messages;
+        self.asked = self.asked.saturating_add(entry.asked);
+        self.queue.push_back(entry);
+    }
+
+    /// Records that `count` bytes from the front are written; returns whether nothing is left.
+    pub(super) fn advance(&mut self, count: usize) -> bool {
+        self.written += count;
+        while let Some(first) = self.queue.front() {
+            let length = first.frame.len();
+            if self.written < length {
+                break;
+            }
+            self.written -= length;
+            if let Some(entry) = self.queue.pop_front() {
+                self.forget(&entry);
+            }
+        }
+        self.queue.is_empty()
+    }
+
+    pub(super) fn is_over(&self, limits: &GatewayLimits) -> bool {
+        let Some(first) = self.queue.front() else {
+            return false;
+        };
+        let asked = wide(self.asked).saturating_sub(wide(first.asked));
+        let bytes = self.bytes - first.frame.len() - asked;
+        let charge = bytes + (self.queue.len() - 1) * ENTRY_CHARGE;
+        charge > limits.outbox_bytes + ENTRY_CHARGE
+            || wide(self.messages - first.messages) > limits.outbox_frames
+    }
+
+    pub(super) fn drop_excess(&mut self, limits: &GatewayLimits) -> u64 {
+        let mut dropped = 0;
+        while self.is_over(limits) {
+            // the entry that is being written stays, and control frames are never dropped
+            let mut behind = 1..self.queue.len();
+            let droppable = |&index: &usize| {
+                let entry = &self.queue[index];
+                entry.messages > 0 && entry.asked == 0
+            };
+            let index = if limits.outbox_policy == OutboxPolicy::DropOldest {
+                behind.find(droppable)
+            } else {
+                behind.rfind(droppable)
+            };
+            let Some(entry) = index.and_then(|index| self.queue.remove(index)) else {
+                break;
+            };
+            self.forget(&entry);
+            dropped += u64::from(entry.messages);
+        }
+        dropped
+    }
+
+    /// Drops every entry but the one that was begun; returns the number of dropped messages.
+    pub(super) fn truncate(&mut self) -> u64 {
+        let mut dropped = 0;
+        let keep = usize::from(self.written > 0);
+        while self.queue.len() > keep {
+            if let Some(entry) = self.queue.pop_back() {
+                self.forget(&entry);
+                dropped += u64::from(entry.messages);
+            }
+        }
+        self.queue.shrink_to_fit();
+        dropped
+    }
+
+    fn forget(&mut self, entry: &Entry) {
+        self.bytes -= entry.frame.len();
+        self.messages -= entry.messages;
+        self.asked = self.asked.saturating_sub(entry.asked);
+    }
+}
+
+pub(super) fn wide(count: u32) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
