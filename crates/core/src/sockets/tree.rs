@@ -1,7 +1,8 @@
 //! The tree of virtual sockets below each real one. Owns the links between the entries of a table. Never
 //! recurses, because a dangling chain may be of any length.
 
-use super::{Alias, AliasState, Entry, Nature, Removed, SocketTable};
+use super::entry::{Alias, AliasState};
+use super::{Entry, Nature, Removed, SocketTable};
 use crate::id::SocketId;
 
 impl SocketTable {
@@ -10,7 +11,7 @@ impl SocketTable {
         let second = self
             .entries
             .get_mut(&target)
-            .and_then(|entry| entry.first_child.replace(id));
+            .and_then(|entry| entry.first_child_mut().replace(id));
         if let Some(second) = second {
             self.alias_mut(second).previous = Some(id);
         }
@@ -24,7 +25,7 @@ impl SocketTable {
             let Some(entry) = self.entries.get(&id) else {
                 return;
             };
-            if entry.exists() || entry.first_child.is_some() {
+            if entry.exists() || entry.first_child().is_some() {
                 return;
             }
             let alias = self.alias_mut(id);
@@ -34,7 +35,7 @@ impl SocketTable {
             }
             match previous {
                 Some(previous) => self.alias_mut(previous).next = next,
-                None => self.entry_mut(target).first_child = next,
+                None => *self.entry_mut(target).first_child_mut() = next,
             }
             self.entries.remove(&id);
             id = target;
@@ -89,7 +90,7 @@ impl SocketTable {
 
     /// The real socket above an entry, even if the entry is deleted or dangles.
     pub(crate) fn root(&self, id: SocketId) -> Option<SocketId> {
-        self.entries.get(&id).map(|entry| entry.route.socket)
+        self.entries.get(&id).map(|entry| entry.route(id).socket)
     }
 
     /// Whether one of `links` is on the chain from `id`, with `id` included.
@@ -107,7 +108,7 @@ impl SocketTable {
 
     /// The entry after `id` in a walk over everything below `root`, parents before children.
     fn following(&self, mut id: SocketId, root: SocketId, descend: bool) -> Option<SocketId> {
-        if descend && let Some(child) = self.entries.get(&id)?.first_child {
+        if descend && let Some(child) = self.entries.get(&id)?.first_child() {
             return Some(child);
         }
         while id != root {
