@@ -1,6 +1,7 @@
 //! One lock shard of the sockets. Owns real sockets together with all virtual sockets on them, so that every change to
 //! a chain happens under one lock; never touches a channel.
 
+mod entries;
 mod entry;
 mod tree;
 
@@ -12,12 +13,12 @@ use smallvec::SmallVec;
 
 use crate::annotation::Annotation;
 use crate::channel_list::ChannelList;
-use crate::hash::SocketMap;
 use crate::id::SocketId;
 use crate::limits::{CHAIN_STEPS, SOCKET_ID_END};
 use crate::name::Name;
 use crate::route::{Route, ShardIndex};
 use crate::sync::LOCK_SHARDS;
+use entries::Entries;
 use entry::{Alias, AliasState, Real};
 pub(crate) use entry::{Entry, Nature};
 
@@ -67,7 +68,7 @@ pub(crate) struct SocketTable {
     /// The number of ids that this lock shard has handed out.
     made: u64,
     index: u64,
-    entries: SocketMap<Box<Entry>>,
+    entries: Entries,
     reals: usize,
     virtuals: usize,
 }
@@ -78,7 +79,7 @@ impl SocketTable {
         Self {
             made: 0,
             index,
-            entries: SocketMap::default(),
+            entries: Entries::default(),
             reals: 0,
             virtuals: 0,
         }
@@ -98,7 +99,7 @@ impl SocketTable {
     pub(crate) fn open(&mut self, shard: ShardIndex, slot: u32, info: SocketInfo) -> SocketId {
         let id = self.allocate();
         let nature = Nature::Real(Real::new(shard, slot, info));
-        self.entries.insert(id, Box::new(Entry::new(nature)));
+        self.entries.insert(id, Entry::new(nature));
         self.reals += 1;
         id
     }
@@ -107,13 +108,13 @@ impl SocketTable {
     pub(crate) fn close(&mut self, id: SocketId) -> Option<(Closed, Removed)> {
         let entry = self
             .entries
-            .get(&id)
+            .get(id)
             .filter(|entry| matches!(entry.nature, Nature::Real(_)))?;
         let mut removed = Removed::new();
         if entry.first_child().is_some() {
             self.remove_descendants(id, &mut removed);
         }
-        let entry = self.entries.remove(&id)?;
+        let entry = self.entries.remove(id)?;
         let Nature::Real(mut real) = entry.nature else {
             return None;
         };
@@ -136,7 +137,7 @@ impl SocketTable {
         target: SocketId,
         annotation: Option<Annotation>,
     ) -> Result<SocketId, Option<Annotation>> {
-        let Some(parent) = self.entries.get(&target).filter(|entry| entry.exists()) else {
+        let Some(parent) = self.entries.get(target).filter(|entry| entry.exists()) else {
             return Err(annotation);
         };
         let route = parent.route(target);
@@ -170,7 +171,7 @@ impl SocketTable {
         };
         let id = self.allocate();
         let nature = Nature::Virtual(Box::new(alias));
-        self.entries.insert(id, Box::new(Entry::new(nature)));
+        self.entries.insert(id, Entry::new(nature));
         self.link(id, target);
         self.virtuals += 1;
         Ok(id)
@@ -178,7 +179,7 @@ impl SocketTable {
 
     /// Deletes a virtual socket. Those that have it as their target never resolve again.
     pub(crate) fn delete(&mut self, id: SocketId, expected: Option<SocketId>) -> Option<Removed> {
-        let entry = self.entries.get_mut(&id).filter(|entry| entry.exists())?;
+        let entry = self.entries.get_mut(id).filter(|entry| entry.exists())?;
         let Nature::Virtual(alias) = &mut entry.nature else {
             return None;
         };
@@ -202,7 +203,7 @@ impl SocketTable {
         id: SocketId,
         channel: &Name,
     ) -> Option<(Route, Option<Arc<Annotation>>)> {
-        let entry = self.entries.get_mut(&id)?;
+        let entry = self.entries.get_mut(id)?;
         let (route, annotation) = entry.resolve(id)?;
         let annotation = annotation.cloned();
         entry.channels.insert(channel.clone());
@@ -211,21 +212,21 @@ impl SocketTable {
 
     /// Records that a socket, if it still exists, is no longer in a channel.
     pub(crate) fn leave(&mut self, id: SocketId, channel: &Name) {
-        if let Some(entry) = self.entries.get_mut(&id) {
+        if let Some(entry) = self.entries.get_mut(id) {
             entry.channels.remove(channel);
         }
     }
 
     /// Replaces a real socket's token and returns the one before; `Err` if there is no such socket.
     pub(crate) fn set_token(&mut self, id: SocketId, token: Token) -> Result<Option<Token>, Token> {
-        match self.entries.get_mut(&id).map(|entry| &mut entry.nature) {
+        match self.entries.get_mut(id).map(|entry| &mut entry.nature) {
             Some(Nature::Real(real)) => Ok(real.set_token(token)),
             _ => Err(token),
         }
     }
 
     pub(crate) fn token(&self, id: SocketId) -> Option<Token> {
-        match &self.entries.get(&id)?.nature {
+        match &self.entries.get(id)?.nature {
             Nature::Real(real) => real.token().cloned(),
             Nature::Virtual(_) => None,
         }
@@ -233,14 +234,14 @@ impl SocketTable {
 
     /// A socket's route and annotation; `None` if there is no such socket or it dangles.
     pub(crate) fn resolve(&self, id: SocketId) -> Option<(Route, Option<&Arc<Annotation>>)> {
-        self.entries.get(&id)?.resolve(id)
+        self.entries.get(id)?.resolve(id)
     }
 
     /// Marks the real socket behind an id as closing. Returns its route, and whether this call was the first to mark
     /// it.
     pub(crate) fn begin_close(&mut self, id: SocketId) -> Option<(Route, bool)> {
         let (route, _) = self.resolve(id)?;
-        match &mut self.entries.get_mut(&route.socket)?.nature {
+        match &mut self.entries.get_mut(route.socket)?.nature {
             Nature::Real(real) => Some((route, !std::mem::replace(&mut real.is_closing, true))),
             Nature::Virtual(_) => None,
         }
@@ -248,17 +249,11 @@ impl SocketTable {
 
     /// The entry, unless it was deleted.
     pub(crate) fn get(&self, id: SocketId) -> Option<&Entry> {
-        self.entries
-            .get(&id)
-            .map(|entry| &**entry)
-            .filter(|entry| entry.exists())
+        self.entries.get(id).filter(|entry| entry.exists())
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SocketId, &Entry)> {
-        self.entries
-            .iter()
-            .filter(|(_, entry)| entry.exists())
-            .map(|(id, entry)| (*id, &**entry))
+        self.entries.iter().filter(|(_, entry)| entry.exists())
     }
 
     /// How many real sockets there are.
