@@ -40,7 +40,7 @@ impl Shard {
     /// connection in the same slot may meet a deadline of the present one, which is due as well then.
     fn armed(&self, due: Due) -> Option<(Shared, u64)> {
         let connections = self.connections.borrow();
-        let connection = connections.get(usize::try_from(due.slot).ok()?)?;
+        let connection = connections.get(due.slot)?;
         let io = connection.io.borrow();
         let mut deadlines = [io.armed, io.armed_before].into_iter();
         let at = deadlines.find(|at| due.is_of(*at))?;

@@ -221,7 +221,7 @@ impl Env {
             (stream, permit) => drop((stream, permit)),
         }
         connection.runner.take();
-        let slot = usize::try_from(connection.slot).unwrap_or(usize::MAX);
+        let slot = connection.slot;
         let mut connections = self.connections.borrow_mut();
         // the connection may have been removed before, and its slot reused
         if connections
