@@ -36,7 +36,7 @@ impl Hasher for IdHasher {
 }
 
 /// 2^64 divided by the golden ratio, odd.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Random keys for hashing names. loom's models need repeatable runs and get fixed keys.
 pub(crate) fn name_hasher() -> RandomState {

@@ -1,6 +1,8 @@
 //! One lock shard of the sockets. Owns real sockets together with all virtual sockets on them, so that every change to
 //! a chain happens under one lock; never touches a channel.
 
+mod entries;
+mod entry;
 mod tree;
 
 use std::net::IpAddr;
@@ -11,12 +13,14 @@ use smallvec::SmallVec;
 
 use crate::annotation::Annotation;
 use crate::channel_list::ChannelList;
-use crate::hash::SocketMap;
 use crate::id::SocketId;
 use crate::limits::{CHAIN_STEPS, SOCKET_ID_END};
 use crate::name::Name;
 use crate::route::{Route, ShardIndex};
 use crate::sync::LOCK_SHARDS;
+use entries::Entries;
+use entry::{Alias, AliasState, Real};
+pub(crate) use entry::{Entry, Nature};
 
 /// What is known about a real socket when it opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,67 +68,9 @@ pub(crate) struct SocketTable {
     /// The number of ids that this lock shard has handed out.
     made: u64,
     index: u64,
-    entries: SocketMap<Box<Entry>>,
+    entries: Entries,
     reals: usize,
     virtuals: usize,
-}
-
-/// A real or virtual socket.
-pub(crate) struct Entry {
-    /// Where it lives. For a virtual socket this is where its real socket lives.
-    pub(crate) route: Route,
-    channels: ChannelList,
-    first_child: Option<SocketId>,
-    pub(crate) nature: Nature,
-}
-
-pub(crate) enum Nature {
-    Real(Real),
-    Virtual(Box<Alias>),
-}
-
-/// The fields of [`SocketInfo`], laid out so that `is_closing` uses a byte of padding behind the address.
-pub(crate) struct Real {
-    address: Option<IpAddr>,
-    /// Its connection has been told to close.
-    is_closing: bool,
-    worker: u32,
-    /// Boxed because most sockets have none.
-    token: Option<Box<Token>>,
-}
-
-impl Real {
-    /// What the socket was opened with.
-    pub(crate) fn info(&self) -> SocketInfo {
-        SocketInfo {
-            address: self.address,
-            worker: self.worker,
-        }
-    }
-}
-
-/// The part of an entry that only virtual sockets have.
-pub(crate) struct Alias {
-    /// The immediate target. The target's entry exists as long as this one.
-    pub(crate) target: SocketId,
-    next: Option<SocketId>,
-    previous: Option<SocketId>,
-    depth: u8,
-    state: AliasState,
-    /// Whether `annotation` was given to this socket; otherwise it is the target's.
-    own: bool,
-    annotation: Option<Arc<Annotation>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AliasState {
-    /// It resolves to its real socket.
-    Live,
-    /// It never resolves again, but was not deleted.
-    Dangling,
-    /// Deleted. The entry is kept while other virtual sockets have it as their target, because their chain leads
-    /// through it.
-    Deleted,
 }
 
 impl SocketTable {
@@ -133,7 +79,7 @@ impl SocketTable {
         Self {
             made: 0,
             index,
-            entries: SocketMap::default(),
+            entries: Entries::default(),
             reals: 0,
             virtuals: 0,
         }
@@ -152,18 +98,8 @@ impl SocketTable {
 
     pub(crate) fn open(&mut self, shard: ShardIndex, slot: u32, info: SocketInfo) -> SocketId {
         let id = self.allocate();
-        let route = Route {
-            shard,
-            slot,
-            socket: id,
-        };
-        let nature = Nature::Real(Real {
-            address: info.address,
-            is_closing: false,
-            worker: info.worker,
-            token: None,
-        });
-        self.entries.insert(id, Box::new(Entry::new(route, nature)));
+        let nature = Nature::Real(Real::new(shard, slot, info));
+        self.entries.insert(id, Entry::new(nature));
         self.reals += 1;
         id
     }
@@ -172,14 +108,14 @@ impl SocketTable {
     pub(crate) fn close(&mut self, id: SocketId) -> Option<(Closed, Removed)> {
         let entry = self
             .entries
-            .get(&id)
+            .get(id)
             .filter(|entry| matches!(entry.nature, Nature::Real(_)))?;
         let mut removed = Removed::new();
-        if entry.first_child.is_some() {
+        if entry.first_child().is_some() {
             self.remove_descendants(id, &mut removed);
         }
-        let entry = self.entries.remove(&id)?;
-        let Nature::Real(real) = entry.nature else {
+        let entry = self.entries.remove(id)?;
+        let Nature::Real(mut real) = entry.nature else {
             return None;
         };
         if !entry.channels.is_empty() {
@@ -189,7 +125,7 @@ impl SocketTable {
         Some((
             Closed {
                 info: real.info(),
-                token: real.token.map(|token| *token),
+                token: real.take_token(),
             },
             removed,
         ))
@@ -201,10 +137,10 @@ impl SocketTable {
         target: SocketId,
         annotation: Option<Annotation>,
     ) -> Result<SocketId, Option<Annotation>> {
-        let Some(parent) = self.entries.get(&target).filter(|entry| entry.exists()) else {
+        let Some(parent) = self.entries.get(target).filter(|entry| entry.exists()) else {
             return Err(annotation);
         };
-        let route = parent.route;
+        let route = parent.route(target);
         let (depth, live, inherited) = match &parent.nature {
             Nature::Real(_) => (1, true, None),
             Nature::Virtual(alias) => (
@@ -223,6 +159,8 @@ impl SocketTable {
             .map(Arc::new)
             .or_else(|| inherited.map(Arc::clone));
         let alias = Alias {
+            route,
+            first_child: None,
             target,
             next: None,
             previous: None,
@@ -232,10 +170,8 @@ impl SocketTable {
             annotation,
         };
         let id = self.allocate();
-        self.entries.insert(
-            id,
-            Box::new(Entry::new(route, Nature::Virtual(Box::new(alias)))),
-        );
+        let nature = Nature::Virtual(Box::new(alias));
+        self.entries.insert(id, Entry::new(nature));
         self.link(id, target);
         self.virtuals += 1;
         Ok(id)
@@ -243,7 +179,7 @@ impl SocketTable {
 
     /// Deletes a virtual socket. Those that have it as their target never resolve again.
     pub(crate) fn delete(&mut self, id: SocketId, expected: Option<SocketId>) -> Option<Removed> {
-        let entry = self.entries.get_mut(&id).filter(|entry| entry.exists())?;
+        let entry = self.entries.get_mut(id).filter(|entry| entry.exists())?;
         let Nature::Virtual(alias) = &mut entry.nature else {
             return None;
         };
@@ -267,8 +203,8 @@ impl SocketTable {
         id: SocketId,
         channel: &Name,
     ) -> Option<(Route, Option<Arc<Annotation>>)> {
-        let entry = self.entries.get_mut(&id)?;
-        let (route, annotation) = entry.resolve()?;
+        let entry = self.entries.get_mut(id)?;
+        let (route, annotation) = entry.resolve(id)?;
         let annotation = annotation.cloned();
         entry.channels.insert(channel.clone());
         Some((route, annotation))
@@ -276,38 +212,36 @@ impl SocketTable {
 
     /// Records that a socket, if it still exists, is no longer in a channel.
     pub(crate) fn leave(&mut self, id: SocketId, channel: &Name) {
-        if let Some(entry) = self.entries.get_mut(&id) {
+        if let Some(entry) = self.entries.get_mut(id) {
             entry.channels.remove(channel);
         }
     }
 
     /// Replaces a real socket's token and returns the one before; `Err` if there is no such socket.
     pub(crate) fn set_token(&mut self, id: SocketId, token: Token) -> Result<Option<Token>, Token> {
-        match self.entries.get_mut(&id).map(|entry| &mut entry.nature) {
-            Some(Nature::Real(real)) => {
-                Ok(real.token.replace(Box::new(token)).map(|before| *before))
-            }
+        match self.entries.get_mut(id).map(|entry| &mut entry.nature) {
+            Some(Nature::Real(real)) => Ok(real.set_token(token)),
             _ => Err(token),
         }
     }
 
     pub(crate) fn token(&self, id: SocketId) -> Option<Token> {
-        match &self.entries.get(&id)?.nature {
-            Nature::Real(real) => real.token.as_deref().cloned(),
+        match &self.entries.get(id)?.nature {
+            Nature::Real(real) => real.token().cloned(),
             Nature::Virtual(_) => None,
         }
     }
 
     /// A socket's route and annotation; `None` if there is no such socket or it dangles.
     pub(crate) fn resolve(&self, id: SocketId) -> Option<(Route, Option<&Arc<Annotation>>)> {
-        self.entries.get(&id)?.resolve()
+        self.entries.get(id)?.resolve(id)
     }
 
     /// Marks the real socket behind an id as closing. Returns its route, and whether this call was the first to mark
     /// it.
     pub(crate) fn begin_close(&mut self, id: SocketId) -> Option<(Route, bool)> {
         let (route, _) = self.resolve(id)?;
-        match &mut self.entries.get_mut(&route.socket)?.nature {
+        match &mut self.entries.get_mut(route.socket)?.nature {
             Nature::Real(real) => Some((route, !std::mem::replace(&mut real.is_closing, true))),
             Nature::Virtual(_) => None,
         }
@@ -315,17 +249,11 @@ impl SocketTable {
 
     /// The entry, unless it was deleted.
     pub(crate) fn get(&self, id: SocketId) -> Option<&Entry> {
-        self.entries
-            .get(&id)
-            .map(|entry| &**entry)
-            .filter(|entry| entry.exists())
+        self.entries.get(id).filter(|entry| entry.exists())
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SocketId, &Entry)> {
-        self.entries
-            .iter()
-            .filter(|(_, entry)| entry.exists())
-            .map(|(id, entry)| (*id, &**entry))
+        self.entries.iter().filter(|(_, entry)| entry.exists())
     }
 
     /// How many real sockets there are.
@@ -336,49 +264,6 @@ impl SocketTable {
     /// How many virtual sockets there are, dangling ones included.
     pub(crate) fn virtuals(&self) -> usize {
         self.virtuals
-    }
-}
-
-impl Entry {
-    fn new(route: Route, nature: Nature) -> Self {
-        Self {
-            route,
-            channels: ChannelList::Empty,
-            first_child: None,
-            nature,
-        }
-    }
-
-    fn take_channels(&mut self, id: SocketId, removed: &mut Removed) {
-        let channels = std::mem::take(&mut self.channels);
-        if !channels.is_empty() {
-            removed.push((id, channels));
-        }
-    }
-
-    pub(crate) fn channels(&self) -> &ChannelList {
-        &self.channels
-    }
-
-    /// The route and the effective annotation, if the socket resolves.
-    fn resolve(&self) -> Option<(Route, Option<&Arc<Annotation>>)> {
-        let annotation = match &self.nature {
-            Nature::Real(_) => None,
-            Nature::Virtual(alias) if alias.state == AliasState::Live => alias.annotation.as_ref(),
-            Nature::Virtual(_) => return None,
-        };
-        Some((self.route, annotation))
-    }
-
-    fn exists(&self) -> bool {
-        !matches!(&self.nature, Nature::Virtual(alias) if alias.state == AliasState::Deleted)
-    }
-}
-
-impl Alias {
-    /// The annotation this socket was created with.
-    pub(crate) fn own_annotation(&self) -> Option<&Arc<Annotation>> {
-        self.annotation.as_ref().filter(|_| self.own)
     }
 }
 

@@ -35,11 +35,14 @@ impl TokenWords {
         Ok(Self(words))
     }
 
-    /// Changes one word.
+    /// Changes one word, which is not 0 after that: 0 means that no token was ever set.
     pub(crate) fn bump(self, index: usize) {
         if index < COUNT {
             // SAFETY: in range, aligned, and alive as `new` and the caller's lock guarantee.
-            unsafe { &*self.0.add(index) }.fetch_add(1, Ordering::Release);
+            let word = unsafe { &*self.0.add(index) };
+            if word.fetch_add(1, Ordering::Release) == u32::MAX {
+                word.fetch_add(1, Ordering::Release);
+            }
         }
     }
 }

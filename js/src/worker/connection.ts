@@ -4,17 +4,15 @@ import type { Closing, Opening, SocketEvent } from './record.js';
 
 /** The state of one connection. All instances have the same shape, so that V8 optimises access to them. */
 export class Connection {
-  readonly id: number;
-  /** The index of the word that changes with the connection's token. */
-  readonly tokenWord: number;
-  /** The value of that word when `token` was read. -1: it was never read. */
-  tokenSeen = -1;
+  id: number;
+  /** The value of its token word when `token` was read. 0: it was never read, and no token was ever set. */
+  tokenSeen = 0;
   /** The token: bytes, or the stored value. */
   token: unknown = undefined;
   /** See `TokenHolder`. */
   tokenStamp = '';
   /** Whether `handleOpen` has accepted the connection, or the module has no `handleOpen`. */
-  accepted = false;
+  accepted = true;
   /** Whether a handler failed. The connection then gets no more messages. */
   failed = false;
   /** The pending handler that the next event waits for. */
@@ -29,8 +27,19 @@ export class Connection {
 
   constructor(id: number) {
     this.id = id;
-    this.tokenWord = id % TOKEN_WORDS;
   }
+}
+
+/** Whether a connection differs from a new one that is accepted. */
+export function hasState(connection: Connection): boolean {
+  return (
+    connection.run !== undefined ||
+    connection.tokenSeen !== 0 ||
+    connection.token !== undefined ||
+    connection.failed ||
+    !connection.accepted ||
+    connection.beside !== 0
+  );
 }
 
 /** A handler whose promise is pending. */
@@ -84,5 +93,10 @@ export interface Waiting {
 /** Holding this many events stops reading a connection, whatever its limit is. */
 export const STOP = 2 ** 31;
 
-/** The number of token words on the native side. */
+/** The index of the token word of a socket: the word changes when the socket's token may have changed. */
+export function tokenWord(id: number): number {
+  return id & (TOKEN_WORDS - 1);
+}
+
+/** The number of token words on the native side, a power of two. */
 const TOKEN_WORDS = 1024;

@@ -1,11 +1,12 @@
 /**
- * Decodes the batches of a worker's queue and gives each record to its connection. Owns the table of connections and
- * the position in the batch. Calls no handler itself.
+ * Decodes the batches of a worker's queue and gives each record to its connection. Owns the position in the batch. Calls
+ * no handler itself.
  */
 
 import type { NativeGateway, NativeWorker, Sidecar } from '../addon/native-interface.js';
 import type { MillraceError } from '../errors.js';
 import { Connection } from './connection.js';
+import { Connections } from './connections.js';
 import {
   FLAG_ASCII,
   FLAG_LAST,
@@ -57,8 +58,7 @@ export class Dispatcher {
   readonly #exchange: RecordBuffer;
   readonly #exchangeWords: Uint32Array;
   readonly #transfers = new Transfers();
-  /** Connections by slot. A slot is reused after its CLOSE record, or after a refusal. */
-  readonly #connections: (Connection | undefined)[] = [];
+  readonly #connections = new Connections();
 
   #leaving = false;
   #buffer = NO_BYTES;
@@ -139,7 +139,7 @@ export class Dispatcher {
     this.#requests?.end();
     this.#gateway.collectReplies(undefined);
     this.#worker.retire();
-    this.#connections.length = 0;
+    this.#connections.clear();
   }
 
   #drain(batch: ArrayBuffer | true | null, length: number, sidecars: Sidecar[] | null): boolean {
@@ -147,6 +147,7 @@ export class Dispatcher {
     try {
       return this.#handle(batch, length, sidecars);
     } finally {
+      this.#connections.settle();
       this.#replies.end();
     }
   }
@@ -173,6 +174,7 @@ export class Dispatcher {
     let untimed = 0;
     while (this.#position < this.#end) {
       this.#record();
+      this.#connections.settle();
       // a handler may have transferred `data.buffer` to another thread, and with it the records not yet read
       if (this.#words.length === 0) this.#loadAgain();
       if (untimed === 0) {
@@ -256,7 +258,7 @@ export class Dispatcher {
   }
 
   #text(head: number, slot: number, start: number, length: number): void {
-    const connection = this.#connections[slot];
+    const connection = this.#connections.find(slot);
     if (connection === undefined) return;
     if ((head & FLAG_SIDECAR) !== 0) {
       const beside = this.#sidecar(start);
@@ -292,7 +294,7 @@ export class Dispatcher {
   }
 
   #binary(head: number, slot: number, start: number, length: number): void {
-    const connection = this.#connections[slot];
+    const connection = this.#connections.find(slot);
     if (connection === undefined) return;
     const beside = (head & FLAG_SIDECAR) === 0 ? undefined : this.#sidecar(start);
     // a binary payload is never a string
@@ -308,24 +310,17 @@ export class Dispatcher {
 
   #open(slot: number, at: number): void {
     const words = this.#words;
-    const connection = new Connection(socketId(words, at));
-    this.#connections[slot] = connection;
-    // the request is not decoded for a connection that is accepted without `handleOpen`
-    if (isAwaited(words, at)) this.#runner.open(connection, readOpening(words, this.#buffer, at));
-    else connection.accepted = true;
+    const connection = this.#connections.open(slot, socketId(words, at));
+    // a connection that is accepted without `handleOpen` has no state, and its request is not decoded
+    if (!isAwaited(words, at)) return;
+    connection.accepted = false;
+    this.#runner.open(connection, readOpening(words, this.#buffer, at));
   }
 
   #close(slot: number, closing: Closing): void {
-    const known = slot === NO_SLOT ? undefined : this.#connections[slot];
-    if (known?.id === closing.id) {
-      this.#connections[slot] = undefined;
-      this.#runner.close(known, closing);
-      return;
-    }
-    // another worker accepted this connection and died
-    const inherited = new Connection(closing.id);
-    inherited.accepted = true;
-    this.#runner.close(inherited, closing);
+    const known = slot === NO_SLOT ? undefined : this.#connections.close(slot, closing.id);
+    // one that is not known was accepted by another worker, which died
+    this.#runner.close(known ?? new Connection(closing.id), closing);
   }
 
   #turn(transfer: number, turn: number): void {
@@ -352,7 +347,7 @@ export class Dispatcher {
 
   /** Reads an EVENT record: the event's number and the length of its fields, then the fields. */
   #event(head: number, slot: number, at: number, length: number): void {
-    const connection = this.#connections[slot];
+    const connection = this.#connections.find(slot);
     if (connection === undefined) return;
     const words = this.#words;
     const start = (at + 2) << 2;
@@ -370,7 +365,7 @@ export class Dispatcher {
   }
 
   #drained(slot: number): void {
-    const connection = this.#connections[slot];
+    const connection = this.#connections.find(slot);
     if (connection !== undefined) this.#runner.drained(connection);
   }
 }

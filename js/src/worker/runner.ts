@@ -9,7 +9,7 @@ import { MillraceError } from '../errors.js';
 import { readable } from '../log/report.js';
 import type { ProtocolHost } from '../protocols/protocol.js';
 import { type Answer, FAILED, Request, readAnswer, WELCOME } from './admission.js';
-import { type Connection, Run, STOP, type Waiting } from './connection.js';
+import { type Connection, Run, STOP, tokenWord, type Waiting } from './connection.js';
 import { Deadlines } from './deadline.js';
 import { Events, nameOfEvent } from './events.js';
 import { KIND_BINARY, KIND_CLOSE, KIND_DRAIN, KIND_EVENT, KIND_OPEN, KIND_TEXT } from './kinds.generated.js';
@@ -139,7 +139,7 @@ export class Runner {
     this.#replies.handling(connection.id);
     let result: unknown;
     try {
-      if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
+      if (this.#tokens[tokenWord(connection.id)] !== connection.tokenSeen) this.#readToken(connection);
       result = handler(text, connection.id, connection.token);
     } catch (error) {
       this.#failed(connection, KIND_TEXT, error);
@@ -157,7 +157,7 @@ export class Runner {
     this.#replies.handling(connection.id);
     let result: unknown;
     try {
-      if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
+      if (this.#tokens[tokenWord(connection.id)] !== connection.tokenSeen) this.#readToken(connection);
       result = handler(data, connection.id, connection.token);
     } catch (error) {
       this.#failed(connection, KIND_BINARY, error);
@@ -172,7 +172,7 @@ export class Runner {
     this.#replies.handling(connection.id);
     let result: unknown;
     try {
-      if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
+      if (this.#tokens[tokenWord(connection.id)] !== connection.tokenSeen) this.#readToken(connection);
       event.socketId = connection.id;
       event.token = connection.token;
       result = this.#events.call(event);
@@ -238,7 +238,7 @@ export class Runner {
 
   #readToken(connection: Connection): void {
     // read the word first: if the token is set meanwhile, the word changes again
-    connection.tokenSeen = this.#tokens[connection.tokenWord] as number;
+    connection.tokenSeen = this.#tokens[tokenWord(connection.id)] as number;
     const stored = this.#gateway.token(connection.id);
     if (stored === undefined || ArrayBuffer.isView(stored)) {
       connection.token = stored;

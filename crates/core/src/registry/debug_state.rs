@@ -99,7 +99,11 @@ impl Core {
     pub fn sockets(&self) -> Vec<(SocketId, SocketState)> {
         let mut states = Vec::new();
         for table in self.sockets.each() {
-            states.extend(table.iter().map(|(id, entry)| (id, SocketState::of(entry))));
+            states.extend(
+                table
+                    .iter()
+                    .map(|(id, entry)| (id, SocketState::of(id, entry))),
+            );
         }
         let dangling = self.dangling.lock();
         states.extend(
@@ -112,7 +116,10 @@ impl Core {
 
     /// The real or virtual socket with this id.
     pub fn socket(&self, id: SocketId) -> Option<SocketState> {
-        let state = self.socket_table(id).get(id).map(SocketState::of);
+        let state = self
+            .socket_table(id)
+            .get(id)
+            .map(|entry| SocketState::of(id, entry));
         state.or_else(|| self.dangling.lock().get(id).map(SocketState::dangling))
     }
 
@@ -169,14 +176,14 @@ impl SocketState {
         }
     }
 
-    fn of(entry: &Entry) -> Self {
+    fn of(id: SocketId, entry: &Entry) -> Self {
         match &entry.nature {
             Nature::Real(real) => {
                 let info = real.info();
                 Self::Real {
                     address: info.address,
                     worker: info.worker,
-                    route: entry.route,
+                    route: entry.route(id),
                 }
             }
             Nature::Virtual(alias) => Self::Virtual {

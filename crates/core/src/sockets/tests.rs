@@ -154,7 +154,7 @@ fn a_deleted_link_is_kept_only_while_a_socket_is_on_it() {
     assert_eq!((table.entries.len(), table.virtuals()), (6, 1));
     assert!(table.delete(chain[5], None).is_some());
     assert_eq!((table.entries.len(), table.virtuals()), (1, 0));
-    assert!(table.get(real).unwrap().first_child.is_none());
+    assert!(table.get(real).unwrap().first_child().is_none());
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The tree of virtual sockets below each real one. Owns the links between the entries of a table. Never
 //! recurses, because a dangling chain may be of any length.
 
-use super::{Alias, AliasState, Entry, Nature, Removed, SocketTable};
+use super::entry::{Alias, AliasState};
+use super::{Entry, Nature, Removed, SocketTable};
 use crate::id::SocketId;
 
 impl SocketTable {
@@ -9,8 +10,8 @@ impl SocketTable {
     pub(super) fn link(&mut self, id: SocketId, target: SocketId) {
         let second = self
             .entries
-            .get_mut(&target)
-            .and_then(|entry| entry.first_child.replace(id));
+            .get_mut(target)
+            .and_then(|entry| entry.first_child_mut().replace(id));
         if let Some(second) = second {
             self.alias_mut(second).previous = Some(id);
         }
@@ -21,10 +22,10 @@ impl SocketTable {
     /// left.
     pub(super) fn prune(&mut self, mut id: SocketId) {
         loop {
-            let Some(entry) = self.entries.get(&id) else {
+            let Some(entry) = self.entries.get(id) else {
                 return;
             };
-            if entry.exists() || entry.first_child.is_some() {
+            if entry.exists() || entry.first_child().is_some() {
                 return;
             }
             let alias = self.alias_mut(id);
@@ -34,9 +35,9 @@ impl SocketTable {
             }
             match previous {
                 Some(previous) => self.alias_mut(previous).next = next,
-                None => self.entry_mut(target).first_child = next,
+                None => *self.entry_mut(target).first_child_mut() = next,
             }
-            self.entries.remove(&id);
+            self.entries.remove(id);
             id = target;
         }
     }
@@ -68,7 +69,7 @@ impl SocketTable {
             next = self.following(id, root, true);
         }
         for id in ids {
-            if let Some(mut entry) = self.entries.remove(&id) {
+            if let Some(mut entry) = self.entries.remove(id) {
                 self.virtuals -= usize::from(entry.exists());
                 entry.take_channels(id, removed);
             }
@@ -89,7 +90,7 @@ impl SocketTable {
 
     /// The real socket above an entry, even if the entry is deleted or dangles.
     pub(crate) fn root(&self, id: SocketId) -> Option<SocketId> {
-        self.entries.get(&id).map(|entry| entry.route.socket)
+        self.entries.get(id).map(|entry| entry.route(id).socket)
     }
 
     /// Whether one of `links` is on the chain from `id`, with `id` included.
@@ -98,7 +99,7 @@ impl SocketTable {
             if links.contains(&id) {
                 return true;
             }
-            match self.entries.get(&id).map(|entry| &entry.nature) {
+            match self.entries.get(id).map(|entry| &entry.nature) {
                 Some(Nature::Virtual(alias)) => id = alias.target,
                 _ => return false,
             }
@@ -107,11 +108,11 @@ impl SocketTable {
 
     /// The entry after `id` in a walk over everything below `root`, parents before children.
     fn following(&self, mut id: SocketId, root: SocketId, descend: bool) -> Option<SocketId> {
-        if descend && let Some(child) = self.entries.get(&id)?.first_child {
+        if descend && let Some(child) = self.entries.get(id)?.first_child() {
             return Some(child);
         }
         while id != root {
-            let Nature::Virtual(alias) = &self.entries.get(&id)?.nature else {
+            let Nature::Virtual(alias) = &self.entries.get(id)?.nature else {
                 return None;
             };
             if alias.next.is_some() {
@@ -123,7 +124,7 @@ impl SocketTable {
     }
 
     fn entry_mut(&mut self, id: SocketId) -> &mut Entry {
-        self.entries.get_mut(&id).expect("links lead to entries")
+        self.entries.get_mut(id).expect("links lead to entries")
     }
 
     fn alias_mut(&mut self, id: SocketId) -> &mut Alias {

@@ -52,7 +52,7 @@ pub struct Hub {
     uplink: OnceLock<Arc<dyn Uplink>>,
     workers: Workers,
     audience: Audience,
-    permits: Arc<Permits>,
+    permits: Permits,
     epoch: Instant,
     /// The number of running I/O shards; 0 while the gateway is not started.
     shards: AtomicUsize,
@@ -111,7 +111,7 @@ impl Hub {
             uplink: OnceLock::new(),
             workers: Workers::new(),
             audience,
-            permits: Arc::new(Permits::new()),
+            permits: Permits::new(),
             epoch: Instant::now(),
             shards: AtomicUsize::new(0),
             next_shard: AtomicUsize::new(0),
@@ -214,7 +214,7 @@ impl Hub {
         &self.audience
     }
 
-    pub(crate) fn permits(&self) -> &Arc<Permits> {
+    pub(crate) fn permits(&self) -> &Permits {
         &self.permits
     }
 

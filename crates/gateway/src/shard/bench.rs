@@ -170,8 +170,8 @@ impl ChannelRecipients {
 
 impl Timers {
     /// Sets a deadline, in milliseconds.
-    pub fn arm(&mut self, socket: SocketId, slot: u32, at: u64) {
-        self.wheel.insert(Due { slot, socket, at });
+    pub fn arm(&mut self, slot: u32, at: u64) {
+        self.wheel.insert(Due::new(slot, at), at);
     }
 
     /// Advances to `now`; returns the number of due deadlines.

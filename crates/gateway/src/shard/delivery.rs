@@ -60,9 +60,7 @@ impl Shard {
         append: impl FnOnce(&mut Io, &Arc<Ledger>),
     ) {
         let connections = self.connections.borrow();
-        let connection = usize::try_from(slot)
-            .ok()
-            .and_then(|slot| connections.get(slot));
+        let connection = connections.get(slot);
         match connection.filter(|connection| connection.socket == socket) {
             Some(connection) => self.append(connection, 1, append),
             None => self.stats.dropped_by_close.add(1),
@@ -140,9 +138,7 @@ impl Shard {
     fn each_recipient(&self, list: &List, messages: u64, deliver: impl Fn(&Shared, &Local)) {
         let connections = self.connections.borrow();
         for local in &list.locals {
-            let connection = usize::try_from(local.slot)
-                .ok()
-                .and_then(|slot| connections.get(slot));
+            let connection = connections.get(local.slot);
             match connection.filter(|connection| connection.socket == local.socket) {
                 Some(connection) => deliver(connection, local),
                 None => self.stats.dropped_by_close.add(messages),

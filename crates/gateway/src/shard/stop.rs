@@ -48,7 +48,7 @@ impl Shard {
     fn begin_stop(&self, listeners: &[u32], of: impl Fn(&Connection) -> bool) -> Rc<Stop> {
         let left = {
             let connections = self.connections.borrow();
-            let of = |(_, connection): &(usize, &Shared)| of(connection);
+            let of = |connection: &&Shared| of(connection);
             connections.iter().filter(of).count()
         };
         let others = self.stop_parts(listeners, false);

@@ -269,7 +269,7 @@ impl Shard {
     fn take_fullest(&self) -> Option<Shared> {
         let mut backlogs = self.backlogs.borrow_mut();
         let connections = self.connections.borrow();
-        let find = |slot: u32| connections.get(usize::try_from(slot).ok()?);
+        let find = |slot: u32| connections.get(slot);
         let backlog = |slot| find(slot).map_or(0, |one| one.io.borrow().outbox.charge());
         let slot = backlogs.first(backlog)?;
         backlogs.remove(slot);

@@ -36,8 +36,7 @@ impl Env {
         let per_second = listener.config.limits.messages_per_second;
         let rate = (per_second > 0).then(|| Rate::new(per_second, now));
         let mut connections = self.connections.borrow_mut();
-        let entry = connections.vacant_entry();
-        let slot = u32::try_from(entry.key()).expect("a shard has fewer than 2^32 connections");
+        let slot = connections.vacant();
         let info = SocketInfo {
             address,
             worker: worker.id(),
@@ -73,7 +72,7 @@ impl Env {
             let (ledger, outbox) = (self.hub.ledger(), &mut io.outbox);
             outbox.append_control(ledger, |out| *out = opening);
         }
-        entry.insert(Rc::clone(&connection));
+        connections.insert(Rc::clone(&connection));
         self.stops.came(listener.id);
         (connection, receiver)
     }

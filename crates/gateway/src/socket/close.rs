@@ -223,7 +223,7 @@ impl Env {
         }
         connection.is_watched.set(false);
         connection.task.take();
-        let slot = usize::try_from(connection.slot).unwrap_or(usize::MAX);
+        let slot = connection.slot;
         let mut connections = self.connections.borrow_mut();
         // the connection may have been removed before, and its slot reused
         if connections

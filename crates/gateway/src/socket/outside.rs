@@ -125,7 +125,6 @@ impl Env {
         let connections = self.connections.borrow();
         connections
             .iter()
-            .map(|(_, connection)| connection)
             .filter(|connection| matches(connection))
             .cloned()
             .collect()

@@ -39,11 +39,7 @@ impl Env {
         if wheel.is_empty() {
             self.wheel_armed.notify_one();
         }
-        wheel.insert(Due {
-            slot: connection.slot,
-            socket: connection.socket,
-            at,
-        });
+        wheel.insert(Due::new(connection.slot, at), at);
     }
 
     /// Sets the deadlines of a connection that has just opened.

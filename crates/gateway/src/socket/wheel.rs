@@ -1,8 +1,6 @@
 //! The timer wheels of an I/O shard: coarse deadlines for every connection, at a few bytes each. Pure: the current time
 //! is an argument.
 
-use millrace_core::SocketId;
-
 /// Milliseconds per tick.
 pub(crate) const TICK_MS: u64 = 50;
 
@@ -12,25 +10,44 @@ const REVOLUTION: u64 = 512;
 /// … and its milliseconds.
 pub(crate) const REVOLUTION_MS: u64 = REVOLUTION * TICK_MS;
 
-/// A deadline that is due.
+/// The check of a connection. Every connection has one or more in the wheel, so it is as small as possible: the
+/// connection itself knows its deadlines, and so whether the entry is stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) slot: u32,
-    pub(crate) socket: SocketId,
-    /// The deadline as it was set, in milliseconds. The entry is stale if its connection has set an earlier one since.
-    pub(crate) at: u64,
+    /// The lower half of the tick in which it is due. A tick comes again after six years.
+    tick: u32,
 }
 
 /// An entry of a wheel.
 pub(crate) trait Timed: Copy {
-    /// When it is due, in milliseconds.
-    fn at(&self) -> u64;
+    /// Whether it is due in this tick.
+    fn is_due(&self, tick: u64) -> bool;
+}
+
+impl Due {
+    /// The entry for a connection with a deadline at this time, in milliseconds.
+    pub(crate) fn new(slot: u32, at: u64) -> Self {
+        Self {
+            slot,
+            tick: lower_half(at / TICK_MS),
+        }
+    }
+
+    /// Whether this is the entry of a deadline.
+    pub(crate) fn is_of(self, at: u64) -> bool {
+        at != u64::MAX && self.tick == lower_half(at / TICK_MS)
+    }
 }
 
 impl Timed for Due {
-    fn at(&self) -> u64 {
-        self.at
+    fn is_due(&self, tick: u64) -> bool {
+        lower_half(tick).wrapping_sub(self.tick) < 1 << 31
     }
+}
+
+fn lower_half(tick: u64) -> u32 {
+    u32::try_from(tick & u64::from(u32::MAX)).unwrap_or_default()
 }
 
 /// See the module.
@@ -51,8 +68,9 @@ impl<T: Timed> Wheel<T> {
         }
     }
 
-    pub(crate) fn insert(&mut self, due: T) {
-        let tick = (due.at() / TICK_MS).max(self.tick);
+    /// Adds an entry that is due at a time, in milliseconds.
+    pub(crate) fn insert(&mut self, due: T, at: u64) {
+        let tick = (at / TICK_MS).max(self.tick);
         let index = Self::index(tick);
         self.buckets[index].push(due);
         self.entries += 1;
@@ -71,15 +89,15 @@ impl<T: Timed> Wheel<T> {
             let bucket = &mut self.buckets[Self::index(tick)];
             let before = bucket.len();
             bucket.retain(|due| {
-                let waits = due.at() / TICK_MS > last;
-                if !waits {
+                let is_due = due.is_due(last);
+                if is_due {
                     fired.push(*due);
                 }
-                waits
+                !is_due
             });
             self.entries -= before - bucket.len();
-            if bucket.is_empty() && bucket.capacity() > KEPT_CAPACITY {
-                *bucket = Vec::new();
+            if bucket.capacity() > KEPT_CAPACITY.max(4 * bucket.len()) {
+                bucket.shrink_to(2 * bucket.len());
             }
         }
         self.tick = self.tick.max(last + 1);
@@ -90,19 +108,15 @@ impl<T: Timed> Wheel<T> {
     }
 }
 
-/// Capacity that an emptied bucket keeps.
-const KEPT_CAPACITY: usize = 64;
+/// Capacity that a bucket keeps when its entries are due.
+const KEPT_CAPACITY: usize = 32;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn due(slot: u32, at: u64) -> Due {
-        Due {
-            slot,
-            socket: SocketId::new(u64::from(slot) + 1).unwrap(),
-            at,
-        }
+    fn insert(wheel: &mut Wheel<Due>, slot: u32, at: u64) {
+        wheel.insert(Due::new(slot, at), at);
     }
 
     fn fired(wheel: &mut Wheel<Due>, now: u64) -> Vec<u32> {
@@ -114,7 +128,7 @@ mod tests {
     #[test]
     fn fires_at_its_tick_and_not_before() {
         let mut wheel = Wheel::new(0);
-        wheel.insert(due(1, 1000));
+        insert(&mut wheel, 1, 1000);
         assert_eq!(fired(&mut wheel, 999 - TICK_MS), []);
         assert_eq!(fired(&mut wheel, 1000), [1]);
         assert!(wheel.is_empty());
@@ -124,7 +138,7 @@ mod tests {
     fn keeps_deadlines_beyond_one_revolution() {
         let turn = REVOLUTION_MS;
         let mut wheel = Wheel::new(0);
-        wheel.insert(due(1, 2 * turn + 100));
+        insert(&mut wheel, 1, 2 * turn + 100);
         assert_eq!(fired(&mut wheel, turn + 100), []);
         assert_eq!(fired(&mut wheel, 2 * turn + 99 - TICK_MS), []);
         assert_eq!(fired(&mut wheel, 2 * turn + 100), [1]);
@@ -133,16 +147,56 @@ mod tests {
     #[test]
     fn a_deadline_in_the_past_fires_at_the_next_turn() {
         let mut wheel = Wheel::new(10_000);
-        wheel.insert(due(1, 50));
+        insert(&mut wheel, 1, 50);
         assert_eq!(fired(&mut wheel, 10_000 + TICK_MS), [1]);
     }
 
     #[test]
     fn a_wheel_that_was_idle_long_fires_everything_once() {
         let mut wheel = Wheel::new(0);
-        wheel.insert(due(1, 100));
-        wheel.insert(due(2, 40_000));
+        insert(&mut wheel, 1, 100);
+        insert(&mut wheel, 2, 40_000);
         assert_eq!(fired(&mut wheel, 10_000_000), [1, 2]);
         assert!(fired(&mut wheel, 20_000_000).is_empty());
+    }
+
+    #[test]
+    fn an_entry_is_eight_bytes() {
+        assert_eq!(size_of::<Due>(), 8, "every connection has one or more");
+    }
+
+    #[test]
+    fn ticks_may_exceed_half_a_word() {
+        let turn = TICK_MS << 32;
+        for now in [turn - 1000, turn, 3 * turn - 10_000] {
+            let mut wheel = Wheel::new(now);
+            insert(&mut wheel, 1, now + 5_000);
+            insert(&mut wheel, 2, now + REVOLUTION_MS);
+            assert_eq!(fired(&mut wheel, now + 5_000 - TICK_MS), []);
+            assert_eq!(fired(&mut wheel, now + 5_000), [1]);
+            assert_eq!(fired(&mut wheel, now + REVOLUTION_MS), [2]);
+        }
+    }
+
+    #[test]
+    fn an_entry_stands_for_the_deadlines_of_its_tick() {
+        let due = Due::new(1, 1010);
+        assert!(due.is_of(1010) && due.is_of(1040));
+        assert!(!due.is_of(999) && !due.is_of(1050) && !due.is_of(u64::MAX));
+        let last = u64::MAX / TICK_MS * TICK_MS;
+        assert!(!Due::new(1, last).is_of(u64::MAX), "no deadline");
+    }
+
+    #[test]
+    fn a_bucket_does_not_keep_memory_for_a_crowd() {
+        let mut wheel = Wheel::new(0);
+        for slot in 0..10_000 {
+            insert(&mut wheel, slot, 1000);
+        }
+        insert(&mut wheel, 10_000, 1000 + REVOLUTION_MS);
+        assert_eq!(fired(&mut wheel, 1000).len(), 10_000);
+        let kept: usize = wheel.buckets.iter().map(Vec::capacity).sum();
+        assert!(kept <= KEPT_CAPACITY, "{kept}");
+        assert_eq!(fired(&mut wheel, 1000 + REVOLUTION_MS), [10_000]);
     }
 }

@@ -21,11 +21,10 @@ use super::rate::Rate;
 pub struct Decoder {
     partial: Option<Box<Partial>>,
     control: Rate,
-    ended: bool,
 }
 
 const _: () = assert!(
-    size_of::<Decoder>() <= 24,
+    size_of::<Decoder>() <= 16,
     "every idle connection pays for this"
 );
 
@@ -51,7 +50,7 @@ impl Decoder {
         if self.partial.as_deref_mut().is_some_and(Partial::settle) {
             self.partial = None;
         }
-        if self.partial.is_none() && !self.ended {
+        if self.partial.is_none() && !self.control.is_ended() {
             match self.whole(input, config, now_ms) {
                 Ok(Some(item)) => return Ok(Some(item)),
                 Ok(None) if input.remaining().is_empty() => return Ok(None),
@@ -94,7 +93,7 @@ impl Decoder {
             self.partial = None;
         }
         if self.partial.is_none()
-            && !self.ended
+            && !self.control.is_ended()
             && let Some(message) = masked::whole(input, config)
         {
             return Ok(Some(message));
@@ -146,7 +145,7 @@ impl Decoder {
         config: &DecoderConfig,
         now_ms: u64,
     ) -> Result<Option<Item<'s>>, DecodeError> {
-        if self.ended {
+        if self.control.is_ended() {
             input.take(usize::MAX);
             return Ok(None);
         }
@@ -224,7 +223,7 @@ impl Decoder {
         now_ms: u64,
     ) -> Result<(), DecodeError> {
         if opcode == Opcode::Close {
-            self.ended = true;
+            self.control.end();
         } else if !self
             .control
             .admit(config.control_per_second, config.control_burst, now_ms)
@@ -237,7 +236,7 @@ impl Decoder {
     /// Ends decoding.
     #[cold]
     fn fail(&mut self, input: &mut Input<'_>, error: DecodeError) -> DecodeError {
-        self.ended = true;
+        self.control.end();
         self.partial = None;
         input.take(usize::MAX);
         error

@@ -1,4 +1,5 @@
-//! The bound on pings and pongs: a token bucket kept as one number.
+//! The bound on pings and pongs: a token bucket kept as one number. Also keeps whether decoding has ended, because every
+//! idle connection pays for a field of its own.
 //!
 //! Never reads a clock: milliseconds of any monotonic clock are an argument.
 
@@ -6,6 +7,7 @@
 /// will be full again, instead of a level and the time of that level.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
+    /// [`ENDED`] is the end of decoding.
     full_at_us: u64,
 }
 
@@ -23,10 +25,24 @@ impl Rate {
         if spent_us > token_us * u64::from(burst.saturating_sub(1)) {
             return false;
         }
-        self.full_at_us = full_at_us.saturating_add(token_us);
+        self.full_at_us = full_at_us.saturating_add(token_us).min(ENDED - 1);
         true
     }
+
+    /// Ends decoding. No token is taken after that.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        self.full_at_us = ENDED;
+    }
+
+    #[inline]
+    pub(super) fn is_ended(&self) -> bool {
+        self.full_at_us == ENDED
+    }
 }
+
+/// A time that no bucket reaches.
+const ENDED: u64 = u64::MAX;
 
 #[cfg(test)]
 mod tests {
@@ -61,5 +77,8 @@ mod tests {
         assert!(!rate.admit(1, 0, 10_000));
         assert!(rate.admit(1, 0, 11_000));
         assert!(rate.admit(1, 1, u64::MAX), "no overflow");
+        assert!(!rate.is_ended());
+        rate.end();
+        assert!(rate.is_ended());
     }
 }

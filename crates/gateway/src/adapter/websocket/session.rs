@@ -16,6 +16,11 @@ pub(crate) struct WebSocket {
     config: Arc<DecoderConfig>,
 }
 
+const _: () = assert!(
+    size_of::<WebSocket>() <= 24,
+    "every idle connection pays for this: 24 bytes are the smallest block of most allocators"
+);
+
 impl WebSocket {
     pub(crate) fn new(config: Arc<DecoderConfig>) -> Self {
         Self {

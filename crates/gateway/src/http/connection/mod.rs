@@ -27,7 +27,7 @@ use super::h2::{self, Session};
 use crate::listener::ListenerState;
 use crate::shard::{Part, Shard};
 use crate::socket::env::Env;
-use crate::socket::wheel::{Timed, Wheel};
+use crate::socket::wheel::{TICK_MS, Timed, Wheel};
 pub(super) use hyper_io::HyperIo;
 use pending_writes::PendingWrites;
 use wire::Wire;
@@ -242,8 +242,8 @@ impl HttpConnection {
 }
 
 impl Timed for Look {
-    fn at(&self) -> u64 {
-        self.at
+    fn is_due(&self, tick: u64) -> bool {
+        self.at / TICK_MS <= tick
     }
 }
 
@@ -276,7 +276,7 @@ impl HttpConnections {
     /// Sets the next check of a connection.
     fn look_at(&self, connection: &HttpConnection, look: Look) {
         connection.next_look.set(look);
-        self.wheel.borrow_mut().insert(look);
+        self.wheel.borrow_mut().insert(look, look.at);
     }
 
     /// Removes a connection from the list.

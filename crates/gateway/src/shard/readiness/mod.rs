@@ -127,9 +127,9 @@ pub(super) fn token_of(connection: &Connection) -> usize {
 }
 
 /// The slot in a token.
-fn slot_of(token: usize) -> usize {
+fn slot_of(token: usize) -> u32 {
     let slot_bits = usize::try_from(u32::MAX).unwrap_or(usize::MAX);
-    token & slot_bits
+    u32::try_from(token & slot_bits).unwrap_or(u32::MAX)
 }
 
 /// The part of an id that fits into a token. The highest bit is that of tasks.

@@ -208,7 +208,7 @@ proptest! {
             let connections = stage.shard.connections.borrow();
             let mut held = 0;
             let mut counted = 0;
-            for (_, connection) in connections.iter() {
+            for connection in connections.iter() {
                 let bytes = connection.io.borrow().session.unfinished();
                 held += if bytes < KIB { 0 } else { bytes };
                 counted += stage.shard.unfinished_of(connection);

@@ -49,7 +49,7 @@ fn ask(stage: &Stage, speaks: Speaks) -> (Asking<'_>, SocketId) {
     assert!(look(&mut asking).is_pending(), "{speaks:?}");
     assert_eq!(stage.told(), [OPEN], "{speaks:?}");
     let connections = stage.shard.connections.borrow();
-    let (_, connection) = connections.iter().next().unwrap();
+    let connection = connections.iter().next().unwrap();
     (asking, connection.socket)
 }
 

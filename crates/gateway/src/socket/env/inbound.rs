@@ -118,11 +118,10 @@ impl Env {
     ) -> bool {
         let largest = {
             let connections = self.connections.borrow();
-            let find = |slot: u32| connections.get(usize::try_from(slot).ok()?);
             let sizes = self.partials.sizes.borrow();
             let size = |slot| sizes.get(&slot).copied().unwrap_or_default();
             let slot = self.partials.by_size.borrow().first(size);
-            slot.and_then(find).cloned()
+            slot.and_then(|slot| connections.get(slot)).cloned()
         };
         let Some(largest) = largest else {
             return false;
@@ -154,7 +153,6 @@ impl Env {
     fn go_on(&self, slot: u32) {
         let connection = {
             let connections = self.connections.borrow();
-            let slot = usize::try_from(slot).unwrap_or(usize::MAX);
             connections.get(slot).cloned()
         };
         if let Some(connection) = connection {

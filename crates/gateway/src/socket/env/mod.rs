@@ -5,6 +5,7 @@ mod ending;
 mod inbound;
 pub(crate) mod read_queue;
 mod relays;
+mod slots;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -14,7 +15,6 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use millrace_core::{ShardIndex, ShardSet, SocketId};
-use slab::Slab;
 use tokio::sync::Notify;
 
 use super::connection::Shared;
@@ -30,6 +30,7 @@ use ending::Endings;
 use inbound::Partials;
 use read_queue::ReadQueue;
 use relays::Relays;
+pub(crate) use slots::Slots;
 
 /// See the module. Stays on its thread.
 pub(crate) struct Env {
@@ -43,7 +44,7 @@ pub(crate) struct Env {
     time_is_set: Cell<bool>,
     /// Milliseconds since the epoch, at the start of this turn.
     pub(crate) now: Cell<u64>,
-    pub(crate) connections: RefCell<Slab<Shared>>,
+    pub(crate) connections: RefCell<Slots>,
     /// Connections with a backlog, by its size.
     pub(crate) backlogs: RefCell<Fullest>,
     /// Connections with an incomplete message.
@@ -218,7 +219,7 @@ impl Env {
     /// The connection in this slot, if it still has this id.
     pub(crate) fn find(&self, slot: u32, socket: SocketId) -> Option<Shared> {
         let connections = self.connections.borrow();
-        let connection = connections.get(usize::try_from(slot).ok()?)?;
+        let connection = connections.get(slot)?;
         (connection.socket == socket).then(|| Rc::clone(connection))
     }
 
