@@ -109,7 +109,7 @@ impl<T: Timed> Wheel<T> {
 }
 
 /// Capacity that a bucket keeps when its entries are due.
-const KEPT_CAPACITY: usize = 32;
+const KEPT_CAPACITY: usize = 64;
 
 #[cfg(test)]
 mod tests {
