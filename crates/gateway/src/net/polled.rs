@@ -179,6 +179,12 @@ impl Polled {
         self.ready.report(event);
     }
 
+    /// Writes what the kernel accepts. `Pending`: nothing until the loop reports room.
+    #[inline]
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.socket.write(bytes)
+    }
+
     /// Whether the loop has reported that nothing written would reach the peer.
     pub(crate) fn is_broken(&self) -> bool {
         self.ready.is_write_closed()
@@ -192,6 +198,7 @@ impl AsFd for Polled {
 }
 
 impl AsyncRead for Polled {
+    #[inline]
     fn poll_read(
         self: Pin<&mut Self>,
         _cx: &mut Context<'_>,
@@ -233,6 +240,7 @@ impl AsyncWrite for Polled {
 }
 
 /// Makes a call that does not wait.
+#[inline]
 pub(super) fn at_once<T>(mut call: impl FnMut() -> io::Result<T>) -> Poll<io::Result<T>> {
     loop {
         match call() {

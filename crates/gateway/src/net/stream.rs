@@ -145,12 +145,15 @@ impl Stream {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if let Self::Tcp(stream) = self {
-            match stream.try_write(buf) {
+        match self {
+            #[cfg(unix)]
+            Self::Polled(stream) => return stream.write(buf),
+            Self::Tcp(stream) => match stream.try_write(buf) {
                 // `poll_write` below registers the waker
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 wrote => return Poll::Ready(wrote),
-            }
+            },
+            _ => {}
         }
         Pin::new(self).poll_write(cx, buf)
     }
@@ -277,6 +280,10 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        #[cfg(unix)]
+        if let Self::Polled(stream) = &mut *self {
+            return Pin::new(stream).poll_read(cx, buf);
+        }
         if let Self::Early(early) = &mut *self {
             let rest = early.rest();
             if !rest.is_empty() {

@@ -24,6 +24,8 @@ use super::raw::RawStream;
 pub(crate) struct Watch {
     selector: RefCell<Selector>,
     tasks: RefCell<Slab<Weak<Wakers>>>,
+    /// Where tasks read into whose own buffer would have to be filled with zeros first.
+    scratch: RefCell<Box<[u8]>>,
 }
 
 /// The tasks that wait for one descriptor.
@@ -58,6 +60,7 @@ impl Watch {
         Ok(Rc::new(Self {
             selector: RefCell::new(Selector::new()?),
             tasks: RefCell::default(),
+            scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
         }))
     }
 
@@ -269,7 +272,15 @@ impl AsyncRead for Waking {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let Self { socket, wakers } = self.get_mut();
-        wakers.reading(cx, |ready| socket.read(ready, buffer))
+        if buffer.initialized().len() == buffer.capacity() {
+            return wakers.reading(cx, |ready| socket.read(ready, buffer));
+        }
+        let mut scratch = wakers.home.scratch.borrow_mut();
+        let most = buffer.remaining().min(scratch.len());
+        let mut whole = ReadBuf::new(scratch.get_mut(..most).unwrap_or_default());
+        let outcome = wakers.reading(cx, |ready| socket.read(ready, &mut whole));
+        buffer.put_slice(whole.filled());
+        outcome
     }
 }
 
@@ -304,6 +315,9 @@ impl AsyncWrite for Waking {
         Poll::Ready(self.get_mut().socket.shutdown())
     }
 }
+
+/// The most that a task reads at once into a buffer that is not filled with zeros.
+const SCRATCH_BYTES: usize = 64 * 1024;
 
 /// The first token of tasks; those of connections are lower.
 const TASKS: usize = 1 << (usize::BITS - 1);

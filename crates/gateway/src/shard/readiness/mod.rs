@@ -16,6 +16,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::Shard;
 use crate::fault::Fault;
+use crate::inbox::Mail;
 use crate::socket::connection::{Connection, Shared};
 pub(super) use system::{Accepting, Readiness};
 
@@ -26,6 +27,7 @@ pub(super) async fn watch(shard: Rc<Shard>) {
         Poll::Ready(())
     })
     .await;
+    let mut mail = Mail::default();
     let mut busy = 0;
     loop {
         if !shard.has_more() {
@@ -39,7 +41,12 @@ pub(super) async fn watch(shard: Rc<Shard>) {
             // the runtime looks at its timers and at what other threads have sent
             tokio::task::yield_now().await;
         }
+        shard.turn_follows.set(true);
         shard.run_ready();
+        shard.turn_follows.set(false);
+        if shard.turn_is_due.get() {
+            shard.turn(&mut mail);
+        }
     }
 }
 

@@ -75,8 +75,10 @@ pub(crate) struct Env {
     pub(crate) wheel_armed: Notify,
     /// Runs the readiness loop.
     pub(crate) loop_waker: RefCell<Option<Waker>>,
-    /// Whether the task of the turn was woken, and has not begun.
+    /// Whether a turn is asked for that has not begun.
     pub(crate) turn_is_due: Cell<bool>,
+    /// Whether the readiness loop runs that turn itself, so that its task need not be woken.
+    pub(crate) turn_follows: Cell<bool>,
     /// Runs the turn.
     pub(crate) turn_waker: RefCell<Option<Waker>>,
 }
@@ -115,6 +117,7 @@ impl Env {
             runnable: RefCell::default(),
             loop_waker: RefCell::new(None),
             turn_is_due: Cell::new(false),
+            turn_follows: Cell::new(false),
             read_queue: RefCell::default(),
             endings: RefCell::default(),
             stops: Stops::default(),
@@ -191,6 +194,7 @@ impl Env {
     /// Makes the turn run once the event loop has handled what is ready.
     pub(crate) fn schedule(&self) {
         if !self.turn_is_due.replace(true)
+            && !self.turn_follows.get()
             && let Some(waker) = &*self.turn_waker.borrow()
         {
             waker.wake_by_ref();
