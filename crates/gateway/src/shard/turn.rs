@@ -3,7 +3,6 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 use std::vec::Drain;
 
@@ -90,7 +89,7 @@ impl Shard {
     fn apply_run(
         &self,
         channel: ChannelId,
-        first: Arc<Publication>,
+        first: Publication,
         mut next: Option<Command>,
         commands: &mut Drain<'_, Command>,
     ) -> Option<Command> {
@@ -245,11 +244,13 @@ impl Shard {
     /// While all outboxes together take too many bytes, closes this shard's connections with the fullest ones.
     fn relieve(&self) {
         let limit = self.limits.outboxes_total_bytes;
-        if self.hub.ledger().held() <= limit {
+        let ledgers = self.hub.ledgers();
+        // the sum of all threads is needed only while something waits on this one
+        if self.ledger().held() == 0 || ledgers.held() <= limit {
             return;
         }
         let mut shed = Vec::new();
-        while self.hub.ledger().held() > limit {
+        while ledgers.held() > limit {
             let Some(fullest) = self.take_fullest() else {
                 break;
             };

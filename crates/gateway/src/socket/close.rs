@@ -85,7 +85,7 @@ impl Env {
             let Io {
                 outbox, session, ..
             } = io;
-            outbox.append_control(self.hub.ledger(), |out| {
+            outbox.append_control(self.ledger(), |out| {
                 session.append_close(reason, out);
             });
         }

@@ -241,7 +241,7 @@ impl Context<'_> {
         self.outcome.replied = self.outcome.replied.max(Replied::Short);
         let env = self.env;
         self.parts.outbox.lend(|| env.spare_buffer());
-        self.parts.outbox.append_control(env.hub().ledger(), encode);
+        self.parts.outbox.append_control(env.ledger(), encode);
     }
 
     /// Like [`reply`](Self::reply), for a reply that may be long: it is in a frame that was counted before it was made.
@@ -250,15 +250,13 @@ impl Context<'_> {
             return;
         }
         self.outcome.replied = Replied::Long;
-        self.parts
-            .outbox
-            .append_asked(self.env.hub().ledger(), reply);
+        self.parts.outbox.append_asked(self.env.ledger(), reply);
     }
 
     /// The charge with which a long reply is counted before it is made.
     pub(crate) fn charge(&self) -> Charge {
         let limit = self.env.limits().outboxes_total_bytes;
-        Charge::new(self.env.hub().ledger(), limit)
+        Charge::new(self.env.ledger(), self.env.hub().ledgers(), limit)
     }
 
     /// Replies after everything that was posted to this shard so far, and not before `at`, in milliseconds since the

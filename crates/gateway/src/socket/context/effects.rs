@@ -44,7 +44,7 @@ impl Context<'_> {
     /// Sends a whole message. A dropping policy may drop it, so nothing else that is sent may depend on it.
     pub(crate) fn send(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         if self.may_send() {
-            let ledger = self.env.hub().ledger();
+            let ledger = self.env.ledger();
             self.parts.outbox.append(ledger, encode);
         }
     }
@@ -53,7 +53,7 @@ impl Context<'_> {
     /// drop, the connection is closed.
     pub(crate) fn send_part(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         if self.may_send() {
-            let ledger = self.env.hub().ledger();
+            let ledger = self.env.ledger();
             self.parts.outbox.append_part(ledger, encode);
         }
     }
@@ -61,7 +61,7 @@ impl Context<'_> {
     /// Like [`send_part`](Self::send_part), with bytes that are not copied.
     pub(crate) fn send_shared(&mut self, shared: &SharedBytes) {
         if self.may_send() {
-            let ledger = self.env.hub().ledger();
+            let ledger = self.env.ledger();
             self.parts.outbox.append_frame(ledger, shared.frame(), 0);
         }
     }

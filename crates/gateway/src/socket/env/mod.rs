@@ -23,6 +23,7 @@ use super::links::Dials;
 use super::stops::Stops;
 use super::transfers::Transfers;
 use super::wheel::{Due, Wheel};
+use crate::frame::Ledger;
 use crate::hub::{Hub, Poster, Worker};
 use crate::limits::GatewayLimits;
 use crate::stats::ShardStats;
@@ -35,6 +36,8 @@ use relays::Relays;
 pub(crate) struct Env {
     pub(crate) index: ShardIndex,
     pub(crate) hub: Arc<Hub>,
+    /// Counts the output that waits for peers of this thread.
+    ledger: Arc<Ledger>,
     pub(crate) limits: GatewayLimits,
     pub(crate) stats: Arc<ShardStats>,
     epoch: Instant,
@@ -94,6 +97,7 @@ impl Env {
         let now = millis(epoch.elapsed());
         Self {
             index,
+            ledger: Arc::clone(hub.ledgers().of(index)),
             hub,
             limits,
             stats,
@@ -126,6 +130,10 @@ impl Env {
 
     pub(crate) fn hub(&self) -> &Arc<Hub> {
         &self.hub
+    }
+
+    pub(crate) fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
     }
 
     pub(crate) fn limits(&self) -> &GatewayLimits {
