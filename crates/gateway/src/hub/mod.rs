@@ -26,7 +26,7 @@ use crate::inbox::Inboxes;
 use crate::notice::{Audience, Notice};
 use crate::permits::Permits;
 use crate::stats::{Histogram, ShardStats, Traffic};
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded};
 use crate::target_stats::TargetStats;
 use crate::worker::queue::PendingClose;
 
@@ -56,10 +56,10 @@ pub struct Hub {
     epoch: Instant,
     /// The number of running I/O shards; 0 while the gateway is not started.
     shards: AtomicUsize,
-    next_shard: AtomicUsize,
+    next_shard: Padded<AtomicUsize>,
     liveness_suspended: AtomicBool,
     stops_in_progress: Arc<AtomicUsize>,
-    counted: Counted,
+    counted: Padded<Counted>,
     targets: TargetStats,
     faults: Faults,
 }
@@ -114,10 +114,10 @@ impl Hub {
             permits: Arc::new(Permits::new()),
             epoch: Instant::now(),
             shards: AtomicUsize::new(0),
-            next_shard: AtomicUsize::new(0),
+            next_shard: Padded(AtomicUsize::new(0)),
             liveness_suspended: AtomicBool::new(false),
             stops_in_progress: Arc::default(),
-            counted: Counted::default(),
+            counted: Padded::default(),
             targets: TargetStats::default(),
             faults: Faults::default(),
         }

@@ -11,7 +11,7 @@ use super::sidecar::{AsciiText, Sidecar};
 use crate::event::record;
 use crate::event::{Event, RecordKind};
 use crate::limits::{ASCII_SIDECAR_BYTES, BATCH_BYTES, SIDECAR_BYTES};
-use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, Padded};
 
 /// The records that a worker takes at once.
 #[derive(Debug)]
@@ -37,14 +37,15 @@ pub(crate) struct PendingClose {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    state: Mutex<State>,
-    ringing: AtomicBool,
+    state: Padded<Mutex<State>>,
+    /// What shards read for each message or write for each ring, apart from what is written for each batch.
+    ringing: Padded<AtomicBool>,
     /// The number of answered rings.
     answers: AtomicU64,
     /// Whether a limit was met when the last message was appended.
     full: AtomicBool,
     /// Sequence number of the newest batch whose records are all handled or held.
-    handled: AtomicU64,
+    handled: Padded<AtomicU64>,
     /// One bit per I/O shard that has a connection waiting for room or credit.
     paused: AtomicU64,
 }
@@ -90,11 +91,11 @@ pub(crate) struct Appender<'a> {
 impl Queue {
     pub(crate) fn new() -> Self {
         Self {
-            state: Mutex::new(State::default()),
-            ringing: AtomicBool::new(false),
+            state: Padded(Mutex::new(State::default())),
+            ringing: Padded(AtomicBool::new(false)),
             answers: AtomicU64::new(0),
             full: AtomicBool::new(false),
-            handled: AtomicU64::new(0),
+            handled: Padded(AtomicU64::new(0)),
             paused: AtomicU64::new(0),
         }
     }
