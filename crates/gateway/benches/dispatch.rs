@@ -157,7 +157,7 @@ fn timers_advance(bencher: Bencher<'_, '_>, armed: u64) {
 
 /// The sockets of one I/O shard.
 fn populated(sockets: usize) -> (Mailbox, Vec<SocketId>) {
-    let mailbox = Mailbox::default();
+    let mailbox = Mailbox::of(1);
     let shard = ShardIndex::new(0).expect("there is a shard 0");
     let open = |slot| {
         let info = SocketInfo {

@@ -70,22 +70,22 @@ impl<'p> Poster<'p, '_> {
         }
     }
 
-    /// Posts texts that lie one after the other in `payloads`, each given by its socket and its length in bytes.
-    /// Consecutive texts for one shard lock its inbox once. Texts to closed sockets are counted.
+    /// Posts texts that lie one after the other in `payloads`, each given by its socket and its length in bytes. The
+    /// inbox of each shard is locked once. Texts to closed sockets are counted.
     pub(crate) fn texts(
         &mut self,
         core: &Core,
         payloads: &[u8],
         texts: impl IntoIterator<Item = (SocketId, usize)>,
     ) {
-        let mut run: SmallVec<[Text; 8]> = SmallVec::new();
+        let mut routed: SmallVec<[Text; 8]> = SmallVec::new();
         let mut end = 0;
         for (socket, length) in texts {
             let start = end;
             end += length;
             // outside of any inbox's lock: the core takes these locks while it holds its own
             if let Some(route) = core.route(socket) {
-                run.push(Text {
+                routed.push(Text {
                     route,
                     place: start..end,
                 });
@@ -93,7 +93,11 @@ impl<'p> Poster<'p, '_> {
                 self.lost.gone += 1;
             }
         }
-        for run in run.chunk_by(|one, next| one.route.shard == next.route.shard) {
+        if !routed.is_sorted_by_key(|text| text.route.shard) {
+            // stable, because the order of a socket's texts matters
+            routed.sort_by_key(|text| text.route.shard);
+        }
+        for run in routed.chunk_by(|one, next| one.route.shard == next.route.shard) {
             if let Some(shard) = run.first().map(|text| text.route.shard) {
                 self.dirty.insert(shard);
                 self.lost.refused |= !self.inboxes.deliver_texts(shard, payloads, run);

@@ -38,10 +38,11 @@ pub struct Writer {
 #[derive(Debug)]
 pub struct SharedFrame(Frame);
 
-/// A gateway without threads. The bench itself empties the inbox of its only shard.
+/// A gateway without threads. The bench itself empties the inboxes of its shards.
 #[derive(Debug)]
 pub struct Mailbox {
     hub: Arc<Hub>,
+    shards: Box<[ShardIndex]>,
     mail: Mail,
 }
 
@@ -137,14 +138,30 @@ impl Mailbox {
         &self.hub
     }
 
+    /// With this many shards.
+    pub fn of(shards: u8) -> Self {
+        let hub = Arc::new(Hub::new(Arc::new(Encodings::new())));
+        hub.inboxes().open(
+            usize::from(shards),
+            GatewayLimits::default().shard_inbox_bytes,
+        );
+        Self {
+            hub,
+            shards: (0..shards).filter_map(ShardIndex::new).collect(),
+            mail: Mail::default(),
+        }
+    }
+
     /// Takes and drops the posted commands; returns their number.
     #[inline]
     pub fn empty(&mut self) -> usize {
-        let shard = shard();
-        self.hub.inboxes().turn_begins(shard);
-        self.hub.inboxes().take(shard, &mut self.mail);
-        let commands = self.mail.commands.len();
-        self.hub.inboxes().processed(shard, &mut self.mail);
+        let mut commands = 0;
+        for &shard in &self.shards {
+            self.hub.inboxes().turn_begins(shard);
+            self.hub.inboxes().take(shard, &mut self.mail);
+            commands += self.mail.commands.len();
+            self.hub.inboxes().processed(shard, &mut self.mail);
+        }
         commands
     }
 }
@@ -201,18 +218,6 @@ impl Default for Writer {
     }
 }
 
-impl Default for Mailbox {
-    fn default() -> Self {
-        let hub = Arc::new(Hub::new(Arc::new(Encodings::new())));
-        hub.inboxes()
-            .open(1, GatewayLimits::default().shard_inbox_bytes);
-        Self {
-            hub,
-            mail: Mail::default(),
-        }
-    }
-}
-
 impl Default for ChannelRecipients {
     fn default() -> Self {
         Self {
@@ -237,8 +242,4 @@ fn text(payload: &[u8]) -> Message<'_> {
         payload,
         via: None,
     }
-}
-
-fn shard() -> ShardIndex {
-    ShardIndex::new(0).expect("there is a shard 0")
 }

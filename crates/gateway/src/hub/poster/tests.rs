@@ -160,3 +160,35 @@ fn the_list_of_excluded_sockets_is_charged_to_the_publication() {
     }
     assert!(posted > 0);
 }
+
+#[test]
+fn texts_reach_the_sockets_of_each_shard_in_order() {
+    let hub = Hub::new(Arc::new(crate::frame::Encodings::new()));
+    hub.inboxes().open(2, usize::MAX);
+    let shards = [0, 1].map(|shard| ShardIndex::new(shard).unwrap());
+    let info = SocketInfo {
+        address: None,
+        worker: 0,
+    };
+    let ids: Vec<SocketId> = (0..4)
+        .zip(shards.iter().cycle())
+        .map(|(slot, shard)| hub.core().open(*shard, slot, info))
+        .collect();
+    let mut dirty = ShardSet::default();
+    // the sockets of the two shards in turns, each twice
+    let texts = ids.iter().chain(&ids).map(|id| (*id, 1));
+    hub.send_texts(b"abcdABCD", texts, &mut dirty);
+    for (shard, expected) in shards.iter().zip(["acAC", "bdBD"]) {
+        assert!(dirty.contains(*shard));
+        let mut mail = Mail::default();
+        hub.inboxes().take(*shard, &mut mail);
+        assert_eq!(mail.arena, expected.as_bytes());
+        let slots = mail.commands.iter().map(|command| match command {
+            Command::Small { slot, .. } => *slot,
+            other => panic!("{other:?}"),
+        });
+        let first = u32::try_from(shard.get()).unwrap();
+        let slots: Vec<u32> = slots.collect();
+        assert_eq!(slots, [first, first + 2, first, first + 2]);
+    }
+}
