@@ -46,9 +46,9 @@ pub(crate) const CASES: &[Case] = &[
 const PAYLOAD: &[u8] = &[b'p'; 64];
 const CHANNEL: &[u8] = b"room:12345";
 
-/// Queues the messages of one read, then drains them.
+/// Queues the messages of a turn, then drains them.
 fn queue(count: u64, length: usize, messages: usize) {
-    let (queue, payload) = (WorkerQueue::default(), vec![b'p'; length]);
+    let (mut queue, payload) = (WorkerQueue::default(), vec![b'p'; length]);
     for _ in 0..count {
         queue.append(black_box(&payload), messages);
         black_box(queue.drain());

@@ -16,13 +16,14 @@ use crate::inbox::Mail;
 use crate::limits::GatewayLimits;
 use crate::socket::outbox::Outbox;
 use crate::socket::wheel::{Due, Wheel};
-use crate::worker::queue::Queue;
+use crate::worker::queue::{Parcel, Queue};
 
 /// A worker's queue between a shard that reads and a worker that drains.
 #[derive(Debug)]
 pub struct WorkerQueue {
     queue: Queue,
-    limits: GatewayLimits,
+    parcel: Parcel,
+    limits: (usize, usize),
 }
 
 /// An outbox whose kernel accepts everything or nothing.
@@ -61,15 +62,15 @@ pub struct Timers {
 }
 
 impl WorkerQueue {
-    /// Appends the text messages of one read.
-    pub fn append(&self, payload: &[u8], count: usize) {
-        let mut appender = self.queue.appender().expect("the worker is not retired");
+    /// Appends the text messages of a turn.
+    pub fn append(&mut self, payload: &[u8], count: usize) {
+        let Self { queue, parcel, .. } = self;
         for _ in 0..count {
-            appender.message(RecordKind::Text, 7, true, Cow::Borrowed(payload));
-            appender.has_room(
-                self.limits.worker_queue_events,
-                self.limits.worker_queue_bytes,
-            );
+            parcel.message(RecordKind::Text, 7, true, Cow::Borrowed(payload));
+            queue.accepts_more(parcel, self.limits);
+        }
+        if !parcel.is_empty() {
+            queue.hand_over(parcel, self.limits);
         }
     }
 
@@ -200,9 +201,13 @@ impl Timers {
 
 impl Default for WorkerQueue {
     fn default() -> Self {
+        let (queue, limits) = (Queue::new(), GatewayLimits::default());
+        let limits = (limits.worker_queue_events, limits.worker_queue_bytes);
+        let shard = ShardIndex::new(0).expect("there is a shard 0");
         Self {
-            queue: Queue::new(),
-            limits: GatewayLimits::default(),
+            parcel: Parcel::new(shard, &queue, limits, 1),
+            queue,
+            limits,
         }
     }
 }

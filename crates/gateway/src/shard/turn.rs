@@ -1,5 +1,5 @@
 //! The turn: after the event loop has handled what was ready, the shard empties its inbox, writes to every dirty
-//! connection once, and rings the workers that have new events.
+//! connection once, and hands new events over to the workers.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -61,9 +61,7 @@ impl Shard {
         self.flush_dirty();
         self.begin_dials();
         self.tell_turn_ends();
-        for worker in self.to_ring.borrow_mut().drain(..) {
-            worker.ring();
-        }
+        self.hand_over();
     }
 
     /// Applies commands in order.
@@ -154,6 +152,7 @@ impl Shard {
                 self.tell_worker_gone(worker);
                 self.forget_endings(worker);
                 self.close_of_worker(worker, &CloseReason::WORKER_DOWN);
+                self.forget_parcel(worker);
             }
             Command::WorkerLeaves { worker } => {
                 self.close_of_worker(worker, &CloseReason::WORKER_REPLACED);

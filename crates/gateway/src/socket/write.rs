@@ -159,9 +159,7 @@ impl Env {
         connection.wake();
         if matches!(io.phase, Phase::Open) && connection.worker.handlers().contains(Handlers::DRAIN)
         {
-            connection
-                .worker
-                .queue()
+            self.queue_of(&connection.worker)
                 .drained(connection.worker_slot.get());
             self.ring_later(&connection.worker);
         }

@@ -3,6 +3,7 @@
 
 mod ending;
 mod inbound;
+mod parcels;
 pub(crate) mod read_queue;
 mod relays;
 
@@ -24,11 +25,12 @@ use super::stops::Stops;
 use super::transfers::Transfers;
 use super::wheel::{Due, Wheel};
 use crate::frame::Ledger;
-use crate::hub::{Hub, Poster, Worker};
+use crate::hub::{Hub, Poster};
 use crate::limits::GatewayLimits;
 use crate::stats::ShardStats;
 use ending::Endings;
 use inbound::Partials;
+use parcels::Parcels;
 use read_queue::ReadQueue;
 use relays::Relays;
 
@@ -63,8 +65,8 @@ pub(crate) struct Env {
     pub(crate) transfers: Transfers,
     /// Connections to be dialled.
     pub(crate) dials: Dials,
-    /// Workers to ring at the end of the turn.
-    pub(crate) to_ring: RefCell<Vec<Arc<Worker>>>,
+    /// Events for workers, which get them at the end of the turn.
+    parcels: Parcels,
     /// The buffer that every connection reads into.
     pub(crate) read_buffer: RefCell<Box<[u8]>>,
     /// Output that sessions have written to other connections.
@@ -114,7 +116,7 @@ impl Env {
             stops: Stops::default(),
             transfers: Transfers::new(index),
             dials: Dials::default(),
-            to_ring: RefCell::default(),
+            parcels: Parcels::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
             relays: Relays::default(),
             spare: RefCell::default(),
@@ -223,14 +225,6 @@ impl Env {
     pub(crate) fn mark_dirty(&self, connection: &Shared) {
         if !connection.dirty.replace(true) {
             self.dirty.borrow_mut().push(Rc::clone(connection));
-            self.schedule();
-        }
-    }
-
-    pub(crate) fn ring_later(&self, worker: &Arc<Worker>) {
-        let mut to_ring = self.to_ring.borrow_mut();
-        if !to_ring.iter().any(|known| Arc::ptr_eq(known, worker)) {
-            to_ring.push(Arc::clone(worker));
             self.schedule();
         }
     }

@@ -190,6 +190,7 @@ impl Harness {
     /// Like `handle_all`; returns the records.
     pub(super) fn handle_records(&self) -> Vec<Record> {
         let mut records = Vec::new();
+        self.env.hand_over();
         while let Some((batch, _)) = self.worker.queue().take() {
             let mut rest = &batch.bytes[..];
             while let Some((word, _)) = rest.split_first_chunk::<4>() {
