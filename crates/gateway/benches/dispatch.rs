@@ -15,7 +15,7 @@ const CHANNEL: &[u8] = b"room:12345";
 /// Queues the messages of one read, then drains them.
 #[divan::bench(args = [1, 16, 64])]
 fn queue_text_64(bencher: Bencher<'_, '_>, messages: usize) {
-    let queue = WorkerQueue::default();
+    let mut queue = WorkerQueue::default();
     bencher.bench_local(|| {
         queue.append(black_box(PAYLOAD), messages);
         queue.drain()
@@ -25,7 +25,7 @@ fn queue_text_64(bencher: Bencher<'_, '_>, messages: usize) {
 /// Queues payloads above 16 KiB, which travel beside the records.
 #[divan::bench(args = [16_384, 32_768])]
 fn queue_text(bencher: Bencher<'_, '_>, length: usize) {
-    let (queue, payload) = (WorkerQueue::default(), vec![b'p'; length]);
+    let (mut queue, payload) = (WorkerQueue::default(), vec![b'p'; length]);
     bencher.bench_local(|| {
         queue.append(black_box(&payload), 1);
         queue.drain()
@@ -157,7 +157,7 @@ fn timers_advance(bencher: Bencher<'_, '_>, armed: u32) {
 
 /// The sockets of one I/O shard.
 fn populated(sockets: usize) -> (Mailbox, Vec<SocketId>) {
-    let mailbox = Mailbox::default();
+    let mailbox = Mailbox::of(1);
     let shard = ShardIndex::new(0).expect("there is a shard 0");
     let open = |slot| {
         let info = SocketInfo {

@@ -6,6 +6,7 @@ macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// The counters of one I/O shard since it started.
         #[derive(Debug, Default)]
+        #[repr(align(128))] // whole pairs of cache lines, which no other thread writes
         pub(crate) struct ShardStats {
             $($(#[$doc])* pub(crate) $name: Counter,)*
         }

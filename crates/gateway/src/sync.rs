@@ -1,9 +1,12 @@
-//! The only place in this crate that names a lock or an atomic, so that loom can replace them.
+//! The only place in this crate that names a lock or an atomic, so that loom can replace them; and how to keep those of
+//! different threads on different cache lines.
 
 #[cfg(not(millrace_loom))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};
 #[cfg(not(millrace_loom))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use std::ops::{Deref, DerefMut};
 
 #[cfg(millrace_loom)]
 pub(crate) use loom::sync::MutexGuard;
@@ -23,5 +26,25 @@ impl<T> Mutex<T> {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().expect("loom stops at a panic")
+    }
+}
+
+/// A value on cache lines of its own, for what one thread writes often beside what others read or write. Processors
+/// fetch lines of 64 bytes in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Padded<T>(pub(crate) T);
+
+impl<T> Deref for Padded<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Padded<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
     }
 }

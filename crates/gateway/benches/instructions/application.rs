@@ -20,14 +20,20 @@ pub(crate) type Handle = fn(&Gateway, SocketId, &[u8], &mut ShardSet);
 /// The channel that every accepted socket joins.
 pub(crate) const CHANNEL: &[u8] = b"room:12345";
 
-/// A gateway with one I/O shard and a worker. It runs until the process ends.
+/// A gateway with a worker. It runs until the process ends.
 pub(crate) struct Server(Arc<Gateway>);
 
 impl Server {
+    /// With one I/O shard.
     pub(crate) fn start(handle: Handle) -> Self {
+        Self::on(1, handle)
+    }
+
+    /// With this many I/O shards.
+    pub(crate) fn on(shards: usize, handle: Handle) -> Self {
         let gateway = Gateway::new();
         let config = GatewayConfig {
-            io_threads: 1,
+            io_threads: shards,
             // not every kernel or container has io_uring, and the counts must not depend on it
             io_uring: false,
             ..GatewayConfig::default()
@@ -66,7 +72,7 @@ impl Server {
 struct InPlace {
     gateway: Arc<Gateway>,
     worker: OnceLock<Arc<Worker>>,
-    /// The sockets by their slot in the worker.
+    /// The sockets by their slot in the worker. Locked during a drain, because several shards may ring.
     sockets: Mutex<Vec<Option<SocketId>>>,
     handle: Handle,
     /// The head of its answer to every request.
@@ -74,8 +80,13 @@ struct InPlace {
 }
 
 impl InPlace {
-    fn handle(&self, worker: &Worker, batch: &Batch, dirty: &mut ShardSet) {
-        let mut sockets = self.sockets.lock().expect("no thread panicked");
+    fn handle(
+        &self,
+        worker: &Worker,
+        batch: &Batch,
+        sockets: &mut Vec<Option<SocketId>>,
+        dirty: &mut ShardSet,
+    ) {
         for record in records(&batch.bytes, &batch.sidecars) {
             match record.kind {
                 OPEN => {
@@ -114,10 +125,12 @@ impl Doorbell for InPlace {
         };
         worker.begin_drain();
         let mut dirty = ShardSet::default();
+        let mut sockets = self.sockets.lock().expect("no thread panicked");
         while let Some(batch) = worker.take() {
-            self.handle(worker, &batch, &mut dirty);
+            self.handle(worker, &batch, &mut sockets, &mut dirty);
             worker.finish(batch);
         }
+        drop(sockets);
         self.gateway.wake(&mut dirty);
     }
 }

@@ -13,6 +13,7 @@ mod codec;
 mod core;
 mod parts;
 mod server;
+mod shards;
 #[path = "../../../core/benches/sink/mod.rs"]
 // shared with the core's benches
 mod sink;
@@ -38,11 +39,12 @@ const fn case(name: &'static str, operations: u64, run: fn(u64)) -> Case {
     }
 }
 
-const GROUPS: [&[Case]; 5] = [
+const GROUPS: [&[Case]; 6] = [
     codec::CASES,
     core::CASES,
     parts::CASES,
     server::CASES,
+    shards::CASES,
     carriers::CASES,
 ];
 

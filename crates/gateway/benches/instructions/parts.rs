@@ -15,10 +15,15 @@ pub(crate) const CASES: &[Case] = &[
     case("queue/text-32-kib", 2000, |count| queue(count, 32_768, 1)),
     case("inbox/send-64", 20_000, |count| send(count, 1)),
     case("inbox/send-64-sixteen-times", 2000, |count| send(count, 16)),
+    case("inbox/send-sixteen-texts-of-64-together", 2000, |count| {
+        send_together(count, 1);
+    }),
     case(
-        "inbox/send-sixteen-texts-of-64-together",
+        "inbox/send-sixteen-texts-of-64-to-4-shards",
         2000,
-        send_together,
+        |count| {
+            send_together(count, 4);
+        },
     ),
     case("inbox/publish-64-to-1000", 5000, publish),
     case("outbox/message-64", 20_000, message),
@@ -41,9 +46,9 @@ pub(crate) const CASES: &[Case] = &[
 const PAYLOAD: &[u8] = &[b'p'; 64];
 const CHANNEL: &[u8] = b"room:12345";
 
-/// Queues the messages of one read, then drains them.
+/// Queues the messages of a turn, then drains them.
 fn queue(count: u64, length: usize, messages: usize) {
-    let (queue, payload) = (WorkerQueue::default(), vec![b'p'; length]);
+    let (mut queue, payload) = (WorkerQueue::default(), vec![b'p'; length]);
     for _ in 0..count {
         queue.append(black_box(&payload), messages);
         black_box(queue.drain());
@@ -52,7 +57,7 @@ fn queue(count: u64, length: usize, messages: usize) {
 
 /// Posts messages to one socket, then takes them in one turn.
 fn send(count: u64, messages: usize) {
-    let (mut mailbox, ids) = populated();
+    let (mut mailbox, ids) = populated(1);
     let mut dirty = ShardSet::default();
     for _ in 0..count {
         for _ in 0..messages {
@@ -65,9 +70,9 @@ fn send(count: u64, messages: usize) {
     }
 }
 
-/// Posts texts to sixteen sockets with one look at the inbox, as the addon does at the end of a drain.
-fn send_together(count: u64) {
-    let (mut mailbox, ids) = populated();
+/// Posts texts to sixteen sockets with one look at each inbox, as the addon does at the end of a drain.
+fn send_together(count: u64, shards: u8) {
+    let (mut mailbox, ids) = populated(shards);
     let payloads = PAYLOAD.repeat(16);
     let mut dirty = ShardSet::default();
     for _ in 0..count {
@@ -80,7 +85,7 @@ fn send_together(count: u64) {
 }
 
 fn publish(count: u64) {
-    let (mut mailbox, ids) = populated();
+    let (mut mailbox, ids) = populated(1);
     let mut dirty = ShardSet::default();
     let members: Vec<_> = ids.iter().map(|id| Target::Socket(*id)).collect();
     let subscribed = mailbox.hub().subscribe(&members, CHANNEL, 1, &mut dirty);
@@ -160,17 +165,17 @@ fn ids() -> Vec<SocketId> {
     (1..=1000).filter_map(SocketId::new).collect()
 }
 
-/// A thousand sockets of one I/O shard.
-fn populated() -> (Mailbox, Vec<SocketId>) {
-    let mailbox = Mailbox::default();
-    let shard = ShardIndex::new(0).expect("there is a shard 0");
-    let open = |slot| {
+/// A thousand sockets, dealt to these I/O shards in turns.
+fn populated(shards: u8) -> (Mailbox, Vec<SocketId>) {
+    let mailbox = Mailbox::of(shards);
+    let all: Vec<_> = (0..shards).filter_map(ShardIndex::new).collect();
+    let open = |(slot, shard): (u32, &ShardIndex)| {
         let info = SocketInfo {
             address: None,
             worker: 0,
         };
-        mailbox.hub().core().open(shard, slot, info)
+        mailbox.hub().core().open(*shard, slot, info)
     };
-    let ids = (0..1000).map(open).collect();
+    let ids = (0..1000).zip(all.iter().cycle()).map(open).collect();
     (mailbox, ids)
 }

@@ -25,7 +25,7 @@ pub(crate) const CASES: &[Case] = &[
     case("server/connect-subscribe-and-close", 300, connect),
 ];
 
-fn answer(gateway: &Gateway, socket: SocketId, text: &[u8], dirty: &mut ShardSet) {
+pub(crate) fn answer(gateway: &Gateway, socket: SocketId, text: &[u8], dirty: &mut ShardSet) {
     gateway.send(&[Target::Socket(socket)], Kind::Text, text, &[], dirty);
 }
 

@@ -42,13 +42,13 @@ impl Uplink for BackplaneUplink {
         self.outlet.note(topic_of(name), wanted);
     }
 
-    fn publish(&self, channel: Topic<'_>, publication: &Arc<Publication>) {
+    fn publish(&self, channel: Topic<'_>, publication: &Publication) {
         if !self.outlet.is_open() {
             return;
         }
         let payload = publication.payload();
         let body = if payload.len() > COPIED_BYTES {
-            Bytes::from_owner(Shared(Arc::clone(publication)))
+            Bytes::from_owner(Shared(publication.clone()))
         } else {
             Bytes::copy_from_slice(payload)
         };
@@ -95,7 +95,7 @@ pub(super) fn topic_of(name: &Name) -> millrace_backplane::Topic {
 }
 
 /// A payload that is not copied.
-struct Shared(Arc<Publication>);
+struct Shared(Publication);
 
 impl AsRef<[u8]> for Shared {
     fn as_ref(&self) -> &[u8] {

@@ -17,7 +17,7 @@ pub(crate) use encoding::{Encoding, Encodings};
 pub(crate) use frames::Frames;
 pub(crate) use late_reply::LateReply;
 pub use lead::HEAD_ROOM;
-pub(crate) use ledger::Ledger;
+pub(crate) use ledger::{Ledger, Ledgers};
 pub(crate) use message::{Message, Origin, Via};
 pub(crate) use publication::Publication;
 pub(crate) use shared::Frame;

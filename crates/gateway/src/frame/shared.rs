@@ -1,11 +1,12 @@
 //! An encoded message, shared by all its recipients.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::charge::Charge;
 use super::ledger::Ledger;
 
-/// Encoded bytes shared by reference; counted in the ledger from creation to the last drop.
+/// Encoded bytes shared by reference. A ledger counts them once, from the time when the first outbox queues them, or from
+/// creation, until the last holder drops them.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame(Arc<Held>);
 
@@ -14,35 +15,61 @@ struct Held {
     bytes: Vec<u8>,
     /// The index in `bytes` at which the frame begins.
     start: usize,
-    ledger: Arc<Ledger>,
+    /// The ledger that counts the bytes; `Some(None)`: none ever does.
+    counted: OnceLock<Option<Arc<Ledger>>>,
 }
 
 impl Frame {
+    /// A frame that is about to be queued.
     pub(crate) fn new(bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Self {
-        Self::starting(0, bytes, ledger)
+        ledger.add(bytes.capacity());
+        Self::counted(0, bytes, Some(Arc::clone(ledger)))
     }
 
-    pub(super) fn starting(start: usize, bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Self {
-        ledger.add(bytes.capacity());
+    /// A frame that is counted once it is queued.
+    pub(crate) fn uncounted(bytes: Vec<u8>) -> Self {
+        Self::starting(0, bytes)
+    }
+
+    /// Like [`uncounted`](Self::uncounted), of the bytes from `start` on.
+    pub(super) fn starting(start: usize, bytes: Vec<u8>) -> Self {
+        let counted = OnceLock::new();
         Self(Arc::new(Held {
             bytes,
             start,
-            ledger: Arc::clone(ledger),
+            counted,
+        }))
+    }
+
+    fn counted(start: usize, bytes: Vec<u8>, ledger: Option<Arc<Ledger>>) -> Self {
+        let counted = OnceLock::from(ledger);
+        Self(Arc::new(Held {
+            bytes,
+            start,
+            counted,
         }))
     }
 
     /// Makes a frame of the bytes from `start` on, which were counted before.
     pub(crate) fn charged(start: usize, bytes: Vec<u8>, charge: Charge) -> Self {
         let ledger = charge.become_held(bytes.capacity());
-        Self(Arc::new(Held {
-            bytes,
-            start,
-            ledger,
-        }))
+        Self::counted(start, bytes, Some(ledger))
     }
 
-    pub(super) fn ledger(&self) -> &Arc<Ledger> {
-        &self.0.ledger
+    /// Counts the bytes, unless a ledger counts them already.
+    #[inline]
+    pub(crate) fn count(&self, ledger: &Arc<Ledger>) {
+        if self.0.counted.get().is_none() {
+            self.count_first(ledger);
+        }
+    }
+
+    #[cold]
+    fn count_first(&self, ledger: &Arc<Ledger>) {
+        self.0.counted.get_or_init(|| {
+            ledger.add(self.0.bytes.capacity());
+            Some(Arc::clone(ledger))
+        });
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -56,7 +83,9 @@ impl Frame {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.ledger.subtract(self.bytes.capacity());
+        if let Some(Some(ledger)) = self.counted.get() {
+            ledger.subtract(self.bytes.capacity());
+        }
     }
 }
 
@@ -68,7 +97,7 @@ impl SharedBytes {
     /// Copies these bytes.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
-        Self(Frame::new(bytes.to_vec(), &Arc::new(Ledger::new())))
+        Self(Frame::counted(0, bytes.to_vec(), None))
     }
 
     pub(crate) fn frame(&self) -> &Frame {
@@ -98,5 +127,24 @@ mod tests {
         assert_eq!(ledger.held(), 100);
         drop(other);
         assert_eq!(ledger.held(), 0);
+    }
+
+    #[test]
+    fn the_first_ledger_that_counts_a_frame_counts_it_to_its_end() {
+        let ledgers = [(); 2].map(|()| Arc::new(Ledger::new()));
+        let held = || ledgers.each_ref().map(|ledger| ledger.held());
+        let frame = Frame::uncounted(vec![0; 100]);
+        let other = frame.clone();
+        assert_eq!(held(), [0, 0]);
+        other.count(&ledgers[1]);
+        frame.count(&ledgers[0]);
+        frame.count(&ledgers[1]);
+        assert_eq!(held(), [0, 100]);
+        drop(other);
+        assert_eq!(held(), [0, 100]);
+        drop(frame);
+        assert_eq!(held(), [0, 0]);
+        SharedBytes::new(b"shared").frame().count(&ledgers[0]);
+        assert_eq!(held(), [0, 0]);
     }
 }

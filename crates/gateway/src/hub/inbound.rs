@@ -8,13 +8,13 @@ use millrace_core::ShardIndex;
 use super::Hub;
 use crate::inbox::Command;
 use crate::limits::MAX_SHARDS;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering, Padded};
 
 /// See the module.
 pub(crate) struct Inbound {
-    bytes: AtomicUsize,
+    bytes: Padded<AtomicUsize>,
     /// The approximate size of the largest message of each shard.
-    largest: Box<[AtomicUsize]>,
+    largest: Box<[Padded<AtomicUsize>]>,
     /// One bit per shard that holds a connection back until there is room.
     holding: AtomicU64,
     /// One bit per shard that was told to check and has not done so yet.
@@ -30,8 +30,10 @@ impl fmt::Debug for Inbound {
 impl Inbound {
     pub(crate) fn new() -> Self {
         Self {
-            bytes: AtomicUsize::new(0),
-            largest: (0..MAX_SHARDS).map(|_| AtomicUsize::new(0)).collect(),
+            bytes: Padded(AtomicUsize::new(0)),
+            largest: (0..MAX_SHARDS)
+                .map(|_| Padded(AtomicUsize::new(0)))
+                .collect(),
             holding: AtomicU64::new(0),
             told: AtomicU64::new(0),
         }

@@ -1,7 +1,6 @@
 //! What applications do with a gateway, started or not: messages, subscriptions, tokens, keys and counters. `dirty`
 //! collects the I/O shards to [wake](Hub::wake), so that many calls share one wake-up.
 
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -20,10 +19,11 @@ use crate::worker::AsciiText;
 
 /// A text that a worker received, in the form that all its recipients share.
 #[derive(Debug)]
-pub struct Forwardable(Arc<Publication>);
+pub struct Forwardable(Publication);
 
 impl Hub {
     /// Sends to sockets and channels; returns the number of posted deliveries. Never blocks.
+    #[inline]
     pub fn send(
         &self,
         targets: &[Target<'_>],
@@ -50,18 +50,14 @@ impl Hub {
         except: &[SocketId],
         dirty: &mut ShardSet,
     ) -> usize {
-        let publication = Arc::new(Publication::in_place(kind, bytes, &self.ledger));
+        let publication = Publication::in_place(kind, bytes);
         self.send_message(targets, &Outgoing::shared(&publication), except, dirty)
     }
 
     /// Prepares an ASCII text that a worker received for sending, without a copy.
     pub fn forwardable(&self, text: AsciiText) -> Forwardable {
         let bytes = text.into_roomy();
-        Forwardable(Arc::new(Publication::in_place(
-            Kind::Text,
-            bytes,
-            &self.ledger,
-        )))
+        Forwardable(Publication::in_place(Kind::Text, bytes))
     }
 
     /// Like [`send`](Self::send), with a text that a worker received.
@@ -159,7 +155,7 @@ impl Hub {
         except: &[SocketId],
         dirty: &mut ShardSet,
     ) -> (usize, Lost) {
-        let mut poster = Poster::new(&self.inboxes, &self.ledger, dirty, None);
+        let mut poster = Poster::new(&self.inboxes, dirty, None);
         let count = self.core.send(id, message, except, &mut poster);
         (count, poster.lost())
     }
@@ -241,7 +237,7 @@ impl Hub {
         dirty: &mut ShardSet,
     ) -> usize {
         let message = Outgoing::new(kind, payload);
-        let mut poster = Poster::new(&self.inboxes, &self.ledger, dirty, None);
+        let mut poster = Poster::new(&self.inboxes, dirty, None);
         let count = self.core.publish_here(reach, &message, &mut poster);
         self.account_for(poster.lost());
         count
@@ -365,7 +361,7 @@ impl Hub {
             deliveries_refused: posted.refused,
             unannotated: self.counted.unannotated.load(Ordering::Relaxed),
             unhandled_closes: self.counted.unhandled_closes.load(Ordering::Relaxed),
-            outbox_bytes: self.ledger.held(),
+            outbox_bytes: self.ledgers.held(),
             inbound_bytes: self.inbound.bytes(),
             errors: self.counted.errors.load(Ordering::Relaxed),
             handler_times: self.counted.handler_times.times(),

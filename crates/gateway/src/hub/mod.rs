@@ -21,12 +21,12 @@ use millrace_backplane::State as LinkState;
 use millrace_core::{Core, ShardIndex, ShardSet, SocketId, SocketState};
 
 use crate::fault::Faults;
-use crate::frame::{Encodings, Ledger};
+use crate::frame::{Encodings, Ledgers};
 use crate::inbox::Inboxes;
 use crate::notice::{Audience, Notice};
 use crate::permits::Permits;
 use crate::stats::{Histogram, ShardStats, Traffic};
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded};
 use crate::target_stats::TargetStats;
 use crate::worker::queue::PendingClose;
 
@@ -45,7 +45,7 @@ pub(crate) use workers::Workers;
 pub struct Hub {
     core: Core,
     inboxes: Inboxes,
-    ledger: Arc<Ledger>,
+    ledgers: Arc<Ledgers>,
     inbound: Inbound,
     encodings: Arc<Encodings>,
     /// Set at most once. The uplink may be idle.
@@ -56,10 +56,10 @@ pub struct Hub {
     epoch: Instant,
     /// The number of running I/O shards; 0 while the gateway is not started.
     shards: AtomicUsize,
-    next_shard: AtomicUsize,
+    next_shard: Padded<AtomicUsize>,
     liveness_suspended: AtomicBool,
     stops_in_progress: Arc<AtomicUsize>,
-    counted: Counted,
+    counted: Padded<Counted>,
     targets: TargetStats,
     faults: Faults,
 }
@@ -105,7 +105,7 @@ impl Hub {
         Self {
             core: Core::new(),
             inboxes: Inboxes::new(),
-            ledger: Arc::new(Ledger::new()),
+            ledgers: Arc::new(Ledgers::new()),
             inbound: Inbound::new(),
             encodings,
             uplink: OnceLock::new(),
@@ -114,10 +114,10 @@ impl Hub {
             permits: Permits::new(),
             epoch: Instant::now(),
             shards: AtomicUsize::new(0),
-            next_shard: AtomicUsize::new(0),
+            next_shard: Padded(AtomicUsize::new(0)),
             liveness_suspended: AtomicBool::new(false),
             stops_in_progress: Arc::default(),
-            counted: Counted::default(),
+            counted: Padded::default(),
             targets: TargetStats::default(),
             faults: Faults::default(),
         }
@@ -186,8 +186,8 @@ impl Hub {
         &self.inbound
     }
 
-    pub(crate) fn ledger(&self) -> &Arc<Ledger> {
-        &self.ledger
+    pub(crate) fn ledgers(&self) -> &Arc<Ledgers> {
+        &self.ledgers
     }
 
     /// The encodings of messages.
@@ -203,7 +203,7 @@ impl Hub {
 
     /// The poster for a change of the core by this node.
     pub(crate) fn poster<'p, 'm>(&'p self, dirty: &'p mut ShardSet) -> Poster<'p, 'm> {
-        Poster::new(&self.inboxes, &self.ledger, dirty, Some(&self.uplink))
+        Poster::new(&self.inboxes, dirty, Some(&self.uplink))
     }
 
     pub(crate) fn workers(&self) -> &Workers {

@@ -4,16 +4,18 @@
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
-use millrace_core::{Annotation, Kind, Route, ShardSet};
+use millrace_core::{Annotation, Kind, Route, ShardSet, SocketId};
 
-use crate::frame::{Ledger, Publication};
+use crate::frame::Publication;
 use crate::inbox::{COMMAND_CHARGE, Command, Inboxes};
 
 /// A message as the caller passed it; its shared form is made at most once.
 pub(crate) struct Outgoing<'a> {
     pub(super) kind: Kind,
     pub(super) payload: &'a [u8],
-    pub(super) shared: OnceCell<Arc<Publication>>,
+    pub(super) shared: OnceCell<Publication>,
+    /// The exceptions of the list that was posted last, which several shards share.
+    pub(super) except: Cell<Option<Arc<[SocketId]>>>,
     /// The shards whose inboxes were charged for the shared form, which happens once for each.
     pub(super) charged: Cell<ShardSet>,
     /// Made before the lock for posting is taken.
@@ -54,7 +56,7 @@ pub(super) struct Marked {
 
 pub(super) enum Form {
     Small(Vec<u8>),
-    Large(Arc<Publication>),
+    Large(Publication),
     /// The message cannot be annotated.
     AsItIs,
 }
@@ -65,17 +67,19 @@ impl Outgoing<'_> {
             kind,
             payload,
             shared: OnceCell::new(),
+            except: Cell::new(None),
             charged: Cell::default(),
             marked: Cell::new(None),
         }
     }
 
     /// A message whose shared form exists.
-    pub(crate) fn shared(publication: &Arc<Publication>) -> Outgoing<'_> {
+    pub(crate) fn shared(publication: &Publication) -> Outgoing<'_> {
         Outgoing {
             kind: publication.kind(),
             payload: publication.payload(),
-            shared: OnceCell::from(Arc::clone(publication)),
+            shared: OnceCell::from(publication.clone()),
+            except: Cell::new(None),
             charged: Cell::default(),
             marked: Cell::new(None),
         }
@@ -95,33 +99,43 @@ impl Outgoing<'_> {
     }
 
     /// The form for this annotation, which may have been made before.
-    pub(super) fn take_mark(&self, annotation: &Arc<Annotation>, ledger: &Arc<Ledger>) -> Form {
+    pub(super) fn take_mark(&self, annotation: &Arc<Annotation>) -> Form {
         let made = if self.is_marked_for(annotation) {
             self.marked.take()
         } else {
             None
         };
-        made.map_or_else(|| self.mark(annotation, ledger), |made| made.form)
+        made.map_or_else(|| self.mark(annotation), |made| made.form)
     }
 
-    pub(super) fn mark(&self, annotation: &Annotation, ledger: &Arc<Ledger>) -> Form {
+    pub(super) fn mark(&self, annotation: &Annotation) -> Form {
         match annotation.apply(self.kind, self.payload) {
             Ok(payload) if payload.len() <= SMALL_BYTES => Form::Small(payload),
-            Ok(payload) => Form::Large(Arc::new(Publication::new(self.kind, &payload, ledger))),
+            Ok(payload) => Form::Large(Publication::new(self.kind, &payload)),
             Err(_) => {
                 if !self.is_light() {
-                    self.share(ledger);
+                    self.share();
                 }
                 Form::AsItIs
             }
         }
     }
 
-    pub(super) fn share(&self, ledger: &Arc<Ledger>) -> Arc<Publication> {
-        Arc::clone(
-            self.shared
-                .get_or_init(|| Arc::new(Publication::new(self.kind, self.payload, ledger))),
-        )
+    /// These exceptions in their shared form, which is made once for consecutive posts.
+    #[inline]
+    pub(super) fn share_except(&self, except: &[SocketId]) -> Option<Arc<[SocketId]>> {
+        if except.is_empty() {
+            return None;
+        }
+        let known = self.except.take().filter(|known| **known == *except);
+        let shared = known.unwrap_or_else(|| Arc::from(except));
+        self.except.set(Some(Arc::clone(&shared)));
+        Some(shared)
+    }
+
+    pub(super) fn share(&self) -> Publication {
+        let make = || Publication::new(self.kind, self.payload);
+        self.shared.get_or_init(make).clone()
     }
 }
 

@@ -13,13 +13,11 @@ use smallvec::SmallVec;
 
 use super::outgoing::{Form, Marked, Outgoing, SMALL_BYTES};
 use super::uplink::Uplink;
-use crate::frame::Ledger;
 use crate::inbox::{AliasOf, COMMAND_CHARGE, Command, Inboxes, Mail, Matched, Text};
 
 /// The core's [`Post`] for this gateway.
 pub(crate) struct Poster<'p, 'm> {
     inboxes: &'p Inboxes,
-    ledger: &'p Arc<Ledger>,
     dirty: &'p mut ShardSet,
     /// The uplink that tells other nodes, if there are any; `None` also for messages that came from another node.
     uplink: Option<&'p OnceLock<Arc<dyn Uplink>>>,
@@ -59,13 +57,11 @@ impl<'p> Poster<'p, '_> {
     /// A poster that collects the shards to wake in `dirty`.
     pub(crate) fn new(
         inboxes: &'p Inboxes,
-        ledger: &'p Arc<Ledger>,
         dirty: &'p mut ShardSet,
         uplink: Option<&'p OnceLock<Arc<dyn Uplink>>>,
     ) -> Self {
         Self {
             inboxes,
-            ledger,
             dirty,
             uplink,
             noted: false,
@@ -74,22 +70,22 @@ impl<'p> Poster<'p, '_> {
         }
     }
 
-    /// Posts texts that lie one after the other in `payloads`, each given by its socket and its length in bytes.
-    /// Consecutive texts for one shard lock its inbox once. Texts to closed sockets are counted.
+    /// Posts texts that lie one after the other in `payloads`, each given by its socket and its length in bytes. The
+    /// inbox of each shard is locked once. Texts to closed sockets are counted.
     pub(crate) fn texts(
         &mut self,
         core: &Core,
         payloads: &[u8],
         texts: impl IntoIterator<Item = (SocketId, usize)>,
     ) {
-        let mut run: SmallVec<[Text; 8]> = SmallVec::new();
+        let mut routed: SmallVec<[Text; 8]> = SmallVec::new();
         let mut end = 0;
         for (socket, length) in texts {
             let start = end;
             end += length;
             // outside of any inbox's lock: the core takes these locks while it holds its own
             if let Some(route) = core.route(socket) {
-                run.push(Text {
+                routed.push(Text {
                     route,
                     place: start..end,
                 });
@@ -97,7 +93,11 @@ impl<'p> Poster<'p, '_> {
                 self.lost.gone += 1;
             }
         }
-        for run in run.chunk_by(|one, next| one.route.shard == next.route.shard) {
+        if !routed.is_sorted_by_key(|text| text.route.shard) {
+            // stable, because the order of a socket's texts matters
+            routed.sort_by_key(|text| text.route.shard);
+        }
+        for run in routed.chunk_by(|one, next| one.route.shard == next.route.shard) {
             if let Some(shard) = run.first().map(|text| text.route.shard) {
                 self.dirty.insert(shard);
                 self.lost.refused |= !self.inboxes.deliver_texts(shard, payloads, run);
@@ -112,7 +112,7 @@ impl<'p> Poster<'p, '_> {
     /// A function of its own, so that publications on a node without others do not pay for it.
     #[cold]
     fn tell(&mut self, uplink: &'p Arc<dyn Uplink>, channel: Topic<'_>, message: &Outgoing<'_>) {
-        uplink.publish(channel, &message.share(self.ledger));
+        uplink.publish(channel, &message.share());
         self.noted = true;
     }
 
@@ -169,14 +169,14 @@ impl<'p> Poster<'p, '_> {
     ) -> bool {
         let form = match annotation {
             None => Form::AsItIs,
-            Some(annotation) => message.take_mark(annotation, self.ledger),
+            Some(annotation) => message.take_mark(annotation),
         };
         self.lost.unannotated += u32::from(annotation.is_some() && matches!(form, Form::AsItIs));
         let (payload, publication) = match &form {
             Form::Small(payload) => (&payload[..], None),
-            Form::Large(publication) => (publication.payload(), Some(Arc::clone(publication))),
+            Form::Large(publication) => (publication.payload(), Some(publication.clone())),
             Form::AsItIs if message.payload.len() <= SMALL_BYTES => (message.payload, None),
-            Form::AsItIs => (message.payload, Some(message.share(self.ledger))),
+            Form::AsItIs => (message.payload, Some(message.share())),
         };
         let Some(publication) = publication else {
             return self.send_small(route, message.kind, payload);
@@ -259,9 +259,9 @@ impl<'m> Post for Poster<'_, 'm> {
         recipients: u32,
     ) -> bool {
         self.dirty.insert(shard);
-        let publication = message.share(self.ledger);
+        let publication = message.share();
         let beside = size_of_val(except);
-        let except = (!except.is_empty()).then(|| Arc::from(except));
+        let except = message.share_except(except);
         let once = (&message.charged, message.payload.len());
         self.deliver_shared(shard, once, (recipients, beside), |_| Command::Publish {
             channel,
@@ -282,8 +282,8 @@ impl<'m> Post for Poster<'_, 'm> {
         let matched = Matched {
             pattern: matched.pattern,
             channel: matched.channel.clone(),
-            publication: message.share(self.ledger),
-            except: (!except.is_empty()).then(|| Arc::from(except)),
+            publication: message.share(),
+            except: message.share_except(except),
         };
         let once = (&message.charged, message.payload.len());
         let beside = size_of::<Matched>() + size_of_val(except);
@@ -329,10 +329,10 @@ impl<'m> Post for Poster<'_, 'm> {
     #[cold]
     fn make_ready(&mut self, message: &Outgoing<'m>, annotation: Option<&Arc<Annotation>>) {
         let Some(annotation) = annotation else {
-            message.share(self.ledger);
+            message.share();
             return;
         };
-        let form = message.mark(annotation, self.ledger);
+        let form = message.mark(annotation);
         let annotation = Arc::clone(annotation);
         message
             .marked

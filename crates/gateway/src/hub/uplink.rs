@@ -1,7 +1,6 @@
 //! The interface through which this node's core tells the others. Defines the contract, not a link.
 
 use std::fmt;
-use std::sync::Arc;
 
 use millrace_backplane::Stats as BackplaneStats;
 use millrace_core::{Name, Topic};
@@ -17,7 +16,7 @@ pub(crate) trait Uplink: Send + Sync + fmt::Debug {
 
     /// A message was published on this node, in the order of its channel, even if no socket here is subscribed. Never
     /// called for a message that came from another node.
-    fn publish(&self, channel: Topic<'_>, publication: &Arc<Publication>);
+    fn publish(&self, channel: Topic<'_>, publication: &Publication);
 
     /// The locks are released, and something was recorded.
     fn wake(&self);
@@ -31,6 +30,8 @@ pub(crate) trait Uplink: Send + Sync + fmt::Debug {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::Gateway;
     use crate::sync::Mutex;
@@ -55,7 +56,7 @@ mod tests {
             self.note(format!("{:?} {wanted}", name.topic()));
         }
 
-        fn publish(&self, channel: Topic<'_>, publication: &Arc<Publication>) {
+        fn publish(&self, channel: Topic<'_>, publication: &Publication) {
             let text = publication.payload().escape_ascii();
             self.note(format!("{channel:?} {:?} {text}", publication.kind()));
         }

@@ -11,7 +11,7 @@ use crate::doorbell::Doorbell;
 use crate::event::{Acceptance, Handlers, Rejection};
 use crate::inbox::Command;
 use crate::stats::{Histogram, Times};
-use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, Padded};
 use crate::worker::LoopDelays;
 use crate::worker::queue::{Batch, PendingClose, Queue};
 
@@ -44,11 +44,11 @@ pub struct Worker {
     starved: AtomicBool,
     retired: AtomicBool,
     /// Requests that wait for the rest of their answer.
-    requests: AtomicUsize,
+    requests: Padded<AtomicUsize>,
     token_words: OnceLock<TokenWords>,
     given_up: OnceLock<GivenUp>,
-    handler_times: Histogram,
-    loop_delays: LoopDelays,
+    handler_times: Padded<Histogram>,
+    loop_delays: Padded<LoopDelays>,
 }
 
 impl fmt::Debug for Worker {
@@ -76,11 +76,11 @@ impl Worker {
             queue: Queue::new(),
             starved: AtomicBool::new(false),
             retired: AtomicBool::new(false),
-            requests: AtomicUsize::new(0),
+            requests: Padded(AtomicUsize::new(0)),
             token_words: OnceLock::new(),
             given_up: OnceLock::new(),
-            handler_times: Histogram::default(),
-            loop_delays: LoopDelays::new(),
+            handler_times: Padded::default(),
+            loop_delays: Padded(LoopDelays::new()),
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) enum Command {
     /// A message for the recipients of a channel on this shard.
     Publish {
         channel: ChannelId,
-        publication: Arc<Publication>,
+        publication: Publication,
         except: Option<Arc<[SocketId]>>,
     },
     /// A message for the recipients of a pattern on this shard.
@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Direct {
         slot: u32,
         socket: SocketId,
-        publication: Arc<Publication>,
+        publication: Publication,
     },
     /// The application closes a socket.
     Close {
@@ -129,6 +129,6 @@ pub(crate) struct AliasOf {
 pub(crate) struct Matched {
     pub(crate) pattern: ChannelId,
     pub(crate) channel: Name,
-    pub(crate) publication: Arc<Publication>,
+    pub(crate) publication: Publication,
     pub(crate) except: Option<Arc<[SocketId]>>,
 }

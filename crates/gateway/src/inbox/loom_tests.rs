@@ -8,7 +8,7 @@ use loom::thread;
 
 use super::*;
 use crate::event::RecordKind;
-use crate::worker::queue::Queue;
+use crate::worker::queue::{Parcel, Queue};
 
 /// Counts wake-ups for which the shard has not yet run a turn.
 struct Owed(AtomicUsize);
@@ -91,9 +91,10 @@ fn a_wait_for_a_batch_ends(begins_first: bool) {
         let owed = Arc::new(Owed(AtomicUsize::new(0)));
         inboxes.set_waker(shard(), Waker::from(Arc::clone(&owed)));
         let queue = Arc::new(Queue::new());
-        let mut appender = queue.appender().expect("the worker is there");
-        let batch = appender.message(RecordKind::Text, 0, true, Cow::Borrowed(b"a"));
-        drop(appender);
+        let limits = (usize::MAX, usize::MAX);
+        let mut parcel = Parcel::new(shard(), &queue, limits, 1);
+        let parcel_number = parcel.message(RecordKind::Text, 0, true, Cow::Borrowed(b"a"));
+        queue.hand_over(&mut parcel, limits);
         // the wake-up that starts the turn
         inboxes.wake_bits(1);
         let worker = {
@@ -108,10 +109,10 @@ fn a_wait_for_a_batch_ends(begins_first: bool) {
             if begins_first {
                 inboxes.turn_begins(shard());
             }
-            let mut handled = queue.handled() >= batch;
+            let mut handled = queue.handled(shard()) >= parcel_number;
             if !handled {
                 queue.pause(1);
-                handled = queue.handled() >= batch;
+                handled = queue.handled(shard()) >= parcel_number;
             }
             if !begins_first {
                 inboxes.turn_begins(shard());

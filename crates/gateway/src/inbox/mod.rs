@@ -11,7 +11,7 @@ use std::task::Waker;
 use millrace_core::{Kind, Route, ShardIndex, ShardSet};
 
 use crate::limits::MAX_SHARDS;
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, Padded};
 pub(crate) use command::{AliasOf, Command, Matched};
 
 /// What a shard takes out at once.
@@ -52,7 +52,7 @@ impl Mail {
 
 /// The inboxes of all shards that a gateway can have; those of shards that do not run stay empty.
 pub(crate) struct Inboxes {
-    all: Box<[Inbox]>,
+    all: Box<[Padded<Inbox>]>,
     /// The number of inboxes above their high-water mark.
     above: AtomicUsize,
     /// One bit per shard that is to be woken when no inbox is above it.
@@ -95,11 +95,13 @@ impl fmt::Debug for Inboxes {
 impl Inboxes {
     pub(crate) fn new() -> Self {
         let all = (0..MAX_SHARDS)
-            .map(|_| Inbox {
-                state: Mutex::new(State::default()),
-                ringing: AtomicBool::new(false),
-                waker: Mutex::new(None),
-                processing: AtomicUsize::new(0),
+            .map(|_| {
+                Padded(Inbox {
+                    state: Mutex::new(State::default()),
+                    ringing: AtomicBool::new(false),
+                    waker: Mutex::new(None),
+                    processing: AtomicUsize::new(0),
+                })
             })
             .collect();
         Self {

@@ -1,21 +1,18 @@
 //! Tests the inbox on one thread: its limit, its high-water mark, its sizes.
 
 use super::*;
-use crate::frame::Ledger;
 use crate::hub::{Outgoing, Poster};
 use millrace_core::{ChannelId, Match, Name, Post, Route, SocketId, Space};
 use model::{Op, SHARDS};
 use proptest::prelude::*;
-use std::sync::Arc;
 
 fn shard() -> ShardIndex {
     ShardIndex::new(0).unwrap()
 }
 
 fn send(inboxes: &Inboxes, payload: &[u8]) -> bool {
-    let ledger = Arc::new(Ledger::new());
     let mut dirty = ShardSet::default();
-    let mut poster = Poster::new(inboxes, &ledger, &mut dirty, None);
+    let mut poster = Poster::new(inboxes, &mut dirty, None);
     let route = Route {
         shard: shard(),
         slot: 0,
@@ -62,9 +59,8 @@ fn a_publication_is_charged_once_per_shard() {
     let inboxes = Inboxes::new();
     inboxes.open(2, 4 * MIB);
     let payload = vec![b'x'; MIB];
-    let ledger = Arc::new(Ledger::new());
     let mut dirty = ShardSet::default();
-    let mut poster = Poster::new(&inboxes, &ledger, &mut dirty, None);
+    let mut poster = Poster::new(&inboxes, &mut dirty, None);
     let name = Name::new(Space::Channel, b"c");
     for round in 0..4 {
         let message = Outgoing::new(Kind::Binary, &payload);

@@ -16,13 +16,14 @@ use crate::inbox::Mail;
 use crate::limits::GatewayLimits;
 use crate::socket::outbox::Outbox;
 use crate::socket::wheel::{Due, Wheel};
-use crate::worker::queue::Queue;
+use crate::worker::queue::{Parcel, Queue};
 
 /// A worker's queue between a shard that reads and a worker that drains.
 #[derive(Debug)]
 pub struct WorkerQueue {
     queue: Queue,
-    limits: GatewayLimits,
+    parcel: Parcel,
+    limits: (usize, usize),
 }
 
 /// An outbox whose kernel accepts everything or nothing.
@@ -38,10 +39,11 @@ pub struct Writer {
 #[derive(Debug)]
 pub struct SharedFrame(Frame);
 
-/// A gateway without threads. The bench itself empties the inbox of its only shard.
+/// A gateway without threads. The bench itself empties the inboxes of its shards.
 #[derive(Debug)]
 pub struct Mailbox {
     hub: Arc<Hub>,
+    shards: Box<[ShardIndex]>,
     mail: Mail,
 }
 
@@ -60,15 +62,15 @@ pub struct Timers {
 }
 
 impl WorkerQueue {
-    /// Appends the text messages of one read.
-    pub fn append(&self, payload: &[u8], count: usize) {
-        let mut appender = self.queue.appender().expect("the worker is not retired");
+    /// Appends the text messages of a turn.
+    pub fn append(&mut self, payload: &[u8], count: usize) {
+        let Self { queue, parcel, .. } = self;
         for _ in 0..count {
-            appender.message(RecordKind::Text, 7, true, Cow::Borrowed(payload));
-            appender.has_room(
-                self.limits.worker_queue_events,
-                self.limits.worker_queue_bytes,
-            );
+            parcel.message(RecordKind::Text, 7, true, Cow::Borrowed(payload));
+            queue.accepts_more(parcel, self.limits);
+        }
+        if !parcel.is_empty() {
+            queue.hand_over(parcel, self.limits);
         }
     }
 
@@ -137,14 +139,30 @@ impl Mailbox {
         &self.hub
     }
 
+    /// With this many shards.
+    pub fn of(shards: u8) -> Self {
+        let hub = Arc::new(Hub::new(Arc::new(Encodings::new())));
+        hub.inboxes().open(
+            usize::from(shards),
+            GatewayLimits::default().shard_inbox_bytes,
+        );
+        Self {
+            hub,
+            shards: (0..shards).filter_map(ShardIndex::new).collect(),
+            mail: Mail::default(),
+        }
+    }
+
     /// Takes and drops the posted commands; returns their number.
     #[inline]
     pub fn empty(&mut self) -> usize {
-        let shard = shard();
-        self.hub.inboxes().turn_begins(shard);
-        self.hub.inboxes().take(shard, &mut self.mail);
-        let commands = self.mail.commands.len();
-        self.hub.inboxes().processed(shard, &mut self.mail);
+        let mut commands = 0;
+        for &shard in &self.shards {
+            self.hub.inboxes().turn_begins(shard);
+            self.hub.inboxes().take(shard, &mut self.mail);
+            commands += self.mail.commands.len();
+            self.hub.inboxes().processed(shard, &mut self.mail);
+        }
         commands
     }
 }
@@ -183,9 +201,13 @@ impl Timers {
 
 impl Default for WorkerQueue {
     fn default() -> Self {
+        let (queue, limits) = (Queue::new(), GatewayLimits::default());
+        let limits = (limits.worker_queue_events, limits.worker_queue_bytes);
+        let shard = ShardIndex::new(0).expect("there is a shard 0");
         Self {
-            queue: Queue::new(),
-            limits: GatewayLimits::default(),
+            parcel: Parcel::new(shard, &queue, limits, 1),
+            queue,
+            limits,
         }
     }
 }
@@ -197,18 +219,6 @@ impl Default for Writer {
             outbox: Outbox::default(),
             ledger: Arc::new(Ledger::new()),
             spare: Vec::new(),
-        }
-    }
-}
-
-impl Default for Mailbox {
-    fn default() -> Self {
-        let hub = Arc::new(Hub::new(Arc::new(Encodings::new())));
-        hub.inboxes()
-            .open(1, GatewayLimits::default().shard_inbox_bytes);
-        Self {
-            hub,
-            mail: Mail::default(),
         }
     }
 }
@@ -237,8 +247,4 @@ fn text(payload: &[u8]) -> Message<'_> {
         payload,
         via: None,
     }
-}
-
-fn shard() -> ShardIndex {
-    ShardIndex::new(0).expect("there is a shard 0")
 }

@@ -15,6 +15,8 @@ use crate::socket::connection::{Io, Phase, Shared};
 /// A publication for the recipients of a list.
 struct Outbound<'a> {
     publication: &'a Publication,
+    /// Its bytes in the lead encoding.
+    lead: &'a [u8],
     origin: Origin<'a>,
     encodings: &'a Encodings,
     /// Its frames in other encodings than the lead, as far as recipients need them.
@@ -25,21 +27,22 @@ impl<'a> Outbound<'a> {
     fn new(publication: &'a Publication, origin: Origin<'a>, encodings: &'a Encodings) -> Self {
         Self {
             publication,
+            lead: publication.lead(),
             origin,
             encodings,
             others: Frames::new(),
         }
     }
 
-    /// `None`: the encoding cannot carry it.
-    #[inline]
-    fn frame(&self, encoding: Encoding) -> Option<&Frame> {
+    /// Its bytes in an encoding; `None`: the encoding cannot carry it.
+    fn bytes(&self, encoding: Encoding) -> Option<&[u8]> {
         if encoding == Encodings::LEAD {
-            return Some(self.publication.lead());
+            return Some(self.lead);
         }
-        self.other(encoding)
+        self.other(encoding).map(Frame::bytes)
     }
 
+    /// Its frame in an encoding other than the lead; `None`: the encoding cannot carry it.
     #[inline]
     fn other(&self, encoding: Encoding) -> Option<&Frame> {
         self.others
@@ -90,7 +93,7 @@ impl Shard {
 
     /// Delivers consecutive publications on a channel to all its recipients, joined into one frame, so that each
     /// recipient costs as much as for a single publication.
-    pub(super) fn publish_run(&self, id: ChannelId, run: &[Arc<Publication>]) {
+    pub(super) fn publish_run(&self, id: ChannelId, run: &[Publication]) {
         // a joined frame can only be dropped as a whole, so policies that drop messages get single frames
         if run.len() == 1 || self.limits.outbox_policy != OutboxPolicy::Close {
             for publication in run {
@@ -119,7 +122,7 @@ impl Shard {
             }
             self.append(connection, u64::from(count), |io, ledger| {
                 let encoding = io.encoding;
-                let join = || join(&outbounds().collect::<Vec<_>>(), encoding, ledger);
+                let join = || join(&outbounds().collect::<Vec<_>>(), encoding);
                 let joined = if encoding == Encodings::LEAD {
                     lead.get_or_init(join)
                 } else {
@@ -152,7 +155,11 @@ impl Shard {
             let publication = outbound.publication;
             let annotation = local.annotation.as_deref();
             match annotation.and_then(|annotation| self.annotate(annotation, publication)) {
-                None => match outbound.frame(encoding) {
+                None if encoding == Encodings::LEAD => {
+                    let frame = || publication.frame();
+                    io.outbox.append_shared(ledger, (outbound.lead, 1), frame);
+                }
+                None => match outbound.other(encoding) {
                     Some(frame) => io.outbox.append_frame(ledger, frame, 1),
                     None => self.count_uncarried(1),
                 },
@@ -203,7 +210,7 @@ impl Shard {
     /// Appends a large message for one socket.
     pub(super) fn append_direct(&self, io: &mut Io, ledger: &Arc<Ledger>, message: &Publication) {
         if io.encoding == Encodings::LEAD {
-            return io.outbox.append_frame(ledger, message.lead(), 1);
+            return io.outbox.append_frame(ledger, message.frame(), 1);
         }
         match message.other(self.hub.encodings(), io.encoding, None) {
             Some(frame) => io.outbox.append_frame(ledger, &frame, 1),
@@ -230,7 +237,7 @@ impl Shard {
         }
         io.outbox
             .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
-        append(io, self.hub.ledger());
+        append(io, self.ledger());
         io.times.message = self.now.get();
         if io.outbox.wants_flush() && matches!(io.phase, Phase::Open | Phase::Ending(_)) {
             self.flush(connection, io);
@@ -263,16 +270,16 @@ struct Joined {
 }
 
 /// Joins the frames of consecutive publications, in a buffer of their exact size.
-fn join(run: &[Outbound<'_>], encoding: Encoding, ledger: &Arc<Ledger>) -> Joined {
-    let frames = || run.iter().filter_map(|outbound| outbound.frame(encoding));
-    let mut bytes = Vec::with_capacity(frames().map(Frame::len).sum());
+fn join(run: &[Outbound<'_>], encoding: Encoding) -> Joined {
+    let frames = || run.iter().filter_map(|outbound| outbound.bytes(encoding));
+    let mut bytes = Vec::with_capacity(frames().map(<[u8]>::len).sum());
     let mut messages = 0;
     for frame in frames() {
-        bytes.extend_from_slice(frame.bytes());
+        bytes.extend_from_slice(frame);
         messages += 1;
     }
     Joined {
-        frame: Frame::new(bytes, ledger),
+        frame: Frame::uncounted(bytes),
         messages,
     }
 }

@@ -86,7 +86,7 @@ impl Shard {
         let mut total = 0;
         for (io, sent) in ready.iter_mut().zip(ring.so_far()) {
             if let Sent::Bytes(count) = *sent {
-                io.outbox.advance_single(count, self.hub.ledger());
+                io.outbox.advance_single(count, self.ledger());
                 total += count;
             }
         }

@@ -361,7 +361,7 @@ impl Stage {
         self.pass(timeout + 10 * TICK_MS);
         assert!(self.shard.connections.borrow().is_empty(), "a slot is left");
         assert_eq!(self.hub.permits().taken(), 0, "a permit is left");
-        assert_eq!(self.hub.ledger().held(), 0, "a charge is left");
+        assert_eq!(self.hub.ledgers().held(), 0, "a charge is left");
         assert_eq!(self.hub.inbound().bytes(), 0, "a begun message is left");
         assert_eq!(self.shard.transfers.count(), 0, "a transfer is left");
         let counts = self.hub.core().counts();

@@ -73,9 +73,7 @@ impl Shard {
             io.phase = Phase::Gone;
             self.release(&connection, io);
         }
-        for worker in self.to_ring.borrow_mut().drain(..) {
-            worker.ring();
-        }
+        self.hand_over();
     }
 
     fn cut_all(&self, stopping: &Stopping, of: impl Fn(&Connection) -> bool) {

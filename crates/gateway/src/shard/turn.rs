@@ -1,9 +1,8 @@
 //! The turn: after the event loop has handled what was ready, the shard empties its inbox, writes to every dirty
-//! connection once, and rings the workers that have new events.
+//! connection once, and hands new events over to the workers.
 
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 use std::vec::Drain;
 
@@ -63,9 +62,7 @@ impl Shard {
         self.flush_dirty();
         self.begin_dials();
         self.tell_turn_ends();
-        for worker in self.to_ring.borrow_mut().drain(..) {
-            worker.ring();
-        }
+        self.hand_over();
     }
 
     /// Applies commands in order.
@@ -91,7 +88,7 @@ impl Shard {
     fn apply_run(
         &self,
         channel: ChannelId,
-        first: Arc<Publication>,
+        first: Publication,
         mut next: Option<Command>,
         commands: &mut Drain<'_, Command>,
     ) -> Option<Command> {
@@ -156,6 +153,7 @@ impl Shard {
                 self.tell_worker_gone(worker);
                 self.forget_endings(worker);
                 self.close_of_worker(worker, &CloseReason::WORKER_DOWN);
+                self.forget_parcel(worker);
             }
             Command::WorkerLeaves { worker } => {
                 self.close_of_worker(worker, &CloseReason::WORKER_REPLACED);
@@ -246,11 +244,13 @@ impl Shard {
     /// While all outboxes together take too many bytes, closes this shard's connections with the fullest ones.
     fn relieve(&self) {
         let limit = self.limits.outboxes_total_bytes;
-        if self.hub.ledger().held() <= limit {
+        let ledgers = self.hub.ledgers();
+        // the sum of all threads is needed only while something waits on this one
+        if self.ledger().held() == 0 || ledgers.held() <= limit {
             return;
         }
         let mut shed = Vec::new();
-        while self.hub.ledger().held() > limit {
+        while ledgers.held() > limit {
             let Some(fullest) = self.take_fullest() else {
                 break;
             };

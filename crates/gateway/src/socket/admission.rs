@@ -69,7 +69,7 @@ impl Env {
         });
         if !opening.is_empty() {
             let io = &mut *connection.io.borrow_mut();
-            let (ledger, outbox) = (self.hub.ledger(), &mut io.outbox);
+            let (ledger, outbox) = (self.ledger(), &mut io.outbox);
             outbox.append_control(ledger, |out| *out = opening);
         }
         connections.insert(Rc::clone(&connection));

@@ -85,7 +85,7 @@ impl Env {
             let Io {
                 outbox, session, ..
             } = io;
-            outbox.append_control(self.hub.ledger(), |out| {
+            outbox.append_control(self.ledger(), |out| {
                 session.append_close(reason, out);
             });
         }
@@ -114,6 +114,8 @@ impl Env {
             reason: reason.reason.as_ref().into(),
             token: closed.and_then(|closed| closed.token),
         };
+        // the close follows the events of the connection
+        self.queue_of(&connection.worker);
         if connection
             .worker
             .deliver_close(connection.worker_slot.get(), close)

@@ -6,6 +6,7 @@ mod effects;
 mod links;
 
 use std::borrow::Cow;
+use std::cell::RefMut;
 use std::sync::Arc;
 
 use millrace_core::{Kind, ShardSet, SocketId};
@@ -20,14 +21,14 @@ use crate::event::{Handlers, RecordKind};
 use crate::frame::{Charge, Encoding, Frame, LateReply};
 use crate::hub::Hub;
 use crate::inbox::Command;
-use crate::worker::queue;
+use crate::worker::queue::Parcel;
 
 /// See the module.
 pub(crate) struct Context<'a> {
     env: &'a Env,
     connection: &'a Connection,
-    /// The worker's queue, locked from the first message on.
-    appender: Option<queue::Appender<'a>>,
+    /// The parcel for the worker, from the first message on.
+    parcel: Option<RefMut<'a, Parcel>>,
     parts: Parts<'a>,
     audience: Audience,
     outcome: Outcome,
@@ -90,14 +91,14 @@ impl<'a> Context<'a> {
         Self {
             env,
             connection,
-            appender: None,
+            parcel: None,
             parts,
             audience,
             outcome: Outcome::default(),
         }
     }
 
-    /// The outcome of the call. Unlocks the worker's queue.
+    /// The outcome of the call. Returns the worker's parcel.
     pub(crate) fn outcome(self) -> Outcome {
         self.outcome
     }
@@ -169,21 +170,20 @@ impl Context<'_> {
         if !worker.handlers().contains(handler) {
             return self.no_handler();
         }
-        if self.appender.is_none() {
-            self.appender = worker.queue().appender();
+        if self.parcel.is_none() {
+            self.parcel = self.env.parcel(worker);
         }
         // the connections of a retired worker are about to be closed
-        let Some(appender) = &mut self.appender else {
+        let Some(parcel) = &mut self.parcel else {
             return Flow::Stop;
         };
         let length = payload.len();
         let slot = self.connection.worker_slot.get();
-        let batch = appender.message(record, slot, ascii, payload);
-        self.parts.credit.spend(batch, record_bytes(length));
-        let limits = self.env.limits();
-        let room = appender.has_room(limits.worker_queue_events, limits.worker_queue_bytes);
+        let number = parcel.message(record, slot, ascii, payload);
+        self.parts.credit.spend(number, record_bytes(length));
+        let room = worker.queue().accepts_more(parcel, self.env.queue_limits());
         let unhurried = self.count(length);
-        Flow::go_if(room && unhurried && !self.parts.credit.is_spent(limits))
+        Flow::go_if(room && unhurried && !self.parts.credit.is_spent(self.env.limits()))
     }
 
     /// No handler takes what arrived, which closes the connection. Input behind it is kept, because it may be the
@@ -241,7 +241,7 @@ impl Context<'_> {
         self.outcome.replied = self.outcome.replied.max(Replied::Short);
         let env = self.env;
         self.parts.outbox.lend(|| env.spare_buffer());
-        self.parts.outbox.append_control(env.hub().ledger(), encode);
+        self.parts.outbox.append_control(env.ledger(), encode);
     }
 
     /// Like [`reply`](Self::reply), for a reply that may be long: it is in a frame that was counted before it was made.
@@ -250,15 +250,13 @@ impl Context<'_> {
             return;
         }
         self.outcome.replied = Replied::Long;
-        self.parts
-            .outbox
-            .append_asked(self.env.hub().ledger(), reply);
+        self.parts.outbox.append_asked(self.env.ledger(), reply);
     }
 
     /// The charge with which a long reply is counted before it is made.
     pub(crate) fn charge(&self) -> Charge {
         let limit = self.env.limits().outboxes_total_bytes;
-        Charge::new(self.env.hub().ledger(), limit)
+        Charge::new(self.env.ledger(), self.env.hub().ledgers(), limit)
     }
 
     /// Replies after everything that was posted to this shard so far, and not before `at`, in milliseconds since the

@@ -5,8 +5,8 @@ use crate::limits::GatewayLimits;
 /// The unhandled events of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Credit {
-    /// The newest batch that contains one of its events.
-    batch: u64,
+    /// The newest parcel that contains one of its events.
+    parcel: u64,
     events: u32,
     /// At most `u32::MAX`, which is over every limit.
     bytes: u32,
@@ -15,27 +15,27 @@ pub(crate) struct Credit {
 }
 
 impl Credit {
-    /// Counts one event of `bytes` bytes in batch `batch`.
-    pub(crate) fn spend(&mut self, batch: u64, bytes: usize) {
-        self.batch = batch;
+    /// Counts one event of `bytes` bytes in this parcel.
+    pub(crate) fn spend(&mut self, parcel: u64, bytes: usize) {
+        self.parcel = parcel;
         self.events += 1;
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Makes everything wait until the worker has handled the newest batch. False: it has already; `handled` is the
-    /// newest batch that it has handled.
+    /// Makes everything wait until the worker has handled the newest parcel. False: it has already; `handled` is the
+    /// newest parcel that it has handled.
     pub(crate) fn wait(&mut self, handled: u64) -> bool {
-        let waits = handled < self.batch;
+        let waits = handled < self.parcel;
         if waits {
             self.bytes = u32::MAX;
         }
         waits
     }
 
-    /// The newest batch that contains one of its events, if there was any.
+    /// The newest parcel that contains one of its events, if there was any.
     pub(crate) fn newest(&self) -> Option<u64> {
-        (self.batch > 0).then_some(self.batch)
+        (self.parcel > 0).then_some(self.parcel)
     }
 
     /// Whether events wait behind a promise.
@@ -43,9 +43,9 @@ impl Credit {
         self.held_events > 0
     }
 
-    /// Whether another event may be taken from the wire. `handled` is the newest batch that the worker has handled.
+    /// Whether another event may be taken from the wire. `handled` is the newest parcel that the worker has handled.
     pub(crate) fn has_room(&mut self, handled: u64, limits: &GatewayLimits) -> bool {
-        if handled >= self.batch {
+        if handled >= self.parcel {
             (self.events, self.bytes) = (0, 0);
         }
         !self.is_spent(limits)
@@ -58,7 +58,7 @@ impl Credit {
             || self.bytes.saturating_add(self.held_bytes) >= most_bytes
     }
 
-    /// Events of a batch wait behind a promise.
+    /// Events wait behind a promise.
     pub(crate) fn hold(&mut self, events: u32, bytes: u32) {
         self.held_events = self.held_events.saturating_add(events);
         self.held_bytes = self.held_bytes.saturating_add(bytes);
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credit_comes_back_when_its_last_batch_is_handled() {
+    fn credit_comes_back_when_its_last_parcel_is_handled() {
         let limits = GatewayLimits {
             unhandled_events: 2,
             ..GatewayLimits::default()
@@ -88,13 +88,13 @@ mod tests {
         assert!(credit.is_spent(&limits));
         assert!(
             !credit.has_room(5, &limits),
-            "an earlier batch alone returns no credit"
+            "an earlier parcel alone returns no credit"
         );
         assert!(credit.has_room(6, &limits));
     }
 
     #[test]
-    fn waiting_ends_when_the_newest_batch_is_handled() {
+    fn waiting_ends_when_the_newest_parcel_is_handled() {
         let limits = GatewayLimits::default();
         let mut credit = Credit::default();
         assert!(!credit.wait(0));

@@ -75,7 +75,29 @@ impl Outbox {
             self.chunk_messages += messages;
             return;
         }
+        self.queue_frame(ledger, frame, messages);
+    }
+
+    /// Appends the frame of a publication. Makes it only if it has to be queued; `bytes` are its bytes.
+    #[inline]
+    pub(crate) fn append_shared<'f>(
+        &mut self,
+        ledger: &Arc<Ledger>,
+        (bytes, messages): (&[u8], u32),
+        frame: impl FnOnce() -> &'f Frame,
+    ) {
+        if self.backlog.is_none() && bytes.len() <= COPY_BYTES && self.chunk.len() <= CHUNK_BYTES {
+            self.chunk.extend_from_slice(bytes);
+            self.chunk_messages += messages;
+            return;
+        }
+        self.queue_frame(ledger, frame(), messages);
+    }
+
+    #[inline]
+    fn queue_frame(&mut self, ledger: &Arc<Ledger>, frame: &Frame, messages: u32) {
         self.seal(ledger);
+        frame.count(ledger);
         self.push(Entry {
             frame: frame.clone(),
             messages,

@@ -129,7 +129,7 @@ impl Env {
         let queue = connection.worker.queue();
         let limits = &self.limits;
         let mut room = || {
-            io.credit.has_room(queue.handled(), limits)
+            io.credit.has_room(queue.handled(self.index), limits)
                 && queue.has_room(limits.worker_queue_events, limits.worker_queue_bytes)
         };
         if !room() {
@@ -249,7 +249,7 @@ impl Env {
         };
         let mut cx = session::Context::new(self, connection, parts, audience);
         let result = call(&mut **session, &mut cx);
-        // this unlocks the worker's queue, which closing may lock again
+        // this returns the worker's parcel, which closing hands over
         let outcome = cx.outcome();
         let progressed = outcome.alive && outcome.delivered > 0;
         self.settle(connection, io, outcome);

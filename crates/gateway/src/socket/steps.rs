@@ -27,7 +27,7 @@ impl Env {
             return;
         };
         for id in extra.bodies.take_awaiting() {
-            connection.worker.queue().turn(id.get(), Turn::Room);
+            self.queue_of(&connection.worker).turn(id.get(), Turn::Room);
             self.ring_later(&connection.worker);
         }
         if std::mem::take(&mut extra.wants_room) {
@@ -43,7 +43,8 @@ impl Env {
         };
         for id in extra.bodies.into_ids() {
             self.transfers.close(id);
-            connection.worker.queue().turn(id.get(), Turn::Aborted);
+            self.queue_of(&connection.worker)
+                .turn(id.get(), Turn::Aborted);
             self.ring_later(&connection.worker);
         }
     }

@@ -181,7 +181,7 @@ impl Env {
             let Io {
                 outbox, session, ..
             } = io;
-            outbox.append_control(self.hub.ledger(), |out| session.append_ping(out));
+            outbox.append_control(self.ledger(), |out| session.append_ping(out));
             self.mark_dirty(connection);
         }
         None

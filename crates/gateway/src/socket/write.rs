@@ -20,7 +20,7 @@ use crate::socket::Wake;
 impl Env {
     /// Writes what the kernel accepts, then checks what is left.
     pub(crate) fn flush(&self, connection: &Shared, io: &mut Io) {
-        let ledger = self.hub.ledger();
+        let ledger = self.ledger();
         let outbox = &mut io.outbox;
         let written = io.stream.as_mut().and_then(|stream| {
             connection.with_waker(|waker| {
@@ -65,7 +65,7 @@ impl Env {
         if io.is_behind() || !io.outbox.wants_flush() {
             return;
         }
-        let (ledger, outbox) = (self.hub.ledger(), &mut io.outbox);
+        let (ledger, outbox) = (self.ledger(), &mut io.outbox);
         let written = io.stream.as_mut().and_then(|stream| {
             connection.with_waker(|waker| {
                 write_out(stream, outbox, &mut Context::from_waker(waker), ledger)
@@ -117,7 +117,7 @@ impl Env {
         if !io.is_live() {
             return;
         }
-        let ledger = self.hub.ledger();
+        let ledger = self.ledger();
         match answer {
             LateReply::Short(answer) => {
                 io.outbox
@@ -157,9 +157,7 @@ impl Env {
         self.run_soon(connection);
         if matches!(io.phase, Phase::Open) && connection.worker.handlers().contains(Handlers::DRAIN)
         {
-            connection
-                .worker
-                .queue()
+            self.queue_of(&connection.worker)
                 .drained(connection.worker_slot.get());
             self.ring_later(&connection.worker);
         }
@@ -169,7 +167,7 @@ impl Env {
     pub(crate) fn charge(&self, connection: &Connection, io: &mut Io) {
         let entries = io.outbox.entries();
         let before = usize::try_from(io.charged_entries).unwrap_or(usize::MAX);
-        let ledger = self.hub.ledger();
+        let ledger = self.ledger();
         let charge = crate::limits::ENTRY_CHARGE;
         if entries > before {
             ledger.add((entries - before) * charge);

@@ -1,17 +1,18 @@
-//! A worker's queue: many I/O shards append event records, and one JavaScript thread takes them in batches. Owns the
-//! records, the credits that limit each connection, and the doorbell's flag. Never calls JavaScript.
+//! A worker's queue: many I/O shards hand over parcels of event records, and one JavaScript thread takes them in
+//! batches. Owns the records, the numbers by which each connection's credit comes back, and the doorbell's flag. Never
+//! calls JavaScript.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use ahash::AHashMap;
-use millrace_core::{SocketId, Token};
+use millrace_core::{ShardIndex, SocketId, Token};
 
-use super::sidecar::{AsciiText, Sidecar};
+use super::sidecar::Sidecar;
+use crate::event::RecordKind;
 use crate::event::record;
-use crate::event::{Event, RecordKind};
-use crate::limits::{ASCII_SIDECAR_BYTES, BATCH_BYTES, SIDECAR_BYTES};
-use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::limits::{BATCH_BYTES, MAX_SHARDS};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Padded};
+use chunk::{Chunk, Mark, Marks, Records};
 
 /// The records that a worker takes at once.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct Batch {
     pub sidecars: Vec<Sidecar>,
     /// Whether the records contain a binary payload, which handlers read in place.
     pub has_binary: bool,
-    seq: u64,
+    marks: Marks,
 }
 
 /// A close that no worker has begun to handle.
@@ -37,23 +38,31 @@ pub(crate) struct PendingClose {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    state: Mutex<State>,
-    ringing: AtomicBool,
+    state: Padded<Mutex<State>>,
+    /// What shards read for each message or write for each ring, apart from what is written for each batch.
+    ringing: Padded<AtomicBool>,
     /// The number of answered rings.
     answers: AtomicU64,
-    /// Whether a limit was met when the last message was appended.
+    /// Whether a limit was met when the last parcel was handed over.
     full: AtomicBool,
-    /// Sequence number of the newest batch whose records are all handled or held.
-    handled: AtomicU64,
+    retired: AtomicBool,
     /// One bit per I/O shard that has a connection waiting for room or credit.
     paused: AtomicU64,
+    lanes: Box<[Padded<Lane>]>,
+}
+
+/// The parcels of one I/O shard, which are numbered from 1.
+#[derive(Debug)]
+struct Lane {
+    /// The newest one that was handed over.
+    issued: AtomicU64,
+    /// The newest one whose records are all handled or held.
+    handled: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
     chunks: VecDeque<Chunk>,
-    /// Sequence number of the newest chunk.
-    seq: u64,
     events: usize,
     bytes: usize,
     /// The OPEN and CLOSE records among the events.
@@ -68,48 +77,53 @@ struct State {
     retired: bool,
 }
 
-#[derive(Debug)]
-struct Chunk {
-    seq: u64,
-    bytes: Vec<u8>,
-    sidecars: Vec<Sidecar>,
-    sidecar_bytes: usize,
-    has_binary: bool,
-    events: usize,
-    /// The OPEN and CLOSE records among the events.
-    lives: Load,
-}
-
-/// The locked queue, for one reader's messages. Drop it before calling anything that locks.
-#[derive(Debug)]
-pub(crate) struct Appender<'a> {
-    state: MutexGuard<'a, State>,
-    full: &'a AtomicBool,
-}
-
 impl Queue {
     pub(crate) fn new() -> Self {
         Self {
-            state: Mutex::new(State::default()),
-            ringing: AtomicBool::new(false),
+            state: Padded(Mutex::new(State::default())),
+            ringing: Padded(AtomicBool::new(false)),
             answers: AtomicU64::new(0),
             full: AtomicBool::new(false),
-            handled: AtomicU64::new(0),
+            retired: AtomicBool::new(false),
             paused: AtomicU64::new(0),
+            lanes: (0..MAX_SHARDS)
+                .map(|_| {
+                    Padded(Lane {
+                        issued: AtomicU64::new(0),
+                        handled: AtomicU64::new(0),
+                    })
+                })
+                .collect(),
         }
     }
 
-    /// Locks the queue to append messages; `None` once the worker is retired.
-    pub(crate) fn appender(&self) -> Option<Appender<'_>> {
-        let state = self.state.lock();
+    /// Whether the worker takes nothing any more.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Relaxed)
+    }
+
+    /// Takes the records of a parcel, unless the worker is retired. Returns whether another event may follow within
+    /// these limits; if not, connections send none until there is room.
+    pub(crate) fn hand_over(&self, parcel: &mut Parcel, (events, bytes): (usize, usize)) -> bool {
+        let mut state = self.state.lock();
         if state.retired {
-            None
-        } else {
-            Some(Appender {
-                state,
-                full: &self.full,
-            })
+            parcel.chunk = Chunk::default();
+            return false;
         }
+        let Mark { shard, seq } = state.take_over(parcel);
+        self.lanes[shard.get()].issued.store(seq, Ordering::Relaxed);
+        let room = state.has_room(beside_parcels(events), beside_parcels(bytes));
+        if !room {
+            self.full.store(true, Ordering::SeqCst);
+        }
+        room
+    }
+
+    /// Whether another event may be put into a parcel. Hands it over if it is ample, because the answer is known only
+    /// then.
+    #[inline]
+    pub(crate) fn accepts_more(&self, parcel: &mut Parcel, limits: (usize, usize)) -> bool {
+        !parcel.is_ample() || self.hand_over(parcel, limits)
     }
 
     /// Appends a DRAIN record.
@@ -135,7 +149,7 @@ impl Queue {
             bytes: chunk.bytes,
             sidecars: chunk.sidecars,
             has_binary: chunk.has_binary,
-            seq: chunk.seq,
+            marks: chunk.marks,
         };
         Some((batch, self.paused.swap(0, Ordering::SeqCst)))
     }
@@ -152,7 +166,10 @@ impl Queue {
             }
             !state.chunks.is_empty()
         };
-        self.handled.store(batch.seq, Ordering::SeqCst);
+        batch.marks.for_each(|mark| {
+            let lane = &self.lanes[mark.shard.get()];
+            lane.handled.store(mark.seq, Ordering::SeqCst);
+        });
         (more, self.paused.swap(0, Ordering::SeqCst))
     }
 
@@ -162,9 +179,15 @@ impl Queue {
         self.paused.fetch_or(bit, Ordering::SeqCst);
     }
 
-    /// Sequence number of the newest batch whose records are all handled or held.
-    pub(crate) fn handled(&self) -> u64 {
-        self.handled.load(Ordering::SeqCst)
+    /// The number of the shard's newest parcel whose records are all handled or held.
+    #[inline]
+    pub(crate) fn handled(&self, shard: ShardIndex) -> u64 {
+        self.lanes[shard.get()].handled.load(Ordering::SeqCst)
+    }
+
+    /// The number of the shard's newest parcel.
+    fn issued(&self, shard: ShardIndex) -> u64 {
+        self.lanes[shard.get()].issued.load(Ordering::Relaxed)
     }
 
     /// The number of waiting events and their bytes.
@@ -180,7 +203,7 @@ impl Queue {
             return true;
         }
         let state = self.state.lock();
-        let room = state.has_room(events, bytes);
+        let room = state.has_room(beside_parcels(events), beside_parcels(bytes));
         if room {
             self.full.store(false, Ordering::SeqCst);
         }
@@ -228,80 +251,11 @@ impl Queue {
     pub(crate) fn retire(&self) -> Vec<PendingClose> {
         let mut state = self.state.lock();
         state.retired = true;
+        self.retired.store(true, Ordering::Relaxed);
         state.chunks.clear();
         state.spare.clear();
         (state.events, state.bytes, state.lives) = (0, 0, Load::default());
         std::mem::take(&mut state.closes).into_values().collect()
-    }
-}
-
-impl Appender<'_> {
-    /// Appends a message; returns the sequence number of its batch.
-    pub(crate) fn message(
-        &mut self,
-        kind: RecordKind,
-        slot: u32,
-        ascii: bool,
-        payload: Cow<'_, [u8]>,
-    ) -> u64 {
-        let length = payload.len();
-        let ascii_text = ascii && kind == RecordKind::Text;
-        if length > SIDECAR_BYTES || ascii_text && length > ASCII_SIDECAR_BYTES {
-            return self.message_beside(kind, slot, ascii, payload);
-        }
-        let chunk = self.state.room(length);
-        chunk.has_binary |= kind == RecordKind::Binary;
-        record::append_message(&mut chunk.bytes, kind, slot, ascii, &payload);
-        chunk.seq
-    }
-
-    /// A function of its own, so that short payloads are appended from registers.
-    #[inline(never)]
-    fn message_beside(
-        &mut self,
-        kind: RecordKind,
-        slot: u32,
-        ascii: bool,
-        payload: Cow<'_, [u8]>,
-    ) -> u64 {
-        let sidecar = if ascii && kind == RecordKind::Text {
-            Sidecar::Text(AsciiText::new(&payload))
-        } else {
-            Sidecar::Bytes(payload.into_owned())
-        };
-        self.state.beside(8, sidecar, |out, index| {
-            record::append_sidecar(out, kind, slot, ascii, index);
-        })
-    }
-
-    /// Appends a protocol's event; returns the sequence number of its batch.
-    pub(crate) fn event(
-        &mut self,
-        slot: u32,
-        event: Event,
-        fields: &[u8],
-        payload: Cow<'_, [u8]>,
-    ) -> u64 {
-        if payload.len() > SIDECAR_BYTES {
-            let length = record::event_bytes(fields.len(), 8);
-            let sidecar = Sidecar::Bytes(payload.into_owned());
-            return self.state.beside(length, sidecar, |out, index| {
-                record::append_event_beside(out, slot, event, fields, index);
-            });
-        }
-        let length = record::event_bytes(fields.len(), payload.len());
-        let chunk = self.state.room(length);
-        record::append_event(&mut chunk.bytes, slot, event, fields, &payload);
-        chunk.seq
-    }
-
-    /// Whether another message may follow. If not, connections append none until there is room.
-    pub(crate) fn has_room(&self, events: usize, bytes: usize) -> bool {
-        let room = self.state.has_room(events, bytes);
-        if !room {
-            self.full.store(true, Ordering::SeqCst);
-        }
-        room
     }
 }
 
@@ -319,46 +273,48 @@ impl State {
         chunk
     }
 
-    /// Appends a record with a sidecar, whose index and length are its payload; returns the sequence number of the
-    /// chunk.
-    fn beside(
-        &mut self,
-        payload: usize,
-        sidecar: Sidecar,
-        append: impl FnOnce(&mut Vec<u8>, (u32, u32)),
-    ) -> u64 {
-        let length = sidecar.payload().len();
-        let chunk = self.room(payload);
-        let index = (
-            u32::try_from(chunk.sidecars.len()).unwrap_or(u32::MAX),
-            u32::try_from(length).unwrap_or(u32::MAX),
-        );
-        append(&mut chunk.bytes, index);
-        chunk.sidecars.push(sidecar);
-        chunk.sidecar_bytes += length;
-        let seq = chunk.seq;
-        self.bytes += length;
-        seq
+    /// Whether the newest chunk has room for these bytes of records.
+    fn has_room_in_chunk(&self, bytes: usize) -> bool {
+        self.chunks.back().is_some_and(|chunk| {
+            chunk.bytes.len() + bytes <= BATCH_BYTES && chunk.sidecar_bytes <= CHUNK_SIDECAR_BYTES
+        })
     }
 
-    /// The chunk for a record with this payload, which is already counted.
+    /// Appends the records of a parcel; returns its mark.
+    fn take_over(&mut self, parcel: &mut Parcel) -> Mark {
+        let mark = parcel.end();
+        let new = &mut parcel.chunk;
+        self.events += new.events;
+        self.told += u64::try_from(new.events).unwrap_or_default();
+        self.bytes += new.size();
+        let copies = new.sidecars.is_empty() && new.bytes.len() <= COPIED_BYTES;
+        if copies && self.has_room_in_chunk(new.bytes.len()) {
+            let chunk = self.chunks.back_mut().expect("it has room");
+            chunk.append(new);
+            chunk.marks.add(mark);
+            return mark;
+        }
+        // field by field, because a chunk is large to be moved as a whole
+        let bytes = self.spare.pop().unwrap_or_default();
+        self.chunks.push_back(Chunk {
+            bytes: std::mem::replace(&mut new.bytes, bytes),
+            sidecars: std::mem::take(&mut new.sidecars),
+            sidecar_bytes: std::mem::take(&mut new.sidecar_bytes),
+            has_binary: std::mem::take(&mut new.has_binary),
+            events: std::mem::take(&mut new.events),
+            lives: Load::default(),
+            marks: Marks::of(mark),
+        });
+        mark
+    }
+}
+
+impl Records for State {
     fn room(&mut self, payload: usize) -> &mut Chunk {
         let needed = record::record_bytes(payload);
-        let fits = self.chunks.back().is_some_and(|chunk| {
-            chunk.bytes.len() + needed <= BATCH_BYTES && chunk.sidecar_bytes <= CHUNK_SIDECAR_BYTES
-        });
-        if !fits {
-            self.seq += 1;
+        if !self.has_room_in_chunk(needed) {
             let bytes = self.spare.pop().unwrap_or_default();
-            self.chunks.push_back(Chunk {
-                seq: self.seq,
-                bytes,
-                sidecars: Vec::new(),
-                sidecar_bytes: 0,
-                has_binary: false,
-                events: 0,
-                lives: Load::default(),
-            });
+            self.chunks.push_back(Chunk::reusing(bytes));
         }
         self.events += 1;
         self.told += 1;
@@ -366,6 +322,10 @@ impl State {
         let chunk = self.chunks.back_mut().expect("a chunk was just pushed");
         chunk.events += 1;
         chunk
+    }
+
+    fn count_beside(&mut self, bytes: usize) {
+        self.bytes += bytes;
     }
 }
 
@@ -375,14 +335,21 @@ const QUIET_EVENTS: usize = 256;
 /// Emptied record buffers kept for reuse.
 const SPARE_CHUNKS: usize = 4;
 
+/// Parcels up to this size are appended to the newest batch, so that small ones do not need a batch each.
+const COPIED_BYTES: usize = 4096;
+
 /// Sidecar bytes after which a new batch begins, so that one drain stays short.
 const CHUNK_SIDECAR_BYTES: usize = 1024 * 1024;
 
+mod chunk;
 mod lives;
 mod load;
+mod parcel;
 mod requests;
 
 use load::Load;
+pub(crate) use parcel::Parcel;
+use parcel::beside_parcels;
 pub(crate) use requests::Taken;
 
 #[cfg(test)]

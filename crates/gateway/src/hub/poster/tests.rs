@@ -14,10 +14,10 @@ fn annotation(number: i32) -> Arc<Annotation> {
 
 /// Posts to a shard like the core with its locks held; returns the payload in the inbox and what was lost.
 fn posted(message: &Outgoing<'_>, annotation: Option<&Arc<Annotation>>) -> (Vec<u8>, Lost) {
-    let (inboxes, ledger) = (Inboxes::new(), Arc::new(Ledger::new()));
+    let inboxes = Inboxes::new();
     inboxes.open(1, usize::MAX);
     let mut dirty = ShardSet::default();
-    let mut poster = Poster::new(&inboxes, &ledger, &mut dirty, None);
+    let mut poster = Poster::new(&inboxes, &mut dirty, None);
     if !poster.is_ready(message, annotation) {
         poster.make_ready(message, annotation);
         assert!(poster.is_ready(message, annotation));
@@ -28,9 +28,10 @@ fn posted(message: &Outgoing<'_>, annotation: Option<&Arc<Annotation>>) -> (Vec<
         slot: 0,
         socket: SocketId::new(1).unwrap(),
     };
-    let before = ledger.held();
+    let is_shared = || message.shared.get().is_some();
+    let before = is_shared();
     assert!(poster.direct(route, annotation, message));
-    assert_eq!(ledger.held(), before, "encoded under the lock");
+    assert_eq!(is_shared(), before, "encoded under the lock");
     let lost = poster.lost();
     let mut mail = Mail::default();
     inboxes.take(shard, &mut mail);
@@ -45,9 +46,8 @@ fn posted(message: &Outgoing<'_>, annotation: Option<&Arc<Annotation>>) -> (Vec<
 #[test]
 fn large_messages_and_user_data_are_encoded_before_a_lock_is_held() {
     let large = vec![b'x'; SMALL_BYTES + 1];
-    let ledger = Arc::new(Ledger::new());
     let (inboxes, mut dirty) = (Inboxes::new(), ShardSet::default());
-    let poster = Poster::new(&inboxes, &ledger, &mut dirty, None);
+    let poster = Poster::new(&inboxes, &mut dirty, None);
     let mark = annotation(5);
     for (kind, payload, marked, ready) in [
         (Kind::Binary, &large[1..], false, true),
@@ -67,7 +67,7 @@ fn large_messages_and_user_data_are_encoded_before_a_lock_is_held() {
         };
         assert!(arrived == expected && lost == Lost::default());
     }
-    let publication = Arc::new(Publication::new(Kind::Text, &large, &ledger));
+    let publication = Publication::new(Kind::Text, &large);
     assert!(poster.is_ready(&Outgoing::shared(&publication), None));
 }
 
@@ -86,9 +86,8 @@ fn a_message_that_cannot_be_annotated_arrives_unchanged() {
 #[test]
 fn a_socket_never_gets_the_user_data_of_another() {
     let message = Outgoing::new(Kind::Text, b"{}");
-    let ledger = Arc::new(Ledger::new());
     let (inboxes, mut dirty) = (Inboxes::new(), ShardSet::default());
-    let mut poster = Poster::new(&inboxes, &ledger, &mut dirty, None);
+    let mut poster = Poster::new(&inboxes, &mut dirty, None);
     poster.make_ready(&message, Some(&annotation(5)));
     assert_eq!(posted(&message, Some(&annotation(6))).0, b"{\"_vsud\":6}");
     assert_eq!(posted(&message, None).0, b"{}");
@@ -160,4 +159,36 @@ fn the_list_of_excluded_sockets_is_charged_to_the_publication() {
         assert!(posted <= most, "the list takes memory too");
     }
     assert!(posted > 0);
+}
+
+#[test]
+fn texts_reach_the_sockets_of_each_shard_in_order() {
+    let hub = Hub::new(Arc::new(crate::frame::Encodings::new()));
+    hub.inboxes().open(2, usize::MAX);
+    let shards = [0, 1].map(|shard| ShardIndex::new(shard).unwrap());
+    let info = SocketInfo {
+        address: None,
+        worker: 0,
+    };
+    let ids: Vec<SocketId> = (0..4)
+        .zip(shards.iter().cycle())
+        .map(|(slot, shard)| hub.core().open(*shard, slot, info))
+        .collect();
+    let mut dirty = ShardSet::default();
+    // the sockets of the two shards in turns, each twice
+    let texts = ids.iter().chain(&ids).map(|id| (*id, 1));
+    hub.send_texts(b"abcdABCD", texts, &mut dirty);
+    for (shard, expected) in shards.iter().zip(["acAC", "bdBD"]) {
+        assert!(dirty.contains(*shard));
+        let mut mail = Mail::default();
+        hub.inboxes().take(*shard, &mut mail);
+        assert_eq!(mail.arena, expected.as_bytes());
+        let slots = mail.commands.iter().map(|command| match command {
+            Command::Small { slot, .. } => *slot,
+            other => panic!("{other:?}"),
+        });
+        let first = u32::try_from(shard.get()).unwrap();
+        let slots: Vec<u32> = slots.collect();
+        assert_eq!(slots, [first, first + 2, first, first + 2]);
+    }
 }

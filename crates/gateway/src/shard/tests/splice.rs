@@ -428,7 +428,7 @@ fn a_client_that_does_not_read_is_not_read() {
             "{unread} bytes are not read"
         );
         assert!(scene.targets[number].to_gateway.len() > 900_000);
-        let held = scene.stage.hub.ledger().held();
+        let held = scene.stage.hub.ledgers().held();
         // a chunk that the kernel did not take, and what was written after it before the next check
         assert!(held < 200 << 10, "{held} bytes wait for it");
         scene.client.read_all();

@@ -230,7 +230,7 @@ impl Life {
 
     async fn settle(&mut self) {
         self.scene.settle().await;
-        let held = self.scene.stage.hub.ledger().held();
+        let held = self.scene.stage.hub.ledgers().held();
         let begun = self.scene.stage.hub.inbound().bytes();
         // arbitrary bytes may be one long message
         if !self.is_wild && self.raw_targets.is_empty() {

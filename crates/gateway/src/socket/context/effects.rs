@@ -13,7 +13,7 @@ use crate::socket::Flow;
 use crate::socket::connection::{Extra, Partial, Swelling, Wait};
 use crate::socket::transfers::Owner;
 use crate::socket::waker::SessionWaker;
-use crate::worker::queue::Appender;
+use crate::worker::queue::Parcel;
 
 /// What the session may read and report about itself.
 impl Context<'_> {
@@ -44,7 +44,7 @@ impl Context<'_> {
     /// Sends a whole message. A dropping policy may drop it, so nothing else that is sent may depend on it.
     pub(crate) fn send(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         if self.may_send() {
-            let ledger = self.env.hub().ledger();
+            let ledger = self.env.ledger();
             self.parts.outbox.append(ledger, encode);
         }
     }
@@ -53,7 +53,7 @@ impl Context<'_> {
     /// drop, the connection is closed.
     pub(crate) fn send_part(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         if self.may_send() {
-            let ledger = self.env.hub().ledger();
+            let ledger = self.env.ledger();
             self.parts.outbox.append_part(ledger, encode);
         }
     }
@@ -61,7 +61,7 @@ impl Context<'_> {
     /// Like [`send_part`](Self::send_part), with bytes that are not copied.
     pub(crate) fn send_shared(&mut self, shared: &SharedBytes) {
         if self.may_send() {
-            let ledger = self.env.hub().ledger();
+            let ledger = self.env.ledger();
             self.parts.outbox.append_frame(ledger, shared.frame(), 0);
         }
     }
@@ -177,8 +177,8 @@ impl Context<'_> {
 
     fn append_event(&mut self, event: Event, fields: &[u8], payload: Cow<'_, [u8]>) -> bool {
         let slot = self.connection.worker_slot.get();
-        self.append(event_bytes(fields.len(), payload.len()), |queue| {
-            queue.event(slot, event, fields, payload)
+        self.append(event_bytes(fields.len(), payload.len()), |parcel| {
+            parcel.event(slot, event, fields, payload)
         })
     }
 }
@@ -207,7 +207,7 @@ impl Context<'_> {
         };
         self.outcome.passed = true;
         let length = ID_BYTES + bytes.len();
-        let has_room = self.append(length, |queue| queue.piece(id.get(), bytes, last));
+        let has_room = self.append(length, |parcel| parcel.piece(id.get(), bytes, last));
         Flow::go_if(has_room && has_credit)
     }
 
@@ -240,7 +240,7 @@ impl Context<'_> {
 
     /// Holds input back until the worker has handled everything it was told of this connection. False: it has already.
     pub(crate) fn wait_for_worker(&mut self) -> bool {
-        let handled = self.connection.worker.queue().handled();
+        let handled = self.connection.worker.queue().handled(self.env.index());
         self.parts.credit.wait(handled)
     }
 
@@ -276,26 +276,25 @@ impl Context<'_> {
     }
 
     fn turn(&mut self, id: TransferId, turn: Turn) {
-        self.append(ID_BYTES + 4, |queue| queue.turn(id.get(), turn));
+        self.append(ID_BYTES + 4, |parcel| parcel.turn(id.get(), turn));
     }
 
-    /// Appends a record with this many bytes of payload; `append` returns its batch. Returns whether another record may
+    /// Appends a record with this many bytes of payload; `append` returns its parcel. Returns whether another record may
     /// follow.
-    fn append(&mut self, bytes: usize, append: impl FnOnce(&mut Appender<'_>) -> u64) -> bool {
+    fn append(&mut self, bytes: usize, append: impl FnOnce(&mut Parcel) -> u64) -> bool {
         let worker = &self.connection.worker;
-        if self.appender.is_none() {
-            self.appender = worker.queue().appender();
+        if self.parcel.is_none() {
+            self.env.ring_later(worker);
+            self.parcel = self.env.parcel(worker);
         }
         // the connections of a retired worker are about to be closed
-        let Some(appender) = &mut self.appender else {
+        let Some(parcel) = &mut self.parcel else {
             return false;
         };
-        let batch = append(appender);
-        self.parts.credit.spend(batch, record_bytes(bytes));
-        self.env.ring_later(worker);
-        let limits = self.env.limits();
-        let room = appender.has_room(limits.worker_queue_events, limits.worker_queue_bytes);
-        room && !self.parts.credit.is_spent(limits)
+        let number = append(parcel);
+        self.parts.credit.spend(number, record_bytes(bytes));
+        let room = worker.queue().accepts_more(parcel, self.env.queue_limits());
+        room && !self.parts.credit.is_spent(self.env.limits())
     }
 }
 

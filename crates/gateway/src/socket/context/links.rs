@@ -39,7 +39,7 @@ impl Context<'_> {
         let env = self.env;
         io.outbox.lend(|| env.relay_buffer());
         let before = io.outbox.chunk_bytes();
-        io.outbox.append_control(env.hub().ledger(), encode);
+        io.outbox.append_control(env.ledger(), encode);
         // the message counts as activity of both connections
         io.times.message = env.now();
         self.outcome.passed = true;

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use millrace_core::SocketId;
+use millrace_core::{ShardIndex, SocketId};
 
 use super::Env;
 use crate::close::{CloseMode, CloseReason};
@@ -22,17 +22,17 @@ pub(crate) struct Endings {
     handled: Vec<(u32, SocketId)>,
 }
 
-/// The connections that wait for one worker, ordered by batch.
+/// The connections that wait for one worker, ordered by parcel.
 #[derive(Debug)]
 struct Line {
     worker: Arc<Worker>,
     waiting: VecDeque<Waiting>,
 }
 
-/// A connection whose newest event is in this batch or an earlier one.
+/// A connection whose newest event is in this parcel or an earlier one.
 #[derive(Debug)]
 struct Waiting {
-    batch: u64,
+    parcel: u64,
     slot: u32,
     socket: SocketId,
 }
@@ -41,10 +41,10 @@ impl Endings {
     fn push(&mut self, worker: &Arc<Worker>, mut waiting: Waiting) {
         let known = |line: &&mut Line| Arc::ptr_eq(&line.worker, worker);
         if let Some(line) = self.lines.iter_mut().find(known) {
-            // kept in order, so that checking the first is enough; a connection with an earlier batch waits a little
+            // kept in order, so that checking the first is enough; a connection with an earlier parcel waits a little
             // longer
-            let last = line.waiting.back().map_or(0, |last| last.batch);
-            waiting.batch = waiting.batch.max(last);
+            let last = line.waiting.back().map_or(0, |last| last.parcel);
+            waiting.parcel = waiting.parcel.max(last);
             line.waiting.push_back(waiting);
         } else {
             self.lines.push(Line {
@@ -54,17 +54,16 @@ impl Endings {
         }
     }
 
-    /// Finds the connections whose events are handled or held. Workers that others still wait for will wake the shard
-    /// of this bit.
+    /// Finds the connections whose events are handled or held. Workers that others still wait for will wake this shard.
     #[cold]
-    fn look(&mut self, bit: u64) {
+    fn look(&mut self, shard: ShardIndex) {
         let handled = &mut self.handled;
         self.lines.retain_mut(|line| {
             let queue = line.worker.queue();
             loop {
-                let done = queue.handled();
+                let done = queue.handled(shard);
                 while let Some(first) = line.waiting.front()
-                    && first.batch <= done
+                    && first.parcel <= done
                 {
                     handled.push((first.slot, first.socket));
                     line.waiting.pop_front();
@@ -72,9 +71,9 @@ impl Endings {
                 if line.waiting.is_empty() {
                     return false;
                 }
-                queue.pause(bit);
+                queue.pause(1 << shard.get());
                 // a batch may have been finished between the check and the announcement
-                if queue.handled() == done {
+                if queue.handled(shard) == done {
                     return true;
                 }
             }
@@ -102,7 +101,7 @@ impl Env {
         reason: CloseReason,
         peer_close: PeerClose,
     ) {
-        let Some(batch) = io.credit.newest().filter(|_| io.phase.is_open()) else {
+        let Some(parcel) = io.credit.newest().filter(|_| io.phase.is_open()) else {
             return self.close(connection, io, &reason);
         };
         io.phase = Phase::Ending(Box::new(Ending {
@@ -115,7 +114,7 @@ impl Env {
         self.arm(connection, io, deadline);
         let (slot, socket) = (connection.slot, connection.socket);
         let waiting = Waiting {
-            batch,
+            parcel,
             slot,
             socket,
         };
@@ -184,8 +183,7 @@ impl Env {
 
     pub(in crate::socket) fn look_at_endings(&self) {
         if !self.endings.borrow().lines.is_empty() {
-            let bit = 1 << self.index.get();
-            self.endings.borrow_mut().look(bit);
+            self.endings.borrow_mut().look(self.index);
         }
     }
 
@@ -257,11 +255,16 @@ mod tests {
     use crate::doorbell::Doorbell;
     use crate::event::Handlers;
     use crate::event::RecordKind;
+    use crate::worker::queue::Parcel;
 
     struct Nobody;
 
     impl Doorbell for Nobody {
         fn ring(&self) {}
+    }
+
+    fn shard() -> ShardIndex {
+        ShardIndex::new(0).unwrap()
     }
 
     fn worker(id: u32) -> Arc<Worker> {
@@ -272,20 +275,22 @@ mod tests {
     /// Appends an event that fills a batch; returns the batch.
     fn event(worker: &Worker) -> u64 {
         let payload = Cow::Owned(vec![0; 2 << 20]);
-        let mut appender = worker.queue().appender().unwrap();
-        appender.message(RecordKind::Binary, 0, false, payload)
+        let mut parcel = Parcel::new(shard(), worker.queue(), (0, 0), 1);
+        let number = parcel.message(RecordKind::Binary, 0, false, payload);
+        worker.queue().hand_over(&mut parcel, (1, 1));
+        number
     }
 
-    fn waiting(socket: u64, batch: u64) -> Waiting {
+    fn waiting(socket: u64, parcel: u64) -> Waiting {
         Waiting {
-            batch,
+            parcel,
             slot: 0,
             socket: SocketId::new(socket).unwrap(),
         }
     }
 
     fn taken(endings: &mut Endings) -> Vec<u64> {
-        endings.look(1);
+        endings.look(shard());
         let handled = endings.handled.drain(..);
         handled.map(|(_, socket)| socket.get()).collect()
     }
@@ -304,7 +309,7 @@ mod tests {
             announced |= first.queue().finish(next).1;
         }
         assert_eq!(announced, 1, "the shard is woken");
-        assert_eq!(first.queue().handled(), batch);
+        assert_eq!(first.queue().handled(shard()), batch);
         assert_eq!(taken(&mut endings), [10]);
         endings.forget(2);
         assert!(endings.lines.is_empty());

@@ -3,6 +3,7 @@
 
 mod ending;
 mod inbound;
+mod parcels;
 pub(crate) mod read_queue;
 mod relays;
 mod slots;
@@ -23,11 +24,13 @@ use super::links::Dials;
 use super::stops::Stops;
 use super::transfers::Transfers;
 use super::wheel::{Due, Wheel};
-use crate::hub::{Hub, Poster, Worker};
+use crate::frame::Ledger;
+use crate::hub::{Hub, Poster};
 use crate::limits::GatewayLimits;
 use crate::stats::ShardStats;
 use ending::Endings;
 use inbound::Partials;
+use parcels::Parcels;
 use read_queue::ReadQueue;
 use relays::Relays;
 pub(crate) use slots::Slots;
@@ -36,6 +39,8 @@ pub(crate) use slots::Slots;
 pub(crate) struct Env {
     pub(crate) index: ShardIndex,
     pub(crate) hub: Arc<Hub>,
+    /// Counts the output that waits for peers of this thread.
+    ledger: Arc<Ledger>,
     pub(crate) limits: GatewayLimits,
     pub(crate) stats: Arc<ShardStats>,
     epoch: Instant,
@@ -63,8 +68,8 @@ pub(crate) struct Env {
     pub(crate) transfers: Transfers,
     /// Connections to be dialled.
     pub(crate) dials: Dials,
-    /// Workers to ring at the end of the turn.
-    pub(crate) to_ring: RefCell<Vec<Arc<Worker>>>,
+    /// Events for workers, which get them at the end of the turn.
+    parcels: Parcels,
     /// The buffer that every connection reads into.
     pub(crate) read_buffer: RefCell<Box<[u8]>>,
     /// Output that sessions have written to other connections.
@@ -103,6 +108,7 @@ impl Env {
         let now = millis(epoch.elapsed());
         Self {
             index,
+            ledger: Arc::clone(hub.ledgers().of(index)),
             hub,
             limits,
             stats,
@@ -123,7 +129,7 @@ impl Env {
             stops: Stops::default(),
             transfers: Transfers::new(index),
             dials: Dials::default(),
-            to_ring: RefCell::default(),
+            parcels: Parcels::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
             relays: Relays::default(),
             spare: RefCell::default(),
@@ -139,6 +145,10 @@ impl Env {
 
     pub(crate) fn hub(&self) -> &Arc<Hub> {
         &self.hub
+    }
+
+    pub(crate) fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
     }
 
     pub(crate) fn limits(&self) -> &GatewayLimits {
@@ -244,14 +254,6 @@ impl Env {
             if let Some(waker) = &*self.loop_waker.borrow() {
                 waker.wake_by_ref();
             }
-        }
-    }
-
-    pub(crate) fn ring_later(&self, worker: &Arc<Worker>) {
-        let mut to_ring = self.to_ring.borrow_mut();
-        if !to_ring.iter().any(|known| Arc::ptr_eq(known, worker)) {
-            to_ring.push(Arc::clone(worker));
-            self.schedule();
         }
     }
 

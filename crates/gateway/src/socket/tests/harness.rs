@@ -189,6 +189,7 @@ impl Harness {
     /// Like `handle_all`; returns the records.
     pub(super) fn handle_records(&self) -> Vec<Record> {
         let mut records = Vec::new();
+        self.env.hand_over();
         while let Some((batch, _)) = self.worker.queue().take() {
             let mut rest = &batch.bytes[..];
             while let Some((word, _)) = rest.split_first_chunk::<4>() {
@@ -287,7 +288,7 @@ impl Harness {
     pub(super) fn send(&self, bytes: &[u8]) {
         let io = &mut *self.connection.io.borrow_mut();
         io.outbox
-            .append(self.env.hub.ledger(), |out| out.extend_from_slice(bytes));
+            .append(self.env.ledger(), |out| out.extend_from_slice(bytes));
         self.env.mark_dirty(&self.connection);
     }
 
@@ -300,6 +301,6 @@ impl Harness {
     pub(super) fn assert_gone(&self) {
         assert!(self.env.connections.borrow().is_empty(), "its slot is free");
         assert_eq!(self.env.hub.permits().taken(), 0, "its permit is free");
-        assert_eq!(self.env.hub.ledger().held(), 0, "nothing is charged");
+        assert_eq!(self.env.hub.ledgers().held(), 0, "nothing is charged");
     }
 }

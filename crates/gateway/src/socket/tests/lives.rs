@@ -103,7 +103,7 @@ fn a_write_that_stalls_at_each_byte_loses_and_repeats_nothing() {
         };
         Encodings::append_lead(&message, &mut expected);
         let io = &mut *harness.connection.io.borrow_mut();
-        io.outbox.append(harness.env.hub.ledger(), |out| {
+        io.outbox.append(harness.env.ledger(), |out| {
             Encodings::append_lead(&message, out);
         });
         harness.env.flush(&harness.connection, io);

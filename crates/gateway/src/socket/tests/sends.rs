@@ -94,7 +94,7 @@ fn a_reply_does_not_count() {
         .io
         .borrow_mut()
         .outbox
-        .append_control(harness.env.hub.ledger(), |out| {
+        .append_control(harness.env.ledger(), |out| {
             out.extend_from_slice(reply.as_bytes());
         });
     harness.flush();

@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{Appender, Queue};
+use super::Queue;
+use super::chunk::Records;
 use crate::event::Turn;
 use crate::event::record::{self, Asking};
-use crate::limits::SIDECAR_BYTES;
-use crate::worker::sidecar::Sidecar;
 
 /// The result of queueing a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,46 +34,26 @@ impl Queue {
 
     /// Appends a piece of a transfer's body.
     pub(crate) fn piece(&self, id: u64, piece: Vec<u8>, last: bool) {
-        if let Some(mut appender) = self.appender() {
-            appender.piece(id, Cow::Owned(piece), last);
+        let mut state = self.state.lock();
+        if !state.retired {
+            state.piece(id, Cow::Owned(piece), last);
         }
     }
 
     /// Appends the end of a request's body, with its trailers.
     pub(crate) fn trailers(&self, id: u64, trailers: &[u8]) {
-        if let Some(mut appender) = self.appender() {
-            let chunk = appender.state.room(8 + trailers.len());
+        let mut state = self.state.lock();
+        if !state.retired {
+            let chunk = state.room(8 + trailers.len());
             record::append_trailers(&mut chunk.bytes, id, trailers);
         }
     }
 
     /// Appends a change in the state of a transfer.
     pub(crate) fn turn(&self, id: u64, turn: Turn) {
-        if let Some(mut appender) = self.appender() {
-            appender.turn(id, turn);
+        let mut state = self.state.lock();
+        if !state.retired {
+            state.turn(id, turn);
         }
-    }
-}
-
-impl Appender<'_> {
-    /// Appends a piece of a transfer's body; returns the sequence number of its batch.
-    pub(crate) fn piece(&mut self, id: u64, piece: Cow<'_, [u8]>, last: bool) -> u64 {
-        let length = piece.len();
-        if length <= SIDECAR_BYTES {
-            let chunk = self.state.room(8 + length);
-            record::append_piece(&mut chunk.bytes, id, &piece, last);
-            return chunk.seq;
-        }
-        let piece = Sidecar::Bytes(piece.into_owned());
-        self.state.beside(12, piece, |out, (index, _length)| {
-            record::append_piece_beside(out, id, index, last);
-        })
-    }
-
-    /// Appends a change in the state of a transfer; returns the sequence number of its batch.
-    pub(crate) fn turn(&mut self, id: u64, turn: Turn) -> u64 {
-        let chunk = self.state.room(12);
-        record::append_turn(&mut chunk.bytes, id, turn);
-        chunk.seq
     }
 }

@@ -1,14 +1,30 @@
 //! Tests the queue on one thread: batches, slots, closes and the bell.
 
+use std::borrow::Cow;
+
 use super::*;
-use crate::event::Opening;
 use crate::event::record::NO_SLOT;
+use crate::event::{Event, Opening};
+use crate::limits::{ASCII_SIDECAR_BYTES, SIDECAR_BYTES};
+
+const UNLIMITED: (usize, usize) = (usize::MAX, usize::MAX);
+
+fn shard(index: u8) -> ShardIndex {
+    ShardIndex::new(index).unwrap()
+}
+
+/// Hands over a parcel with what `append` puts into it.
+fn parcel<R>(queue: &Queue, of: u8, append: impl FnOnce(&mut Parcel) -> R) -> R {
+    let mut parcel = Parcel::new(shard(of), queue, UNLIMITED, 1);
+    let result = append(&mut parcel);
+    queue.hand_over(&mut parcel, UNLIMITED);
+    result
+}
 
 fn message(queue: &Queue, kind: RecordKind, ascii: bool, payload: &[u8]) -> u64 {
-    queue
-        .appender()
-        .unwrap()
-        .message(kind, 0, ascii, Cow::Borrowed(payload))
+    parcel(queue, 0, |parcel| {
+        parcel.message(kind, 0, ascii, Cow::Borrowed(payload))
+    })
 }
 
 #[test]
@@ -19,17 +35,102 @@ fn batches_are_bounded_and_keep_their_order() {
         message(&queue, RecordKind::Text, false, &payload);
     }
     let mut total = 0;
-    let mut last = 0;
     while let Some((batch, _)) = queue.take() {
         assert!(batch.bytes.len() <= BATCH_BYTES);
-        assert!(batch.seq > last);
-        last = batch.seq;
         total += batch.bytes.len() / record::record_bytes(payload.len());
+        let before = queue.handled(shard(0));
         queue.finish(batch);
+        assert!(queue.handled(shard(0)) > before);
     }
     assert_eq!(total, 40);
     assert_eq!(queue.backlog(), (0, 0));
-    assert_eq!(queue.handled(), last);
+    assert_eq!(queue.handled(shard(0)), 40);
+}
+
+#[test]
+fn small_parcels_of_several_shards_share_a_batch_and_come_back_to_each() {
+    let queue = Queue::new();
+    let say = |of, text: &[u8]| {
+        parcel(&queue, of, |parcel| {
+            parcel.message(RecordKind::Text, u32::from(of), true, Cow::Borrowed(text))
+        })
+    };
+    assert_eq!(say(3, b"a"), 1);
+    assert_eq!(say(63, b"b"), 1);
+    assert_eq!(say(3, b"c"), 2);
+    let (batch, _) = queue.take().unwrap();
+    assert!(queue.take().is_none());
+    let mut expected = Vec::new();
+    for (slot, text) in [(3, b"a"), (63, b"b"), (3, b"c")] {
+        record::append_message(&mut expected, RecordKind::Text, slot, true, text);
+    }
+    assert_eq!(batch.bytes, expected);
+    let handled = || [3, 63, 0].map(|of| queue.handled(shard(of)));
+    assert_eq!(handled(), [0, 0, 0]);
+    queue.finish(batch);
+    assert_eq!(handled(), [2, 1, 0]);
+    // a shard that starts again goes on counting
+    assert_eq!(say(3, b"d"), 3);
+}
+
+#[test]
+fn a_parcel_is_handed_over_at_a_part_of_the_limits() {
+    let queue = Queue::new();
+    let limits = (16 * 2 * 40, 16 * 2 * 1000);
+    let mut parcel = Parcel::new(shard(0), &queue, limits, 2);
+    let mut say = |length: usize| {
+        let payload = Cow::Owned(vec![b'x'; length]);
+        parcel.message(RecordKind::Binary, 0, false, payload);
+        assert!(queue.accepts_more(&mut parcel, limits));
+        queue.backlog().0
+    };
+    let waiting: Vec<usize> = (0..40).map(|_| say(1)).collect();
+    assert_eq!(waiting[38..], [0, 40], "as many events");
+    assert_eq!([say(1), say(1000)], [40, 42], "as many bytes");
+}
+
+#[test]
+fn the_queue_and_the_parcels_stay_within_the_limits_together() {
+    for (limit, shards) in [
+        (1, 1),
+        (16, 2),
+        (1023, 4),
+        (1024, 1),
+        (2048, 8),
+        (16_384, 64),
+    ] {
+        let (queue, limits) = (Queue::new(), (limit, usize::MAX));
+        let mut parcels: Vec<Parcel> = (0..shards)
+            .map(|of| Parcel::new(shard(of), &queue, limits, usize::from(shards)))
+            .collect();
+        let mut said = 0;
+        let mut say = |parcel: &mut Parcel| {
+            said += 1;
+            parcel.message(RecordKind::Text, 0, true, Cow::Borrowed(b""));
+            queue.accepts_more(parcel, limits)
+        };
+        // the first fills the queue, and the others do not know that
+        while say(&mut parcels[0]) {}
+        for parcel in &mut parcels[1..] {
+            while say(parcel) {}
+        }
+        let most = limit + usize::from(shards) - 1;
+        assert!(said >= limit - limit / 16, "{said} of {limit}");
+        assert!(said <= most, "{said} of {limit}");
+        assert!(!queue.has_room(limit, usize::MAX));
+    }
+}
+
+#[test]
+fn a_retired_worker_gets_no_parcel() {
+    let queue = Queue::new();
+    let mut parcel = Parcel::new(shard(0), &queue, UNLIMITED, 1);
+    parcel.message(RecordKind::Text, 0, true, Cow::Borrowed(b"late"));
+    assert!(!queue.is_retired());
+    drop(queue.retire());
+    assert!(queue.is_retired());
+    assert!(!queue.hand_over(&mut parcel, UNLIMITED));
+    assert!(parcel.is_empty() && queue.is_empty());
 }
 
 #[test]
@@ -63,11 +164,10 @@ fn large_payloads_of_events_travel_beside_the_batch() {
     let queue = Queue::new();
     for length in [SIDECAR_BYTES, SIDECAR_BYTES + 1] {
         let payload = vec![b'y'; length];
-        let mut appender = queue.appender().unwrap();
-        let seq = appender.event(4, Event::Probe, b"fields", Cow::Borrowed(&payload));
-        drop(appender);
+        let number = parcel(&queue, 0, |parcel| {
+            parcel.event(4, Event::Probe, b"fields", Cow::Borrowed(&payload))
+        });
         let (batch, _) = queue.take().unwrap();
-        assert_eq!(batch.seq, seq);
         assert!(!batch.has_binary, "no handler sees the records in place");
         let mut expected = Vec::new();
         if length > SIDECAR_BYTES {
@@ -80,6 +180,7 @@ fn large_payloads_of_events_travel_beside_the_batch() {
         }
         assert_eq!(batch.bytes, expected);
         queue.finish(batch);
+        assert_eq!(queue.handled(shard(0)), number);
     }
     assert_eq!(queue.backlog(), (0, 0));
 }
@@ -105,7 +206,7 @@ fn a_close_is_claimed_once_and_passed_on_if_it_was_not() {
     );
     assert!(!queue.claim_close(id(2)));
     assert!(queue.close(NO_SLOT, close(3), true).is_err());
-    assert!(queue.appender().is_none());
+    assert!(queue.is_retired());
 }
 
 #[test]

@@ -1,0 +1,127 @@
+//! The frames of a publication in other encodings than the lead.
+
+use ahash::AHashMap;
+use millrace_core::{ChannelId, Name};
+
+use crate::frame::encoding::Encoding;
+use crate::frame::shared::Frame;
+use crate::sync::Mutex;
+
+/// The frames of a publication in other encodings: one for each, and one per subscription if the frame names the
+/// channel.
+#[derive(Debug, Default)]
+pub(super) struct Others(Mutex<Option<AHashMap<Way, OtherFrame>>>);
+
+/// An encoding, with the recipient list and the address of the channel's name. `None` if the message was sent to
+/// sockets alone, or if frames do not name the channel.
+type Way = (Encoding, Option<(ChannelId, u64)>);
+
+#[derive(Debug)]
+struct OtherFrame {
+    /// `None`: the encoding cannot carry it.
+    frame: Option<Frame>,
+    /// Keeps the name alive, so that no other name gets its address.
+    _channel: Option<Name>,
+}
+
+impl Others {
+    /// Threads that request a frame at the same time wait for it instead of making it again.
+    pub(super) fn get_or_make(
+        &self,
+        encoding: Encoding,
+        origin: Option<(ChannelId, &Name)>,
+        make: impl FnOnce() -> Option<Frame>,
+    ) -> Option<Frame> {
+        let way = (
+            encoding,
+            origin.map(|(list, channel)| (list, channel.address())),
+        );
+        let mut frames = self.0.lock();
+        let frames = frames.get_or_insert_with(AHashMap::default);
+        let known = frames.entry(way).or_insert_with(|| OtherFrame {
+            frame: make(),
+            _channel: origin.map(|(_, channel)| channel.clone()),
+        });
+        known.frame.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use millrace_core::Space;
+
+    use super::*;
+    use crate::frame::{EncodingDef, Encodings};
+
+    #[test]
+    fn a_frame_that_names_the_channel_is_encoded_once_per_list_and_channel() {
+        let others = Others::default();
+        let encodings = Encodings::new();
+        let def = EncodingDef {
+            name: "named",
+            names_channel: true,
+            most_payload: usize::MAX,
+            around: 0,
+            append: |_, _| {},
+        };
+        let registered = [(); 2].map(|()| encodings.add(def));
+        let channels = [b"a", b"b"].map(|name| Name::new(Space::Channel, name));
+        let made = Cell::new(0);
+        let frame = |encoding, origin| {
+            let frame = others.get_or_make(encoding, origin, || {
+                made.set(made.get() + 1);
+                Some(Frame::uncounted(vec![made.get()]))
+            });
+            frame.unwrap()
+        };
+        let lists = [1, 1 << 63].map(ChannelId::new);
+        for round in 0..2 {
+            let mut expected = 0;
+            for encoding in registered {
+                for origin in [
+                    None,
+                    Some((lists[0], &channels[0])),
+                    Some((lists[1], &channels[0])),
+                    Some((lists[1], &channels[1])),
+                ] {
+                    expected += 1;
+                    assert_eq!(frame(encoding, origin).bytes(), [expected], "round {round}");
+                }
+            }
+        }
+        assert_eq!(made.get(), 8);
+    }
+
+    /// Comparing each frame with all frames made before would take half a trillion comparisons, so this test would not
+    /// end.
+    #[test]
+    fn publishing_to_many_matching_patterns_is_linear() {
+        let others = Others::default();
+        let encodings = Encodings::new();
+        let def = EncodingDef {
+            name: "named",
+            names_channel: true,
+            most_payload: usize::MAX,
+            around: 0,
+            append: |_, _| {},
+        };
+        let registered = [(); 2].map(|()| encodings.add(def));
+        let channel = Name::new(Space::Channel, b"a");
+        let made = Cell::new(0);
+        for _again in 0..2 {
+            for list in 0..500_000 {
+                let origin = Some((ChannelId::new(list), &channel));
+                for encoding in registered {
+                    let frame = others.get_or_make(encoding, origin, || {
+                        made.set(made.get() + 1);
+                        None
+                    });
+                    assert!(frame.is_none());
+                }
+            }
+            assert_eq!(made.get(), 1_000_000, "each frame is made once");
+        }
+    }
+}
