@@ -98,6 +98,21 @@ impl Mount {
         .await
     }
 
+    /// Finds the same without waiting; `None`: that is not possible.
+    pub(super) fn find_now(&self, below: &str) -> Option<Found> {
+        let now = Instant::now();
+        if let Some(found) = self.cache.get(below, now) {
+            return Some(found);
+        }
+        let Ok(found) = self.look(below, Blocking::Never) else {
+            // the next look-up must not believe what is too old
+            self.cache.forget(below);
+            return None;
+        };
+        self.cache.put(below, &found, now);
+        Some(found)
+    }
+
     /// Opens a file that is not kept in memory, if it still has this version.
     pub(super) async fn reopen(
         self: &Arc<Self>,
