@@ -5,6 +5,7 @@ mod body;
 mod cache;
 mod coding;
 mod conditions;
+mod folders;
 mod immutable;
 mod limits;
 mod mime;
