@@ -1,6 +1,6 @@
 // Static files: the cache in memory follows the disk, and large files are sent in chunks.
 import { once } from 'node:events';
-import { closeSync, ftruncateSync, openSync, renameSync, unlinkSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, renameSync, rmSync, unlinkSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import test from 'ava';
@@ -48,6 +48,20 @@ test('a compressed sibling that appears or disappears is noticed', async (t) => 
   await until(async () => (await coding()) === 'gzip', 'the sibling');
   unlinkSync(path.join(folder, 'a.txt.gz'));
   await until(async () => (await coding()) === undefined, 'its end');
+});
+
+test('a folder that appears or disappears is noticed', async (t) => {
+  const folder = folderFor(t, { 'index.html': 'home' });
+  const server = await ownServer(t, { ...ECHO, static: folder, limits: { staticCheckMs: 20 } });
+  const get = requestsTo(server);
+  for (const round of [1, 2]) {
+    for (const name of ['a.txt', 'b.txt', 'c/d.txt']) t.is((await get(`/new/${name}`)).status, 404);
+    write(folder, 'new/a.txt', `round ${round}`);
+    await until(async () => (await get('/new/a.txt')).text === `round ${round}`, 'the file in the new folder');
+    t.is((await get('/new/b.txt')).status, 404);
+    rmSync(path.join(folder, 'new'), { recursive: true });
+    await until(async () => (await get('/new/a.txt')).status === 404, 'its end');
+  }
 });
 
 test('without memory for files every request reads them', async (t) => {

@@ -1,10 +1,10 @@
 //! A stream of HTTP requests has the same result whether it is inspected in one read or in many. Nothing is
-//! passed on after an error, and at most a head is held back.
+//! passed on after an error, and at most a head is held back. Heads that are asked for one by one are the same, too.
 #![no_main]
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use millrace_protocol::http::{Inspector, InspectorConfig, Outcome};
+use millrace_protocol::http::{Inspector, InspectorConfig, NextHead, Outcome};
 
 #[derive(Debug, Arbitrary)]
 struct Case<'a> {
@@ -68,7 +68,33 @@ fuzz_target!(|case: Case<'_>| {
     }
     reads.push(rest);
     assert_eq!(inspect(&config, reads.into_iter()), whole);
+    assert_eq!(by_heads(&config, &stream), whole);
 });
+
+/// Asks for one head after the other, up to the first body, and inspects the rest.
+fn by_heads(config: &InspectorConfig, stream: &[u8]) -> Seen {
+    let mut inspector = Inspector::new();
+    let mut passed = 0;
+    while passed < stream.len() {
+        match inspector.next_head(&stream[passed..], config) {
+            NextHead::Whole { length, simple } => {
+                if simple.is_some() {
+                    assert!(stream[passed..].starts_with(b"GET /"));
+                    assert!(!inspector.is_in_body() && !inspector.is_at_upgrade());
+                }
+                passed += length;
+            }
+            NextHead::Unfinished | NextHead::Refused(_) | NextHead::NotYet => break,
+        }
+    }
+    let progress = inspector.inspect(&stream[passed..], config);
+    Seen {
+        passed: passed + progress.passed,
+        outcome: progress.outcome,
+        requests: inspector.requests(),
+        in_body: inspector.is_in_body(),
+    }
+}
 
 fn stream(pieces: &[Piece<'_>]) -> Vec<u8> {
     let mut stream = Vec::new();

@@ -24,7 +24,8 @@ use crate::contract::{
 };
 use crate::http::open;
 use crate::http::{
-    Answer, Answering, Asked, Body, BodyError, Claim, Client, Endpoint, Exchange, plain,
+    Answer, Answering, Asked, Body, BodyError, Claim, Client, Endpoint, Exchange, SimpleRequest,
+    Taking, plain,
 };
 use crate::permits::Permit;
 
@@ -52,6 +53,14 @@ impl Endpoint for EventStreams {
             Claim::Yes
         } else {
             Claim::No
+        }
+    }
+
+    fn take(&self, _: &Exchange, request: &SimpleRequest<'_>) -> Taking {
+        if request.path() == self.path {
+            Taking::Unsure
+        } else {
+            Taking::Pass
         }
     }
 

@@ -82,7 +82,7 @@ fn names_html(accept: &[u8]) -> bool {
 }
 
 /// The reason phrase of statuses without one: hyper would write `<none>`.
-const UNKNOWN: ReasonPhrase = ReasonPhrase::from_static(b"Unknown");
+const UNKNOWN: ReasonPhrase = ReasonPhrase::from_static(super::answer_head::UNKNOWN.as_bytes());
 
 /// Sets the headers about the connection: with `Some` it stays open, and that is the `Keep-Alive` header.
 pub(super) fn finish(answer: &mut Answer, keep_alive: Option<&HeaderValue>) {

@@ -94,6 +94,43 @@ impl AnswerHead {
         })
     }
 
+    /// Whether it says that the connection ends.
+    pub(super) fn closes(&self) -> bool {
+        self.headers.contains_key(CONNECTION)
+    }
+
+    /// Takes the parts of [`whole`](Self::whole) if the head may be sent with a body and its length.
+    pub(crate) fn open_framed(whole: &mut Whole) -> Option<(Self, Bytes)> {
+        let head = whole.head.downcast_ref::<Self>()?;
+        let bare = matches!(
+            head.status,
+            StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+        );
+        if bare || head.headers.contains_key(CONTENT_LENGTH) {
+            return None;
+        }
+        Self::open_whole(whole)
+    }
+
+    /// Appends the status line and the headers, each with its line end.
+    pub(super) fn append_lines(&self, out: &mut Vec<u8>) {
+        let Self { status, reason, .. } = self;
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend_from_slice(status.as_str().as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(match reason {
+            Some(reason) => reason.as_bytes(),
+            None => status.canonical_reason().unwrap_or(UNKNOWN).as_bytes(),
+        });
+        for (name, value) in &self.headers {
+            out.extend_from_slice(b"\r\n");
+            out.extend_from_slice(name.as_str().as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value.as_bytes());
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
     /// Makes the step for an answer with this head and its complete body.
     pub fn whole(self, body: Bytes) -> Step {
         Step::Whole(Box::new(Whole { body, head: self }))
@@ -182,6 +219,9 @@ fn read_reason(value: &str) -> Result<ReasonPhrase, HeadError> {
 fn is_length(value: &str) -> bool {
     value.bytes().all(|byte| byte.is_ascii_digit()) && value.parse::<u64>().is_ok()
 }
+
+/// The reason phrase of statuses without one.
+pub(super) const UNKNOWN: &str = "Unknown";
 
 /// The name that marks a reason phrase among the headers. No header can have this name.
 const REASON: &str = ":reason";

@@ -6,12 +6,17 @@ use std::pin::Pin;
 
 use hyper::StatusCode;
 
-use super::{Answer, Asked, Exchange, plain};
+use super::{Answer, Asked, Exchange, SimpleRequest, Taking, plain};
 
 /// Answers some of the requests of one listener, and owns what it needs for that.
 pub(crate) trait Endpoint: Send + Sync + fmt::Debug {
     /// Whether it claims a request.
     fn claim(&self, exchange: &Exchange, asked: &Asked) -> Claim;
+
+    /// Takes a simple request at once, or says what else becomes of it.
+    fn take(&self, _exchange: &Exchange, _request: &SimpleRequest<'_>) -> Taking {
+        Taking::Unsure
+    }
 
     /// Answers a request that it claims. What it takes out of the request, such as the body, is not given to other
     /// endpoints. `None`, if it is allowed to pass: it does not answer and has taken nothing.
@@ -57,6 +62,18 @@ impl Endpoints {
         if let Some(endpoint) = endpoint {
             self.0.push(Box::new(endpoint));
         }
+    }
+
+    /// Gives a simple request to the first endpoint that takes it.
+    pub(super) fn take(&self, exchange: &Exchange, request: &SimpleRequest<'_>) -> Taking {
+        for endpoint in &self.0 {
+            match endpoint.take(exchange, request) {
+                Taking::Pass => {}
+                taking => return taking,
+            }
+        }
+        // what is said about a request that nobody answers depends on all of it
+        Taking::Unsure
     }
 
     /// The claims on a request, from the first endpoint on.

@@ -4,15 +4,18 @@
 //! [`clock`] keeps the times, [`connection`] has the state that a connection, hyper and its shard share, [`service`]
 //! what the connections of a listener share, [`serve`] the task of a connection, [`h2`] the task of an HTTP/2
 //! connection, [`answer`] what all answers have in common, [`answer_head`] the head of a worker's answer, [`verbatim`]
-//! answers that a worker wrote as messages, [`endpoint`] the endpoints, [`methods`] the methods that no endpoint gets,
+//! answers that a worker wrote as messages, [`direct`] requests that are answered without hyper, [`simple`] how endpoints
+//! see these, [`answer_date`] the date of their answers, [`endpoint`] the endpoints, [`methods`] the methods that no endpoint gets,
 //! [`upgrade`] how a request becomes a WebSocket, [`incoming`] and [`body`] the bodies of requests and answers, and
 //! [`limits`] the limits of all that.
 
 mod answer;
+mod answer_date;
 mod answer_head;
 mod body;
 mod clock;
 mod connection;
+mod direct;
 mod endpoint;
 mod h2;
 mod incoming;
@@ -24,10 +27,11 @@ mod protocol;
 mod serve;
 mod service;
 mod signal;
+mod simple;
 pub(crate) mod upgrade;
 mod verbatim;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -54,6 +58,7 @@ pub(crate) use protocol::HttpProtocol;
 use serve::adopt;
 pub(crate) use service::HttpService;
 pub(crate) use signal::Signal;
+pub(crate) use simple::{Arrived, Later, Ready, ReadyHead, SimpleRequest, Taking};
 
 /// The answer to a peer whose address has too many connections.
 pub(crate) const OVER_LIMIT: &str = "Too many connections from this address";
@@ -117,6 +122,14 @@ impl Client {
 }
 
 impl Client {
+    /// The peer's address as text; empty on a unix socket.
+    pub(crate) fn address_text(&self) -> &str {
+        self.address_text.get_or_init(|| {
+            let text = self.address.map(|address| address.to_string());
+            text.unwrap_or_default().into()
+        })
+    }
+
     /// Logs a request that was refused before an endpoint saw all of it.
     fn log_refusal(&self, refusal: Refusal) {
         let address = self.address.map(tracing::field::display);
@@ -127,6 +140,8 @@ impl Client {
 /// The peer of an HTTP connection, or of one stream of an HTTP/2 connection.
 pub(crate) struct Client {
     pub(crate) address: Option<IpAddr>,
+    /// The address as text, once a worker was told of it.
+    address_text: OnceCell<Box<str>>,
     pub(crate) port: u16,
     /// The local address, if Node listeners may ask for it; `None` on a unix socket.
     pub(crate) local: Option<SocketAddr>,

@@ -1,5 +1,6 @@
-//! The task of one HTTP connection: waits for the first head, lets hyper serve it, and closes it.
+//! The task of one HTTP connection: serves simple requests, lets hyper serve everything else, and closes it.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -15,6 +16,7 @@ use hyper_util::rt::TokioIo;
 
 use super::answer::{self, Wishes};
 use super::connection::{Around, HttpConnection, HttpConnections, HyperIo, Registration};
+use super::direct::{Direct, Next};
 use super::endpoint::nobody;
 use super::verbatim::{self, Cut};
 use super::{Answer, Asked, Client, Exchange, HttpService, SentHead, Verbatim, h2, refuse_method};
@@ -73,16 +75,18 @@ fn serve(
             connection.begin_end(OVER_LIMIT_TIMEOUT);
         }
         let client = Rc::new(Client::new(peer, service));
-        let asked = poll_fn(|cx| {
+        let mut direct = Direct::new(&connection, &client);
+        let next = poll_fn(|cx| {
             connection.set_waker(cx.waker());
-            connection
-                .wire
-                .borrow_mut()
-                .poll_first(cx, &connection.around)
+            direct.poll(cx, &connection)
         });
-        if asked.await {
-            // boxed, so that connections without a first head pay nothing for it
-            if !Box::pin(converse(&connection, &client)).await {
+        let next = next.await;
+        if matches!(next, Next::Broken) {
+            return;
+        }
+        if let Next::Hyper(answer) = next {
+            // boxed, so that other connections pay nothing for it
+            if !Box::pin(converse(&connection, &client, answer)).await {
                 return;
             }
             if let Some(upgrade) = client.upgrade.take() {
@@ -99,7 +103,11 @@ fn serve(
 }
 
 /// Lets hyper read requests and write answers. False: the connection is broken.
-async fn converse(connection: &Rc<HttpConnection>, client: &Rc<Client>) -> bool {
+async fn converse(
+    connection: &Rc<HttpConnection>,
+    client: &Rc<Client>,
+    answer: Option<Answer>,
+) -> bool {
     let limits = &connection.around.service.limits;
     let mut builder = http1::Builder::new();
     builder
@@ -113,15 +121,17 @@ async fn converse(connection: &Rc<HttpConnection>, client: &Rc<Client>) -> bool 
     if headers > HYPER_HEADERS {
         builder.max_headers(headers);
     }
-    let service = service_fn(|request| respond(Rc::clone(connection), Rc::clone(client), request));
+    let answer = Cell::new(answer);
+    let service = service_fn(|request| {
+        let (connection, client) = (Rc::clone(connection), Rc::clone(client));
+        respond(connection, client, request, answer.take())
+    });
     let io = TokioIo::new(HyperIo(Rc::clone(connection)));
     let mut hyper = pin!(builder.serve_connection(io, service));
     poll_fn(|cx| {
         {
             let wire = &mut *connection.wire.borrow_mut();
-            let late = !wire.write_buffer.queued && !wire.write_buffer.is_empty();
-            let sent = late.then(|| wire.poll_write_buffer(cx, &connection.around.shard));
-            if wire.write_buffer.broken || matches!(sent, Some(Poll::Ready(Err(_)))) {
+            if wire.send_late(cx, &connection.around).is_err() {
                 return Poll::Ready(false);
             }
         }
@@ -150,16 +160,18 @@ fn respond(
     connection: Rc<HttpConnection>,
     client: Rc<Client>,
     request: Request<Incoming>,
+    answer: Option<Answer>,
 ) -> impl Future<Output = Result<Answer, Cut>> {
     let wishes = Wishes::of(&request);
     let mut asked = request.map(|body| super::Incoming::new(body, &connection));
-    async move { answer_to(&connection, &client, (wishes, &mut asked)).await }
+    async move { answer_to(&connection, &client, (wishes, &mut asked), answer).await }
 }
 
 async fn answer_to(
     connection: &Rc<HttpConnection>,
     client: &Rc<Client>,
     (wishes, asked): (Wishes, &mut Asked),
+    answer: Option<Answer>,
 ) -> Result<Answer, Cut> {
     let serial = connection.asked.get() + 1;
     connection.asked.set(serial);
@@ -174,7 +186,7 @@ async fn answer_to(
         last: true,
     };
     let endpoints = &client.service.endpoints;
-    let mut answer = refuse_method(&exchange, asked.method());
+    let mut answer = answer.or_else(|| refuse_method(&exchange, asked.method()));
     let mut claims = endpoints.claims(&exchange, asked);
     while answer.is_none()
         && let Some(answering) = endpoints.ask(&mut claims, &mut exchange, asked)
@@ -300,6 +312,7 @@ impl Client {
     fn new(peer: Peer, service: &Arc<HttpService>) -> Self {
         Self {
             address: peer.address,
+            address_text: std::cell::OnceCell::new(),
             port: peer.port,
             local: peer.local,
             listener: peer.listener,

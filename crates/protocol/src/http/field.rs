@@ -19,6 +19,18 @@ pub(super) struct Fields {
     websocket: bool,
     /// `Connection` lists upgrade.
     upgrade: bool,
+    /// `Connection` lists close.
+    closes: bool,
+    /// A header asks for more than an answer: another protocol, an interim answer, or trailers.
+    asks_more: bool,
+}
+
+/// A request that asks only for an answer: GET of a path in HTTP/1.1, without a body, without a change of the protocol
+/// and without an expectation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Simple {
+    /// The client wants the connection closed behind the answer.
+    pub closes: bool,
 }
 
 /// What follows a head.
@@ -76,16 +88,24 @@ impl Fields {
         // most names differ in length from those that matter
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"host") => self.add_host(value, request),
-            6 if name.eq_ignore_ascii_case(b"expect") => self.add_expectation(value, request),
+            6 if name.eq_ignore_ascii_case(b"expect") => {
+                self.asks_more = true;
+                self.add_expectation(value, request)
+            }
             7 if name.eq_ignore_ascii_case(b"upgrade") => {
+                self.asks_more = true;
                 self.websocket |= lists(value, b"websocket");
                 Ok(())
             }
             10 if name.eq_ignore_ascii_case(b"connection") => {
                 self.upgrade |= lists(value, b"upgrade");
+                self.closes |= lists(value, b"close");
                 Ok(())
             }
-            14 if name.eq_ignore_ascii_case(b"content-length") => self.add_length(value),
+            14 if name.eq_ignore_ascii_case(b"content-length") => {
+                self.asks_more = true;
+                self.add_length(value)
+            }
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 self.add_encoding(value, request)
             }
@@ -150,6 +170,13 @@ impl Fields {
             }
         }
         Ok(())
+    }
+
+    /// What a request of this line asks of its connection, if that is only an answer.
+    pub(super) fn simple(&self, request: RequestLine) -> Option<Simple> {
+        (request.gets_path && !self.asks_more).then_some(Simple {
+            closes: self.closes,
+        })
     }
 
     /// Checks the head as a whole.

@@ -1,7 +1,7 @@
 //! A request's head. Each line is checked as soon as it is complete.
 
 use super::config::InspectorConfig;
-use super::field::{Body, Fields};
+use super::field::{Body, Fields, Simple};
 use super::refusal::Refusal;
 use super::request_line::{self, RequestLine};
 
@@ -16,6 +16,8 @@ pub(super) struct Head {
     request: Option<RequestLine>,
     /// The received part of the first line excludes every version but HTTP/1.0.
     says_http_1_0: bool,
+    /// An empty line came before the first one.
+    begins_empty: bool,
     fields: Fields,
 }
 
@@ -33,6 +35,7 @@ impl Head {
             if self.request.is_none() && self.line == 0 && line == b"\r" {
                 // some clients send an empty line after a body (RFC 9112 §2.2)
                 (self.line, self.seen) = (2, 2);
+                self.begins_empty = true;
                 continue;
             }
             let size = end + 1;
@@ -50,6 +53,14 @@ impl Head {
     pub(super) fn is_http_1_0(&self) -> bool {
         self.request
             .map_or(self.says_http_1_0, |request| request.http_1_0)
+    }
+
+    /// What a complete head asks of its connection, if that is only an answer. An empty line in front of the head is
+    /// more.
+    pub(super) fn simple(&self) -> Option<Simple> {
+        self.fields
+            .simple(self.request?)
+            .filter(|_| !self.begins_empty)
     }
 
     /// Whether any of its bytes were received.

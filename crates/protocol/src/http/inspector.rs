@@ -3,7 +3,7 @@
 
 use super::chunked::Chunked;
 use super::config::InspectorConfig;
-use super::field::Body;
+use super::field::{Body, Simple};
 use super::head::Head;
 use super::refusal::Refusal;
 
@@ -50,6 +50,24 @@ pub enum Outcome {
     Upgrade,
     /// An error: the rest must not be read.
     Refused(Refusal),
+}
+
+/// The result of an inspection that ends behind the next head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextHead {
+    /// The head is incomplete. The caller gives its bytes again, followed by new ones.
+    Unfinished,
+    /// The head has this many bytes, which may be passed on.
+    Whole {
+        /// The bytes of the head.
+        length: usize,
+        /// `Some`: the request asks only for an answer, and the next head follows.
+        simple: Option<Simple>,
+    },
+    /// An error: the rest must not be read.
+    Refused(Refusal),
+    /// The last request is not over.
+    NotYet,
 }
 
 impl Inspector {
@@ -112,6 +130,30 @@ impl Inspector {
             }
         };
         Progress { passed, outcome }
+    }
+
+    /// Inspects the next head, and nothing behind it: the bytes that were not passed on last time, followed by new ones.
+    pub fn next_head(&mut self, bytes: &[u8], config: &InspectorConfig) -> NextHead {
+        let head = match &mut self.state {
+            State::Head(head) => head,
+            State::Refused { refusal, .. } => return NextHead::Refused(*refusal),
+            _ => return NextHead::NotYet,
+        };
+        let advanced = head.advance(bytes, config);
+        self.http_1_0 = head.is_http_1_0();
+        match advanced {
+            Ok(None) => NextHead::Unfinished,
+            Ok(Some((body, length))) => {
+                let simple = head.simple().filter(|_| body == Body::None);
+                self.requests += 1;
+                self.state = State::after(body);
+                NextHead::Whole { length, simple }
+            }
+            Err(refusal) => {
+                self.refuse(refusal);
+                NextHead::Refused(refusal)
+            }
+        }
     }
 
     /// Refuses all following bytes for a reason that the caller found.

@@ -31,6 +31,7 @@ mod request_line;
 
 pub use bytes::lists;
 pub use config::InspectorConfig;
-pub use inspector::{Inspector, Outcome, Progress};
+pub use field::Simple;
+pub use inspector::{Inspector, NextHead, Outcome, Progress};
 pub use refusal::Refusal;
 pub use request_line::METHODS;

@@ -56,6 +56,8 @@ pub(super) enum Method {
 pub(super) struct RequestLine {
     pub(super) method: Method,
     pub(super) http_1_0: bool,
+    /// GET of a path in HTTP/1.1.
+    pub(super) gets_path: bool,
 }
 
 /// Checks the beginning of a request line whose end has not come.
@@ -88,14 +90,18 @@ pub(super) fn parse(line: &[u8], config: &InspectorConfig) -> Result<RequestLine
         return Err(Refusal::VersionSyntax);
     }
     check_target_length(target, config.target_bytes)?;
-    let method = known(method, config)?;
-    check_target(method, target, line, config)?;
+    let kind = known(method, config)?;
+    check_target(kind, target, line, config)?;
     let http_1_0 = match (major, minor) {
         (b'1', b'0') => true,
         (b'1', b'1') => false,
         _ => return Err(Refusal::VersionUnknown),
     };
-    Ok(RequestLine { method, http_1_0 })
+    Ok(RequestLine {
+        method: kind,
+        http_1_0,
+        gets_path: method == b"GET" && target.starts_with(b"/") && !http_1_0,
+    })
 }
 
 /// Checks a method, and a path with its query, that were not sent as a line.

@@ -9,3 +9,4 @@ mod first;
 mod parser;
 mod refused;
 mod seen;
+mod simple;

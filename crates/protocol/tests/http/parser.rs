@@ -2,7 +2,7 @@
 //! difference between the two would allow request smuggling.
 
 use httparse::{EMPTY_HEADER, Request, Status};
-use millrace_protocol::http::{InspectorConfig, Outcome};
+use millrace_protocol::http::{Inspector, InspectorConfig, NextHead, Outcome, head_lines, lists};
 use proptest::prelude::*;
 
 use crate::seen::inspect;
@@ -94,5 +94,28 @@ proptest! {
             prop_assert!(seen.passed.len() >= size);
             prop_assert!(seen.outcome != Outcome::Upgrade || seen.requests > 1);
         }
+    }
+
+    /// A simple request is not parsed a second time, so what is read of it has to be what the parser reads.
+    #[test]
+    fn a_simple_request_reads_as_the_parser_reads_it(head in head()) {
+        let config = InspectorConfig::default();
+        let next = Inspector::new().next_head(head.as_bytes(), &config);
+        let NextHead::Whole { length, simple: Some(simple) } = next else {
+            return Ok(());
+        };
+        let head = &head.as_bytes()[..length];
+        let mut headers = [EMPTY_HEADER; 100];
+        let mut request = Request::new(&mut headers);
+        prop_assert_eq!(request.parse(head).unwrap(), Status::Complete(length));
+        prop_assert_eq!((request.method, request.version), (Some("GET"), Some(1)));
+        let (target, lines) = head_lines::target(head).unwrap();
+        prop_assert_eq!(request.path.map(str::as_bytes), Some(target));
+        let parsed = request.headers.iter().map(|header| (header.name.as_bytes(), header.value));
+        prop_assert_eq!(lines.collect::<Vec<_>>(), parsed.collect::<Vec<_>>());
+        let closes = request.headers.iter().any(|header| {
+            header.name.eq_ignore_ascii_case("connection") && lists(header.value, b"close")
+        });
+        prop_assert_eq!(simple.closes, closes);
     }
 }

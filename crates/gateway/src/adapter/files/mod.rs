@@ -5,6 +5,7 @@ mod body;
 mod cache;
 mod coding;
 mod conditions;
+mod folders;
 mod immutable;
 mod limits;
 mod mime;
@@ -14,6 +15,7 @@ mod path;
 mod range;
 mod resource;
 mod root;
+mod simple;
 
 use std::io;
 use std::ops::Range;
@@ -35,7 +37,8 @@ use self::options::DirectoryOptions;
 use self::resource::{Content, Found, Resource, Variant};
 use crate::contract::{ListenError, Reader};
 use crate::http::{
-    Answer, Answering, Asked, Body, Claim, Endpoint, EndpointLimits, Exchange, OVER_LIMIT, plain,
+    Answer, Answering, Asked, Body, Claim, Endpoint, EndpointLimits, Exchange, OVER_LIMIT,
+    SimpleRequest, Taking, plain,
 };
 
 /// The directories that a listener serves, in the order in which they are searched.
@@ -132,6 +135,10 @@ impl Files {
 impl Endpoint for Files {
     fn claim(&self, _: &Exchange, _: &Asked) -> Claim {
         Claim::MayPass
+    }
+
+    fn take(&self, _: &Exchange, request: &SimpleRequest<'_>) -> Taking {
+        self.take_simple(request)
     }
 
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {

@@ -4,12 +4,13 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::header::{CACHE_CONTROL, HeaderName, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderValue};
 
 use super::cache::Cache;
+use super::folders::Folders;
 use super::immutable;
 use super::limits::FileLimits;
 use super::options::{DirectoryOptions, Immutable};
@@ -32,6 +33,7 @@ pub(super) struct Mount {
     immutable: Immutable,
     recipe: Recipe,
     cache: Cache,
+    folders: Folders,
 }
 
 impl Mount {
@@ -66,6 +68,11 @@ impl Mount {
                 headers,
             },
             cache: Cache::new(share, limits.static_check),
+            folders: Folders::new(if share == 0 {
+                Duration::ZERO
+            } else {
+                limits.static_check
+            }),
         })
     }
 
@@ -85,17 +92,32 @@ impl Mount {
     /// Finds what a path below this mount names.
     pub(super) async fn find(self: &Arc<Self>, below: &str) -> io::Result<Found> {
         let now = Instant::now();
-        if let Some(found) = self.cache.get(below, now) {
+        if let Some(found) = self.known(below, now) {
             return Ok(found);
         }
         let (mount, name) = (Arc::clone(self), below.to_owned());
         // the result is cached even if the request has ended meanwhile
         run_blocking(move |blocking| {
             let found = mount.look(&name, blocking)?;
-            mount.cache.put(&name, &found, now);
+            mount.learn(&name, &found, now, blocking);
             Ok(found)
         })
         .await
+    }
+
+    /// Finds the same without waiting; `None`: that is not possible.
+    pub(super) fn find_now(&self, below: &str) -> Option<Found> {
+        let now = Instant::now();
+        if let Some(found) = self.known(below, now) {
+            return Some(found);
+        }
+        let Ok(found) = self.look(below, Blocking::Never) else {
+            // the next look-up must not believe what is too old
+            self.cache.forget(below);
+            return None;
+        };
+        self.learn(below, &found, now, Blocking::Never);
+        Some(found)
     }
 
     /// Opens a file that is not kept in memory, if it still has this version.
@@ -117,6 +139,23 @@ impl Mount {
     /// Removes the cached entry of a path that turned out to be wrong.
     pub(super) fn forget(&self, below: &str) {
         self.cache.forget(below);
+    }
+
+    /// What recent look-ups say about a path.
+    fn known(&self, below: &str, now: Instant) -> Option<Found> {
+        let found = self.cache.get(below, now);
+        found.or_else(|| self.folders.lack(below, now).then_some(Found::Missing))
+    }
+
+    /// Keeps what a look-up has found. Paths in a folder that does not exist have one entry together, that of the folder.
+    fn learn(&self, below: &str, found: &Found, now: Instant, blocking: Blocking) {
+        let lacks = |folder: &str| root::lacks(&self.directory, folder, blocking);
+        if matches!(found, Found::Missing) && self.folders.learn(below, now, lacks) {
+            // what it was before
+            self.cache.forget(below);
+        } else {
+            self.cache.put(below, found, now);
+        }
     }
 
     fn look(&self, below: &str, blocking: Blocking) -> io::Result<Found> {

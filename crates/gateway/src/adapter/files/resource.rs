@@ -41,6 +41,8 @@ pub(super) struct Variant {
     pub(super) validators: Validators,
     /// The headers of an answer with the whole file.
     pub(super) headers: HeaderMap,
+    /// The same with the status line, as HTTP/1 has them.
+    pub(super) lines: Bytes,
     pub(super) length: u64,
     pub(super) content: Content,
 }
@@ -154,11 +156,24 @@ impl Variant {
         Self {
             coding,
             validators,
+            lines: lines(&headers),
             headers,
             length,
             content,
         }
     }
+}
+
+/// The beginning of an answer with these headers, which are those of the whole file.
+fn lines(headers: &HeaderMap) -> Bytes {
+    let mut lines = b"HTTP/1.1 200 OK\r\n".to_vec();
+    for (name, value) in headers {
+        lines.extend_from_slice(name.as_str().as_bytes());
+        lines.extend_from_slice(b": ");
+        lines.extend_from_slice(value.as_bytes());
+        lines.extend_from_slice(b"\r\n");
+    }
+    lines.into()
 }
 
 /// Reads a small file into memory, unless it changes while it is read.

@@ -64,6 +64,24 @@ pub(super) fn open(root: &Path, path: &str, blocking: Blocking) -> io::Result<En
     })
 }
 
+/// Whether the root certainly has no entry of this name, which is one segment of a path.
+pub(super) fn lacks(root: &Path, name: &str, blocking: Blocking) -> bool {
+    system::lacks(root, name, blocking).unwrap_or(false)
+}
+
+/// The same by its path.
+fn lacks_path(root: &Path, name: &str, blocking: Blocking) -> io::Result<bool> {
+    match blocking {
+        Blocking::Never => Err(io::ErrorKind::WouldBlock.into()),
+        Blocking::Allowed => {
+            // an empty answer is about the name only if the root is there
+            root.metadata()?;
+            let entry = root.join(name).symlink_metadata();
+            Ok(entry.is_err_and(|error| error.kind() == io::ErrorKind::NotFound))
+        }
+    }
+}
+
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
@@ -130,6 +148,21 @@ mod tests {
                 matches!(open(&root, name, Blocking::Allowed), Ok(Entry::Missing)),
                 "{name}"
             );
+        }
+    }
+
+    #[test]
+    fn a_root_lacks_only_names_without_an_entry() {
+        let folder = Folder::new("lacks");
+        let root = folder.root();
+        symlink("nowhere", root.join("broken")).unwrap();
+        assert!(lacks(&root, "nothing", Blocking::Allowed));
+        for blocking in [Blocking::Allowed, Blocking::Never] {
+            for name in ["a", "broken"] {
+                assert!(!lacks(&root, name, blocking), "{name}");
+            }
+            let gone = folder.0.join("gone");
+            assert!(!lacks(&gone, "a", blocking));
         }
     }
 

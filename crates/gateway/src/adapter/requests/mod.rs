@@ -4,6 +4,7 @@
 mod answer_body;
 mod limits;
 mod pending;
+mod simple;
 mod ticket;
 mod upload;
 
@@ -14,10 +15,10 @@ use hyper::header::{EXPECT, HOST};
 use hyper::{Response, StatusCode, Version};
 use millrace_protocol::http::head_lines;
 
-use crate::contract::{Asking, Handlers, ListenError, Shard, Worker, queue::Taken};
+use crate::contract::{Asking, Handlers, ListenError, Worker, queue::Taken};
 use crate::http::{
-    Answer, AnswerHead, Answering, Asked, Body, Claim, Endpoint, EndpointLimits, Exchange,
-    Incoming, OVER_LIMIT, SentHead, Verbatim, plain,
+    Answer, AnswerHead, Answering, Asked, Body, Claim, Client, Endpoint, EndpointLimits, Exchange,
+    Incoming, OVER_LIMIT, SentHead, SimpleRequest, Taking, Verbatim, plain,
 };
 use crate::limits::SIDECAR_BYTES;
 use answer_body::AnswerBody;
@@ -62,6 +63,10 @@ impl Endpoint for WorkerRequests {
         }
     }
 
+    fn take(&self, exchange: &Exchange, request: &SimpleRequest<'_>) -> Taking {
+        simple::take(self, exchange, request)
+    }
+
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {
         Box::pin(answer(self, exchange, asked))
     }
@@ -93,7 +98,7 @@ async fn answer(
     let ticket = Ticket::open(shard, worker, terms.timeout);
     // while the worker's queue is full, the request waits, at most until its deadline
     loop {
-        match ask(shard, &ticket, request, exchange, &content) {
+        match ask(&ticket, request, exchange, &content) {
             Taken::Full if room(shard, ticket.pending()).await => {}
             Taken::Yes | Taken::Full => break,
             Taken::Gone => {
@@ -108,13 +113,17 @@ async fn answer(
     if let Content::Stream(body, begun) = content {
         upload::start(shard, &ticket, (begun, body), terms.body_bytes);
     }
-    Some(match ticket.outcome(client.half_closed.wait()).await {
+    let outcome = ticket.outcome(client.half_closed.wait()).await;
+    Some(conclude(ticket, client, outcome))
+}
+
+/// Makes the answer of what has come of a request.
+fn conclude(ticket: Ticket, client: &Rc<Client>, outcome: Outcome) -> Answer {
+    match outcome {
         Outcome::Whole(mut whole) => {
             ticket.close();
             if whole.head.is::<Verbatim>() {
-                return Some(Verbatim::answer(Body::from(std::mem::take(
-                    &mut whole.body,
-                ))));
+                return Verbatim::answer(Body::from(std::mem::take(&mut whole.body)));
             }
             match AnswerHead::open_whole(&mut whole) {
                 Some((head, bytes)) => respond(head, Body::from(bytes)),
@@ -127,7 +136,7 @@ async fn answer(
         }
         Outcome::Begin(head) => {
             let Some(head) = AnswerHead::open(head) else {
-                return Some(given_up());
+                return given_up();
             };
             let body = AnswerBody::new(ticket, Rc::clone(client));
             respond(head, Body::Stream(Box::pin(body)))
@@ -141,7 +150,7 @@ async fn answer(
             plain(StatusCode::BAD_GATEWAY, "The worker ended")
         }
         Outcome::Late => plain(StatusCode::SERVICE_UNAVAILABLE, "No answer in time"),
-    })
+    }
 }
 
 /// Takes a small body whole if all of it arrived with the head; refuses one that announces too large a length.
@@ -174,18 +183,11 @@ async fn receive(body: &mut Incoming, limit: usize, expects: bool) -> Result<Con
 }
 
 /// Queues the request for the worker.
-fn ask(
-    shard: &Rc<Shard>,
-    ticket: &Ticket,
-    request: &Asked,
-    exchange: &Exchange,
-    content: &Content,
-) -> Taken {
-    let limits = shard.limits();
+fn ask(ticket: &Ticket, request: &Asked, exchange: &Exchange, content: &Content) -> Taken {
     // reuses the buffer of earlier heads
     let mut head = ticket.take_head();
     let lengths = describe(request, exchange, ticket.worker(), &mut head);
-    let asking = Asking {
+    let taken = ticket.ask(&Asking {
         id: ticket.id().get(),
         version: match request.version() {
             // the requests of an HTTP/2 connection look like those of HTTP/1.1 to every endpoint
@@ -203,15 +205,8 @@ fn ask(
             Content::Whole(bytes) => Some(bytes),
             Content::None | Content::Stream(..) => None,
         },
-    };
-    let worker = ticket.worker();
-    let (events, bytes) = (limits.worker_queue_events, limits.worker_queue_bytes);
-    let taken = worker.queue().ask(&asking, events, bytes);
+    });
     ticket.keep_head(head);
-    if taken == Taken::Yes {
-        ticket.pending().asked.set(true);
-        shard.ring_later(worker);
-    }
     taken
 }
 
@@ -225,8 +220,12 @@ fn describe(
 ) -> [usize; 3] {
     use std::io::Write as _;
 
-    if let Some(address) = exchange.client_address(request.headers()) {
-        write!(head, "{address}").expect("a Vec takes everything");
+    match exchange.client_address(request.headers()) {
+        address if address == exchange.client.address => {
+            head.extend_from_slice(exchange.client.address_text().as_bytes());
+        }
+        Some(address) => write!(head, "{address}").expect("a Vec takes everything"),
+        None => {}
     }
     let as_node = worker.handlers().contains(Handlers::NODE_REQUEST);
     if let Some(local) = exchange.client.local.filter(|_| as_node) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::pending::{Outcome, Pending, Requests, State, wake};
-use crate::contract::{FIRST_CREDIT, Owner, Shard, TransferId, Turn, Worker};
+use crate::contract::{Asking, FIRST_CREDIT, Owner, Shard, TransferId, Turn, Worker, queue::Taken};
 
 /// See the module. Dropped before the answer is complete, it tells the worker.
 pub(super) struct Ticket {
@@ -65,16 +65,31 @@ impl Ticket {
         .await
     }
 
+    /// The answer or its beginning, if it has come.
+    pub(super) fn arrived(&self, cx: &Context<'_>) -> Option<Outcome> {
+        let state = &mut *self.pending.state.borrow_mut();
+        if state.outcome.is_none() {
+            state.waker = Some(cx.waker().clone());
+        }
+        state.outcome.take()
+    }
+
     /// Tells the worker, once, that the client sends nothing more: most clients that stop sending have left.
     pub(super) fn poll_leaving(
         &self,
         cx: &mut Context<'_>,
         leaves: Pin<&mut (impl Future<Output = ()> + ?Sized)>,
     ) {
-        if self.pending.left.get() || leaves.poll(cx).is_pending() {
+        if !self.pending.left.get() && leaves.poll(cx).is_ready() {
+            self.tell_left();
+        }
+    }
+
+    /// Tells the worker, once, that the client sends nothing more.
+    pub(super) fn tell_left(&self) {
+        if self.pending.left.replace(true) {
             return;
         }
-        self.pending.left.set(true);
         self.pending
             .worker
             .queue()
@@ -92,6 +107,19 @@ impl Ticket {
             wake(&mut state.puller);
         }
         drop(self.pending.body.take());
+    }
+
+    /// Queues the request for the worker.
+    pub(super) fn ask(&self, asking: &Asking<'_>) -> Taken {
+        let limits = self.shard.limits();
+        let (events, bytes) = (limits.worker_queue_events, limits.worker_queue_bytes);
+        let worker = self.worker();
+        let taken = worker.queue().ask(asking, events, bytes);
+        if taken == Taken::Yes {
+            self.pending.asked.set(true);
+            self.shard.ring_later(worker);
+        }
+        taken
     }
 
     /// Takes the buffer for the head of a request.

@@ -9,7 +9,9 @@ use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 
 use crate::contract::{Hub, ListenError, Reader};
-use crate::http::{Answer, Answering, Asked, Body, Claim, Endpoint, Exchange, plain};
+use crate::http::{
+    Answer, Answering, Asked, Body, Claim, Endpoint, Exchange, SimpleRequest, Taking, plain,
+};
 use crate::stats::Stats;
 use crate::target_stats::HostCounts;
 
@@ -62,6 +64,13 @@ impl Endpoint for Status {
         match self.page(asked.uri().path()) {
             Some(_) => Claim::Yes,
             None => Claim::No,
+        }
+    }
+
+    fn take(&self, _: &Exchange, request: &SimpleRequest<'_>) -> Taking {
+        match self.page(request.path()) {
+            Some(_) => Taking::Unsure,
+            None => Taking::Pass,
         }
     }
 

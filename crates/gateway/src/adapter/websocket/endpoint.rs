@@ -8,7 +8,8 @@ use millrace_protocol::websocket::{DecoderConfig, Role};
 use super::session::WebSocket;
 use crate::contract::{ListenError, Reader, Transport};
 use crate::http::{
-    Answer, Answering, Asked, Claim, Endpoint, EndpointLimits, Exchange, HttpLimits, open, upgrade,
+    Answer, Answering, Asked, Claim, Endpoint, EndpointLimits, Exchange, HttpLimits, SimpleRequest,
+    Taking, open, upgrade,
 };
 use crate::limits::ListenerLimits;
 
@@ -48,6 +49,11 @@ impl Endpoint for WebSockets {
             // on a listener that serves only WebSockets, other requests get an error that says so
             Claim::IfNobodyElse
         }
+    }
+
+    fn take(&self, _: &Exchange, _: &SimpleRequest<'_>) -> Taking {
+        // a simple request asks for no other protocol
+        Taking::Pass
     }
 
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {

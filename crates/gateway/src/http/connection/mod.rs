@@ -22,6 +22,7 @@ use slab::Slab;
 use tokio::task::AbortHandle;
 
 use super::HttpService;
+use super::answer_date::AnswerDate;
 use super::clock::Due;
 use super::h2::{self, Session};
 use crate::listener::ListenerState;
@@ -30,13 +31,14 @@ use crate::socket::env::Env;
 use crate::socket::wheel::{TICK_MS, Timed, Wheel};
 pub(super) use hyper_io::HyperIo;
 use pending_writes::PendingWrites;
-use wire::Wire;
+pub(super) use wire::Wire;
 
 /// What a connection belongs to.
 pub(super) struct Around {
     pub(super) shard: Rc<Shard>,
     pub(super) listener: Arc<ListenerState>,
     pub(super) pending_writes: Rc<PendingWrites>,
+    pub(super) date: Rc<AnswerDate>,
     pub(super) service: Arc<HttpService>,
 }
 
@@ -113,6 +115,7 @@ impl HttpConnection {
                 shard: Rc::clone(shard),
                 listener: Arc::clone(listener),
                 pending_writes: shard.part(),
+                date: shard.part(),
                 service,
             },
             asked: Cell::new(0),
@@ -147,7 +150,10 @@ impl HttpConnection {
 
     /// Stores the waker for the deadlines.
     pub(super) fn set_waker(&self, waker: &Waker) {
-        *self.waker.borrow_mut() = Some(waker.clone());
+        let mut known = self.waker.borrow_mut();
+        if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            *known = Some(waker.clone());
+        }
     }
 
     /// Sends what was written at the end of the turn.

@@ -20,7 +20,7 @@ pub(in crate::http) struct PendingWrites {
 
 impl PendingWrites {
     /// A buffer for the output of a connection.
-    pub(super) fn buffer(&self) -> Vec<u8> {
+    pub(in crate::http) fn buffer(&self) -> Vec<u8> {
         self.spare.borrow_mut().pop().unwrap_or_default()
     }
 
@@ -30,11 +30,16 @@ impl PendingWrites {
     }
 
     fn keep(&self, write_buffer: &mut WriteBuffer) {
+        if let Some(buffer) = write_buffer.emptied() {
+            self.give_back(buffer);
+        }
+    }
+
+    /// Keeps a buffer for the next output, unless it is large.
+    pub(in crate::http) fn give_back(&self, mut buffer: Vec<u8>) {
         let mut spare = self.spare.borrow_mut();
-        if let Some(buffer) = write_buffer.emptied()
-            && buffer.capacity() <= SPARE_BYTES
-            && spare.len() < SPARES
-        {
+        if buffer.capacity() <= SPARE_BYTES && spare.len() < SPARES {
+            buffer.clear();
             spare.push(buffer);
         }
     }

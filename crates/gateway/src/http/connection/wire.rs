@@ -1,13 +1,16 @@
 //! The bytes of one HTTP connection: read, inspected, and only then passed to hyper. Also keeps the times for its
-//! deadlines; knows no request and no answer. Over 400 lines because reading, holding and writing share one state.
+//! deadlines; knows no request and no answer. [`output`] is the other direction. Over 400 lines because reading, holding
+//! and passing on share one state.
 
-use std::io::{self, IoSlice};
+mod output;
+
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use millrace_protocol::http::{Inspector, Outcome, Refusal};
-use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use millrace_protocol::http::{Inspector, InspectorConfig, NextHead, Outcome, Refusal};
+use tokio::io::{AsyncRead as _, ReadBuf};
 
 use super::Around;
 use super::as_sent::{Heads, judge};
@@ -15,7 +18,6 @@ use super::hyper_output::HyperOutput;
 use super::write_buffer::WriteBuffer;
 use crate::http::clock::{Clock, Waits};
 use crate::net::stream::Stream;
-use crate::shard::Shard;
 
 /// See the module.
 pub(in crate::http) struct Wire {
@@ -110,6 +112,15 @@ impl Wire {
 
     /// Reads into the memory held here, and inspects it. Ready with the number of bytes read.
     fn poll_hold(&mut self, cx: &mut Context<'_>, around: &Around) -> Poll<io::Result<usize>> {
+        let read = ready!(self.poll_keep(cx, around))?;
+        if read > 0 {
+            self.inspect(around);
+        }
+        Poll::Ready(Ok(read))
+    }
+
+    /// Reads into the memory held here. Ready with the number of bytes read.
+    fn poll_keep(&mut self, cx: &mut Context<'_>, around: &Around) -> Poll<io::Result<usize>> {
         let read = ready!(around.shard.with_read_buffer(|buffer| {
             let room = buffer.len().min(AHEAD_BYTES);
             let mut buffer = ReadBuf::new(buffer.get_mut(..room).unwrap_or_default());
@@ -118,11 +129,7 @@ impl Wire {
             Poll::Ready(Ok::<_, io::Error>(buffer.filled().len()))
         }))?;
         self.received(around, read);
-        if read == 0 {
-            self.half_closed = true;
-        } else {
-            self.inspect(around);
-        }
+        self.half_closed |= read == 0;
         Poll::Ready(Ok(read))
     }
 
@@ -140,15 +147,19 @@ impl Wire {
         }
     }
 
-    /// Waits for the first head of the connection, so that silent and slow peers cost no parser. Ready with whether
+    /// Waits for a head after this many requests, so that silent and slow peers cost no parser. Ready with whether
     /// there is a head.
-    pub(in crate::http) fn poll_first(
+    pub(in crate::http) fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
         around: &Around,
+        requests: u64,
     ) -> Poll<bool> {
+        if self.ready == 0 && self.holds() {
+            self.inspect(around);
+        }
         loop {
-            if self.inspector.requests() > 0 {
+            if self.inspector.requests() > requests {
                 self.clock.stop();
                 return Poll::Ready(true);
             }
@@ -164,8 +175,77 @@ impl Wire {
         }
     }
 
+    /// Whether bytes were read and not passed on.
+    pub(in crate::http) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Takes what is held, while nothing of it is inspected.
+    pub(in crate::http) fn take_held(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.held)
+    }
+
+    /// Puts back what was taken, or the rest of it.
+    pub(in crate::http) fn put_held(&mut self, held: Vec<u8>) {
+        // an idle connection keeps no memory here
+        if !held.is_empty() {
+            self.held = held;
+        }
+    }
+
+    /// Inspects the next head.
+    pub(in crate::http) fn next_head(
+        &mut self,
+        bytes: &[u8],
+        config: &InspectorConfig,
+    ) -> NextHead {
+        let next = self.inspector.next_head(bytes, config);
+        if let NextHead::Refused(refusal) = next {
+            self.refusal.get_or_insert(refusal);
+        }
+        next
+    }
+
+    /// Has hyper read a head of this length, which is inspected, and what is held behind it.
+    pub(in crate::http) fn pass_on(&mut self, length: usize, around: &Around) {
+        self.ready = length;
+        self.inspect(around);
+    }
+
+    /// Has hyper read this head before what is held.
+    pub(in crate::http) fn repeat(&mut self, head: &[u8], around: &Around) {
+        self.held.splice(0..0, head.iter().copied());
+        self.pass_on(head.len(), around);
+    }
+
+    /// Reads, and calls `find` with the bytes if nothing is held. It returns how many of them need not be kept. Ready
+    /// with `None` if the bytes were added to those held, or if there is none.
+    pub(in crate::http) fn poll_read<F>(
+        &mut self,
+        cx: &mut Context<'_>,
+        around: &Around,
+        find: impl FnOnce(&mut Self, &[u8]) -> (F, usize),
+    ) -> Poll<io::Result<Option<F>>> {
+        around.shard.with_read_buffer(|buffer| {
+            let room = buffer.len().min(AHEAD_BYTES);
+            let mut buffer = ReadBuf::new(buffer.get_mut(..room).unwrap_or_default());
+            ready!(self.stream()?.poll_read(cx, &mut buffer))?;
+            let bytes = buffer.filled();
+            self.received(around, bytes.len());
+            self.half_closed = bytes.is_empty();
+            if bytes.is_empty() || self.holds() {
+                self.held.extend_from_slice(bytes);
+                return Poll::Ready(Ok(None));
+            }
+            let (found, taken) = find(self, bytes);
+            self.held
+                .extend_from_slice(bytes.get(taken..).unwrap_or_default());
+            Poll::Ready(Ok(Some(found)))
+        })
+    }
+
     /// Starts to wait for the peer. False: the connection ends instead, because the listener is stopping.
-    fn wait(&mut self, around: &Around) -> bool {
+    pub(in crate::http) fn wait(&mut self, around: &Around) -> bool {
         let waits = if self.inspector.is_in_body() {
             Waits::Body(self.inspector.requests())
         } else if self.inspector.is_in_head() {
@@ -182,14 +262,14 @@ impl Wire {
     }
 
     /// Handles the end of the peer's stream, in the middle of a request or between requests.
-    fn cut_off(&mut self) {
+    pub(in crate::http) fn cut_off(&mut self) {
         if self.inspector.is_in_body() || self.inspector.is_in_head() {
             self.refuse(Refusal::Incomplete);
         }
         self.ended = true;
     }
 
-    fn is_over(&self) -> bool {
+    pub(in crate::http) fn is_over(&self) -> bool {
         self.ended || self.refusal.is_some()
     }
 
@@ -205,6 +285,22 @@ impl Wire {
             && self.held.len() < AHEAD_BYTES
         {
             match self.poll_hold(cx, around) {
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, while nothing of what is held is inspected.
+    pub(in crate::http) fn poll_ahead_of_head(
+        &mut self,
+        cx: &mut Context<'_>,
+        around: &Around,
+    ) -> io::Result<()> {
+        while !self.half_closed && self.held.len() < AHEAD_BYTES {
+            match self.poll_keep(cx, around) {
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => return Err(error),
                 Poll::Pending => break,
@@ -283,22 +379,6 @@ impl Wire {
         }
     }
 
-    /// Writes the rest of `bytes` and ends the stream.
-    pub(in crate::http) fn poll_end(
-        &mut self,
-        cx: &mut Context<'_>,
-        around: &Around,
-        rest: &mut &[u8],
-    ) -> Poll<io::Result<()>> {
-        ready!(self.poll_write_buffer(cx, &around.shard))?;
-        while !rest.is_empty() {
-            let wrote = self.stream()?.poll_write(cx, rest);
-            self.wrote(&around.shard, &wrote);
-            *rest = rest.get(ready!(wrote)?..).unwrap_or_default();
-        }
-        self.stream()?.poll_shutdown(cx)
-    }
-
     /// Reads and discards: if it closed with unread bytes, the system would discard the answer. Ready when the peer
     /// ends its stream, or when it has sent nothing and `lingers` is false.
     pub(in crate::http) fn poll_drain(
@@ -321,86 +401,6 @@ impl Wire {
                 Poll::Pending if *lingers => return Poll::Pending,
                 _ => return Poll::Ready(()),
             }
-        }
-    }
-
-    /// The descriptor, if bytes written to it reach the peer unchanged.
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    pub(in crate::http) fn bare(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
-        self.stream.as_ref()?.bare()
-    }
-
-    /// Sends the buffered output.
-    pub(in crate::http) fn poll_write_buffer(
-        &mut self,
-        cx: &mut Context<'_>,
-        shard: &Shard,
-    ) -> Poll<io::Result<()>> {
-        while !self.write_buffer.is_empty() {
-            let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            let wrote = Pin::new(stream).poll_write(cx, self.write_buffer.rest());
-            self.wrote(shard, &wrote);
-            match ready!(wrote)? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                count => self.write_buffer.advance(count),
-            }
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    /// Whether output waits for the end of the turn.
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    fn waits_for_the_turn(&self, around: &Around) -> bool {
-        // a connection that becomes a socket hands its stream over at once
-        (self.write_buffer.queued || self.write_buffer.is_empty())
-            && !self.inspector.is_at_upgrade()
-            && self.bare().is_some()
-            && around.shard.has_ring()
-    }
-
-    #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-    fn waits_for_the_turn(&self, _: &Around) -> bool {
-        false
-    }
-
-    pub(in crate::http) fn poll_write_vectored(
-        &mut self,
-        cx: &mut Context<'_>,
-        around: &Around,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let shard = &around.shard;
-        if self.waits_for_the_turn(around)
-            && let Some(count) = self
-                .write_buffer
-                .take(slices, || around.pending_writes.buffer())
-        {
-            self.clock.wrote(shard.now(), true);
-            return Poll::Ready(Ok(count));
-        }
-        ready!(self.poll_write_buffer(cx, shard))?;
-        let wrote = self.stream()?.poll_write_vectored(cx, slices);
-        self.wrote(shard, &wrote);
-        wrote
-    }
-
-    pub(in crate::http) fn poll_flush(
-        &mut self,
-        cx: &mut Context<'_>,
-        around: &Around,
-    ) -> Poll<io::Result<()>> {
-        if !self.write_buffer.queued {
-            ready!(self.poll_write_buffer(cx, &around.shard))?;
-        }
-        let flushed = self.stream()?.poll_flush(cx);
-        self.clock.flushed(around.shard.now(), flushed.is_ready());
-        flushed
-    }
-
-    fn wrote(&mut self, shard: &Shard, wrote: &Poll<io::Result<usize>>) {
-        self.clock.wrote(shard.now(), wrote.is_ready());
-        if let Poll::Ready(Ok(count)) = wrote {
-            shard.count_written(*count);
         }
     }
 }

@@ -174,6 +174,7 @@ impl Session {
         let peer = &self.peer;
         Rc::new(Client {
             address: peer.address,
+            address_text: std::cell::OnceCell::new(),
             port: peer.port,
             local: peer.local,
             listener: Arc::clone(&peer.listener),

@@ -6,6 +6,7 @@ use std::path::{Component, Path};
 
 use super::super::path;
 use super::Blocking;
+pub(super) use super::lacks_path as lacks;
 
 /// Resolves every link and short name, opens the result, and checks that it still resolves to the same path.
 pub(super) fn open(root: &Path, name: &str, blocking: Blocking) -> io::Result<Option<File>> {

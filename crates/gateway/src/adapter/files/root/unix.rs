@@ -49,6 +49,24 @@ pub(super) fn open(root: &Path, name: &str, blocking: Blocking) -> io::Result<Op
     }
 }
 
+/// Whether the root has no entry of this name; without waiting, where the system can tell.
+#[cfg(target_os = "linux")]
+pub(super) fn lacks(root: &Path, name: &str, blocking: Blocking) -> io::Result<bool> {
+    use rustix::fs::{CWD, ResolveFlags, openat2};
+
+    if blocking == Blocking::Allowed {
+        return super::lacks_path(root, name, blocking);
+    }
+    let cached = ResolveFlags::CACHED;
+    let directory = openat2(CWD, root, PASSED, Mode::empty(), cached)?;
+    let named = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = openat2(&directory, name, named, Mode::empty(), cached);
+    Ok(found.is_err_and(|error| error == Errno::NOENT))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) use super::lacks_path as lacks;
+
 #[cfg(not(target_os = "linux"))]
 pub(super) fn open(root: &Path, name: &str, blocking: Blocking) -> io::Result<Option<File>> {
     match blocking {

@@ -1,0 +1,325 @@
+//! Simple requests, answered without hyper: each is read, inspected once and given to an endpoint, and its answer is
+//! written with the headers that every answer has. What is not simple goes to hyper, with the rest of the connection.
+
+mod head;
+
+use std::io::{self, IoSlice};
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use millrace_protocol::http::NextHead;
+
+use super::connection::{HttpConnection, Wire};
+use super::simple::{Arrived, Later, Ready, ReadyHead, SimpleRequest, Taking};
+use super::{Answer, Client, Exchange};
+
+/// How this part of a connection ends.
+pub(super) enum Next {
+    /// No request follows.
+    End,
+    /// The connection is broken.
+    Broken,
+    /// hyper goes on. With `Some` that is its answer to the next request.
+    Hyper(Option<Answer>),
+}
+
+/// See the module.
+pub(super) struct Direct {
+    exchange: Exchange,
+    /// Whether the connection may have simple requests.
+    possible: bool,
+    state: State,
+}
+
+enum State {
+    Reading,
+    /// `closes`: the client wants the connection closed behind the answer.
+    Waiting {
+        answer: Box<dyn Later>,
+        closes: bool,
+    },
+    Writing(Writing),
+}
+
+/// An answer that is being written.
+struct Writing {
+    head: Vec<u8>,
+    body: Bytes,
+    /// How many bytes of both are written.
+    written: usize,
+    keeps: bool,
+}
+
+/// What the bytes of a peer begin with.
+enum Found {
+    /// A part of a head.
+    Part,
+    /// An invalid head.
+    Refused,
+    /// A head of this many bytes for hyper.
+    Whole(usize),
+    /// A request of this many bytes that an endpoint has taken.
+    Simple {
+        length: usize,
+        closes: bool,
+        taking: Taking,
+    },
+}
+
+impl Direct {
+    pub(super) fn new(connection: &HttpConnection, client: &Rc<Client>) -> Self {
+        let exchange = Exchange {
+            shard: Rc::clone(&connection.around.shard),
+            client: Rc::clone(client),
+            last: false,
+        };
+        Self {
+            // the headers of a trusted proxy name the client
+            possible: !client.over_limit && !exchange.is_forwarded(),
+            exchange,
+            state: State::Reading,
+        }
+    }
+
+    /// Serves simple requests. Ready when that is over.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: &Rc<HttpConnection>,
+    ) -> Poll<Next> {
+        let around = &connection.around;
+        if connection.wire.borrow_mut().send_late(cx, around).is_err() {
+            return Poll::Ready(Next::Broken);
+        }
+        loop {
+            let next = match &mut self.state {
+                State::Reading => match ready!(self.poll_request(cx, connection)) {
+                    Ok(state) => state,
+                    Err(next) => return Poll::Ready(next),
+                },
+                State::Waiting { answer, closes } => match answer.poll(cx) {
+                    Poll::Ready(Arrived::Ready(ready)) => {
+                        State::Writing(Writing::begin(connection, ready, *closes))
+                    }
+                    Poll::Ready(Arrived::Other(answer)) => {
+                        let request = if *closes { LAST_REQUEST } else { REQUEST };
+                        connection.asked.set(connection.asked.get() - 1);
+                        connection.wire.borrow_mut().repeat(request, around);
+                        return Poll::Ready(Next::Hyper(Some(answer)));
+                    }
+                    Poll::Pending => return self.poll_leaving(cx, connection),
+                },
+                State::Writing(writing) => {
+                    if ready!(writing.poll(cx, connection)).is_err() {
+                        return Poll::Ready(Next::Broken);
+                    }
+                    if !writing.keeps {
+                        return Poll::Ready(Next::End);
+                    }
+                    around
+                        .pending_writes
+                        .give_back(std::mem::take(&mut writing.head));
+                    State::Reading
+                }
+            };
+            self.state = next;
+        }
+    }
+
+    /// Checks whether the client leaves while its answer is made.
+    fn poll_leaving(&mut self, cx: &mut Context<'_>, connection: &HttpConnection) -> Poll<Next> {
+        let wire = &mut *connection.wire.borrow_mut();
+        if wire.poll_ahead_of_head(cx, &connection.around).is_err() {
+            return Poll::Ready(Next::Broken);
+        }
+        if wire.half_closed {
+            self.exchange.client.half_closed.set();
+            if let State::Waiting { answer, .. } = &mut self.state {
+                answer.client_left();
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Reads the next request. `Err`: it is not answered here, or there is none.
+    fn poll_request(
+        &self,
+        cx: &mut Context<'_>,
+        connection: &Rc<HttpConnection>,
+    ) -> Poll<Result<State, Next>> {
+        let around = &connection.around;
+        let wire = &mut *connection.wire.borrow_mut();
+        if !self.possible || around.service.rules(around.shard.hub()).as_node {
+            let has_head = ready!(wire.poll_head(cx, around, connection.asked.get()));
+            return Poll::Ready(Err(if has_head {
+                Next::Hyper(None)
+            } else {
+                Next::End
+            }));
+        }
+        let mut held_is_new = wire.holds();
+        loop {
+            if std::mem::take(&mut held_is_new) {
+                let mut held = wire.take_held();
+                let found = self.find(wire, &held);
+                held.drain(..found.taken());
+                wire.put_held(held);
+                if let Some(outcome) = conclude(found, wire, connection) {
+                    return Poll::Ready(outcome);
+                }
+            }
+            if wire.half_closed {
+                wire.cut_off();
+            }
+            if wire.is_over() {
+                return Poll::Ready(Err(Next::End));
+            }
+            let found = wire.poll_read(cx, around, |wire, bytes| {
+                let found = self.find(wire, bytes);
+                let taken = found.taken();
+                (found, taken)
+            });
+            match found {
+                Poll::Ready(Ok(Some(found))) => {
+                    if let Some(outcome) = conclude(found, wire, connection) {
+                        return Poll::Ready(outcome);
+                    }
+                }
+                // as for hyper, a broken connection is not closed politely once it had a request
+                Poll::Ready(Err(_)) if connection.asked.get() > 0 => {
+                    return Poll::Ready(Err(Next::Broken));
+                }
+                Poll::Ready(Err(_)) => wire.ended = true,
+                Poll::Pending if wire.wait(around) => return Poll::Pending,
+                Poll::Ready(Ok(None)) => held_is_new = wire.holds(),
+                Poll::Pending => {}
+            }
+        }
+    }
+
+    /// Inspects a head, and gives a simple request to the endpoints.
+    fn find(&self, wire: &mut Wire, bytes: &[u8]) -> Found {
+        let service = &self.exchange.client.service;
+        match wire.next_head(bytes, &service.inspector) {
+            NextHead::Unfinished => Found::Part,
+            NextHead::Refused(_) => Found::Refused,
+            NextHead::NotYet => Found::Whole(0),
+            NextHead::Whole { length, simple } => {
+                let taken = simple.and_then(|simple| {
+                    let request = SimpleRequest::read(bytes.get(..length)?)?;
+                    match service.endpoints.take(&self.exchange, &request) {
+                        Taking::Pass | Taking::Unsure => None,
+                        taking => Some(Found::Simple {
+                            length,
+                            closes: simple.closes,
+                            taking,
+                        }),
+                    }
+                });
+                taken.unwrap_or(Found::Whole(length))
+            }
+        }
+    }
+}
+
+impl Found {
+    /// The bytes that need not be kept.
+    fn taken(&self) -> usize {
+        match self {
+            Self::Simple { length, .. } => *length,
+            Self::Part | Self::Refused | Self::Whole(_) => 0,
+        }
+    }
+}
+
+/// What follows from what was found; `None`: more has to be read.
+fn conclude(
+    found: Found,
+    wire: &mut Wire,
+    connection: &HttpConnection,
+) -> Option<Result<State, Next>> {
+    match found {
+        Found::Part => None,
+        Found::Refused => Some(Err(Next::End)),
+        Found::Whole(length) => {
+            wire.clock.stop();
+            wire.pass_on(length, &connection.around);
+            Some(Err(Next::Hyper(None)))
+        }
+        Found::Simple { closes, taking, .. } => {
+            wire.clock.stop();
+            connection.asked.set(connection.asked.get() + 1);
+            match taking {
+                Taking::Answer(ready) => {
+                    let writing = Writing::begin(connection, ready, closes);
+                    Some(Ok(State::Writing(writing)))
+                }
+                Taking::Later(answer) => Some(Ok(State::Waiting { answer, closes })),
+                Taking::Pass | Taking::Unsure => None,
+            }
+        }
+    }
+}
+
+impl Writing {
+    /// Decides whether the connection stays open, and makes the head.
+    fn begin(connection: &HttpConnection, ready: Ready, closes: bool) -> Self {
+        let around = &connection.around;
+        around.shard.count_request();
+        let Ready { head, body } = ready;
+        let says_close = match &head {
+            ReadyHead::Lines(_) => false,
+            ReadyHead::Checked(head) => head.closes(),
+        };
+        let keeps = !closes
+            && !says_close
+            && connection.asked.get() < u64::from(around.service.limits.keep_alive_requests)
+            && !around.listener.is_stopping();
+        connection.closing.set(!keeps);
+        let mut out = around.pending_writes.buffer();
+        head::append(&head, body.len(), &mut out);
+        if keeps {
+            out.extend_from_slice(b"connection: keep-alive\r\nkeep-alive: ");
+            out.extend_from_slice(around.service.keep_alive.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        } else if !says_close {
+            out.extend_from_slice(b"connection: close\r\n");
+        }
+        out.extend_from_slice(b"date: ");
+        around.date.append(around.shard.now(), &mut out);
+        out.extend_from_slice(b"\r\n\r\n");
+        Self {
+            head: out,
+            body,
+            written: 0,
+            keeps,
+        }
+    }
+
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: &Rc<HttpConnection>,
+    ) -> Poll<io::Result<()>> {
+        let whole = self.head.len() + self.body.len();
+        while self.written < whole {
+            let head = self.head.get(self.written..).unwrap_or_default();
+            let in_body = self.written.saturating_sub(self.head.len());
+            let body = self.body.get(in_body..).unwrap_or_default();
+            let slices = [IoSlice::new(head), IoSlice::new(body)];
+            let first = usize::from(head.is_empty());
+            let slices = slices.get(first..).unwrap_or_default();
+            match ready!(connection.poll_write(cx, slices))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => self.written += count,
+            }
+        }
+        let around = &connection.around;
+        connection.wire.borrow_mut().poll_flush(cx, around)
+    }
+}
+
+/// Requests that hyper reads in place of the one that was answered. It needs one to write an answer.
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+const LAST_REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
