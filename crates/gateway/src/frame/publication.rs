@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use ahash::AHashMap;
 use millrace_core::{ChannelId, Kind, Name};
 
+use super::block::Block;
 use super::encoding::{Encoding, Encodings};
 use super::lead::{self, HEAD_ROOM};
 use super::ledger::Ledger;
@@ -54,7 +55,8 @@ impl Publication {
     }
 
     /// Makes a publication of a payload behind [`HEAD_ROOM`] arbitrary bytes, without moving it.
-    pub(crate) fn in_place(kind: Kind, mut bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Self {
+    pub(crate) fn in_place(kind: Kind, bytes: impl Into<Block>, ledger: &Arc<Ledger>) -> Self {
+        let mut bytes = bytes.into();
         let head_room = HEAD_ROOM.min(bytes.len());
         let start = lead::put_header(kind, &mut bytes, head_room);
         Self {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::block::Block;
 use super::charge::Charge;
 use super::ledger::Ledger;
 
@@ -11,7 +12,7 @@ pub(crate) struct Frame(Arc<Held>);
 
 #[derive(Debug)]
 struct Held {
-    bytes: Vec<u8>,
+    bytes: Block,
     /// The index in `bytes` at which the frame begins.
     start: usize,
     ledger: Arc<Ledger>,
@@ -19,10 +20,10 @@ struct Held {
 
 impl Frame {
     pub(crate) fn new(bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Self {
-        Self::starting(0, bytes, ledger)
+        Self::starting(0, bytes.into(), ledger)
     }
 
-    pub(super) fn starting(start: usize, bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Self {
+    pub(super) fn starting(start: usize, bytes: Block, ledger: &Arc<Ledger>) -> Self {
         ledger.add(bytes.capacity());
         Self(Arc::new(Held {
             bytes,
@@ -35,7 +36,7 @@ impl Frame {
     pub(crate) fn charged(start: usize, bytes: Vec<u8>, charge: Charge) -> Self {
         let ledger = charge.become_held(bytes.capacity());
         Self(Arc::new(Held {
-            bytes,
+            bytes: bytes.into(),
             start,
             ledger,
         }))

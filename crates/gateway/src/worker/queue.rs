@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use ahash::AHashMap;
 use millrace_core::{SocketId, Token};
@@ -10,6 +11,7 @@ use millrace_core::{SocketId, Token};
 use super::sidecar::{AsciiText, Sidecar};
 use crate::event::record;
 use crate::event::{Event, RecordKind};
+use crate::frame::Blocks;
 use crate::limits::{ASCII_SIDECAR_BYTES, BATCH_BYTES, SIDECAR_BYTES};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
@@ -47,6 +49,8 @@ pub(crate) struct Queue {
     handled: AtomicU64,
     /// One bit per I/O shard that has a connection waiting for room or credit.
     paused: AtomicU64,
+    /// The buffers of long texts.
+    blocks: Arc<Blocks>,
 }
 
 #[derive(Debug, Default)]
@@ -85,6 +89,7 @@ struct Chunk {
 pub(crate) struct Appender<'a> {
     state: MutexGuard<'a, State>,
     full: &'a AtomicBool,
+    blocks: &'a Arc<Blocks>,
 }
 
 impl Queue {
@@ -96,6 +101,7 @@ impl Queue {
             full: AtomicBool::new(false),
             handled: AtomicU64::new(0),
             paused: AtomicU64::new(0),
+            blocks: Arc::default(),
         }
     }
 
@@ -108,6 +114,7 @@ impl Queue {
             Some(Appender {
                 state,
                 full: &self.full,
+                blocks: &self.blocks,
             })
         }
     }
@@ -265,7 +272,7 @@ impl Appender<'_> {
         payload: Cow<'_, [u8]>,
     ) -> u64 {
         let sidecar = if ascii && kind == RecordKind::Text {
-            Sidecar::Text(AsciiText::new(&payload))
+            Sidecar::Text(AsciiText::new(&payload, self.blocks))
         } else {
             Sidecar::Bytes(payload.into_owned())
         };
