@@ -1,5 +1,6 @@
 //! Outgoing messages: their contents, the frames that recipients share, and the memory that these take.
 
+mod block;
 mod charge;
 mod definition;
 mod encoding;
@@ -11,6 +12,7 @@ mod message;
 mod publication;
 mod shared;
 
+pub(crate) use block::{Block, Blocks};
 pub(crate) use charge::Charge;
 pub(crate) use definition::{EncodingDef, WordedDef};
 pub(crate) use encoding::{Encoding, Encodings};

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use millrace_core::Kind;
 
+use super::block::Block;
 use super::encoding::{Encoding, Encodings};
 use super::lead::{self, HEAD_ROOM};
 use super::message::{Message, Origin};
@@ -53,7 +54,8 @@ impl Publication {
     }
 
     /// Makes a publication of a payload behind [`HEAD_ROOM`] arbitrary bytes, without moving it.
-    pub(crate) fn in_place(kind: Kind, mut bytes: Vec<u8>) -> Self {
+    pub(crate) fn in_place(kind: Kind, bytes: impl Into<Block>) -> Self {
+        let mut bytes = bytes.into();
         let head_room = HEAD_ROOM.min(bytes.len());
         let start = lead::put_header(kind, &mut bytes, head_room);
         Self(Arc::new(Published {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::block::Block;
 use super::charge::Charge;
 use super::ledger::Ledger;
 
@@ -12,7 +13,7 @@ pub(crate) struct Frame(Arc<Held>);
 
 #[derive(Debug)]
 struct Held {
-    bytes: Vec<u8>,
+    bytes: Block,
     /// The index in `bytes` at which the frame begins.
     start: usize,
     /// The ledger that counts the bytes; `Some(None)`: none ever does.
@@ -23,16 +24,16 @@ impl Frame {
     /// A frame that is about to be queued.
     pub(crate) fn new(bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Self {
         ledger.add(bytes.capacity());
-        Self::counted(0, bytes, Some(Arc::clone(ledger)))
+        Self::counted(0, bytes.into(), Some(Arc::clone(ledger)))
     }
 
     /// A frame that is counted once it is queued.
     pub(crate) fn uncounted(bytes: Vec<u8>) -> Self {
-        Self::starting(0, bytes)
+        Self::starting(0, bytes.into())
     }
 
     /// Like [`uncounted`](Self::uncounted), of the bytes from `start` on.
-    pub(super) fn starting(start: usize, bytes: Vec<u8>) -> Self {
+    pub(super) fn starting(start: usize, bytes: Block) -> Self {
         let counted = OnceLock::new();
         Self(Arc::new(Held {
             bytes,
@@ -41,7 +42,7 @@ impl Frame {
         }))
     }
 
-    fn counted(start: usize, bytes: Vec<u8>, ledger: Option<Arc<Ledger>>) -> Self {
+    fn counted(start: usize, bytes: Block, ledger: Option<Arc<Ledger>>) -> Self {
         let counted = OnceLock::from(ledger);
         Self(Arc::new(Held {
             bytes,
@@ -53,7 +54,7 @@ impl Frame {
     /// Makes a frame of the bytes from `start` on, which were counted before.
     pub(crate) fn charged(start: usize, bytes: Vec<u8>, charge: Charge) -> Self {
         let ledger = charge.become_held(bytes.capacity());
-        Self::counted(start, bytes, Some(ledger))
+        Self::counted(start, bytes.into(), Some(ledger))
     }
 
     /// Counts the bytes, unless a ledger counts them already.
@@ -97,7 +98,7 @@ impl SharedBytes {
     /// Copies these bytes.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
-        Self(Frame::counted(0, bytes.to_vec(), None))
+        Self(Frame::counted(0, bytes.to_vec().into(), None))
     }
 
     pub(crate) fn frame(&self) -> &Frame {

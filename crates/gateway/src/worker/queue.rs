@@ -3,6 +3,7 @@
 //! calls JavaScript.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use ahash::AHashMap;
 use millrace_core::{ShardIndex, SocketId, Token};
@@ -10,6 +11,7 @@ use millrace_core::{ShardIndex, SocketId, Token};
 use super::sidecar::Sidecar;
 use crate::event::RecordKind;
 use crate::event::record;
+use crate::frame::Blocks;
 use crate::limits::{BATCH_BYTES, MAX_SHARDS};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Padded};
 use chunk::{Chunk, Mark, Marks, Records};
@@ -49,6 +51,8 @@ pub(crate) struct Queue {
     /// One bit per I/O shard that has a connection waiting for room or credit.
     paused: AtomicU64,
     lanes: Box<[Padded<Lane>]>,
+    /// The buffers of long texts.
+    blocks: Arc<Blocks>,
 }
 
 /// The parcels of one I/O shard, which are numbered from 1.
@@ -94,6 +98,7 @@ impl Queue {
                     })
                 })
                 .collect(),
+            blocks: Arc::default(),
         }
     }
 

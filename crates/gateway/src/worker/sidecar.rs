@@ -1,6 +1,8 @@
 //! Payloads that travel beside a batch's records because they are long.
 
-use crate::frame::HEAD_ROOM;
+use std::sync::Arc;
+
+use crate::frame::{Block, Blocks, HEAD_ROOM};
 
 /// A payload beside the records.
 #[derive(Debug)]
@@ -13,7 +15,7 @@ pub enum Sidecar {
 
 /// A long ASCII text that can be sent without a copy, because it lies behind [`HEAD_ROOM`].
 #[derive(Debug, Default)]
-pub struct AsciiText(Vec<u8>);
+pub struct AsciiText(Block);
 
 impl Sidecar {
     /// The payload.
@@ -26,8 +28,8 @@ impl Sidecar {
 }
 
 impl AsciiText {
-    pub(super) fn new(payload: &[u8]) -> Self {
-        let mut bytes = Vec::with_capacity(HEAD_ROOM + payload.len());
+    pub(super) fn new(payload: &[u8], blocks: &Arc<Blocks>) -> Self {
+        let mut bytes = blocks.take(HEAD_ROOM + payload.len());
         bytes.extend_from_slice(&[0; HEAD_ROOM]);
         bytes.extend_from_slice(payload);
         Self(bytes)
@@ -39,7 +41,7 @@ impl AsciiText {
     }
 
     /// The text behind [`HEAD_ROOM`] arbitrary bytes.
-    pub(crate) fn into_roomy(self) -> Vec<u8> {
+    pub(crate) fn into_roomy(self) -> Block {
         self.0
     }
 }

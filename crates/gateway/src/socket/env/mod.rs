@@ -272,8 +272,8 @@ impl Env {
     }
 }
 
-/// Bytes read at once.
-const READ_BYTES: usize = 64 * 1024;
+/// Bytes read at once: a WebSocket message of 64 KiB and its head, which are then decoded in place.
+const READ_BYTES: usize = 65 * 1024;
 
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).map_or(LONGEST_MS, |ms| ms.min(LONGEST_MS))

@@ -2,6 +2,7 @@
 //! them over together, so that its reads do not take turns with other shards and the worker.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use millrace_core::ShardIndex;
 
@@ -9,6 +10,7 @@ use super::Queue;
 use super::chunk::{Chunk, Mark, Records};
 use crate::event::record;
 use crate::event::{Event, RecordKind, Turn};
+use crate::frame::Blocks;
 use crate::limits::{ASCII_SIDECAR_BYTES, BATCH_BYTES, SIDECAR_BYTES};
 use crate::worker::sidecar::{AsciiText, Sidecar};
 
@@ -22,6 +24,8 @@ pub(crate) struct Parcel {
     pub(super) chunk: Chunk,
     /// As many events or bytes are handed over before the turn ends.
     most: (usize, usize),
+    /// The buffers of long texts.
+    blocks: Arc<Blocks>,
 }
 
 impl Parcel {
@@ -41,6 +45,7 @@ impl Parcel {
                 for_parcels(events) / shards,
                 (for_parcels(bytes) / shards).min(BATCH_BYTES / 2),
             ),
+            blocks: Arc::clone(&queue.blocks),
         }
     }
 
@@ -70,7 +75,7 @@ impl Parcel {
     #[inline(never)]
     fn message_beside(&mut self, kind: RecordKind, slot: u32, ascii: bool, payload: Cow<'_, [u8]>) {
         let sidecar = if ascii && kind == RecordKind::Text {
-            Sidecar::Text(AsciiText::new(&payload))
+            Sidecar::Text(AsciiText::new(&payload, &self.blocks))
         } else {
             Sidecar::Bytes(payload.into_owned())
         };
