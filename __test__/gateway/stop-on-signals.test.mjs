@@ -202,7 +202,10 @@ inEach('a signal cuts connections of TCP and Sockety servers after the given tim
   const [, ...ports] = (await program.prints(/ports( \d+){4}\n/))[0].trim().split(' ').map(Number);
   for (const [at, port] of ports.entries()) {
     if (at % 2 === 0) {
-      const socket = net.connect(port, '127.0.0.1').on('error', () => {}).pause();
+      const socket = net
+        .connect(port, '127.0.0.1')
+        .on('error', () => {})
+        .pause();
       t.teardown(() => socket.destroy());
     } else {
       const client = connectSockety({ port, host: '127.0.0.1' }).on('error', () => {});
