@@ -290,14 +290,14 @@ test('shardInboxBytes: over it subscribing fails before anything changes, unsubs
   const [sender, target] = [await member(t, server), await member(t, server)];
   await server.call('subscribe', target.id, 'old');
   const calls = [
-    { fn: 'subscribe', args: [target.id, 'new'] },
-    { fn: 'subscribe', args: [target.id, { pattern: 'n*' }] },
-    { fn: 'copySubscriptions', args: ['old', 'new'] },
+    { fn: 'subscribe', args: [target.id, 'new'], undo: [target.id, 'new'] },
+    { fn: 'subscribe', args: [target.id, { pattern: 'n*' }], undo: [target.id, { pattern: 'n*' }] },
+    { fn: 'copySubscriptions', args: ['old', 'new'], undo: [target.id, 'new'] },
     { fn: 'hasSubscriptions', args: ['new'] },
     { fn: 'unsubscribe', args: [target.id, 'old'] },
     { fn: 'close', args: [target.id, 4000] },
     { fn: 'close', args: [target.id, 4001] },
-  ].map(({ fn, args }) => ({ fn, args: encode(args) }));
+  ].map(({ fn, args, undo }) => ({ fn, args: encode(args), undo: undo && encode(undo) }));
   const results = await ask(sender, { cmd: 'whileFull', who: target.id, calls });
   const refused = { name: 'MillraceError', code: 'ERR_MILLRACE_OVERLOADED' };
   t.deepEqual(results.slice(0, 3), [refused, refused, refused]);

@@ -62,12 +62,18 @@ const commands = {
   },
   /** Calls functions while the inbox of the I/O thread of `who` is full: their results, or the error's code. */
   whileFull: (_id, { who, calls }) =>
-    calls.map(({ fn, args }) => {
-      fillInbox(who);
-      try {
-        return { value: encode(millrace[fn](...decode(args))) };
-      } catch ({ name, code }) {
-        return { name, code };
+    calls.map(({ fn, args, undo }) => {
+      const call = () => millrace[fn](...decode(args));
+      for (;;) {
+        fillInbox(who);
+        try {
+          const value = call();
+          if (undo === undefined) return { value: encode(value) };
+          // the I/O thread took something out before the call
+          millrace.unsubscribe(...decode(undo));
+        } catch ({ name, code }) {
+          return { name, code };
+        }
       }
     }),
   /** Sends a text or binary message of `size` bytes. */
