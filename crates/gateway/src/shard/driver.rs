@@ -44,7 +44,7 @@ impl Shard {
                 connection: Rc::clone(connection),
             });
         }
-        // the first run registers it; then the turn writes what handleOpen has sent
+        // what handleOpen has sent may wait in the outbox
         self.mark_dirty(connection);
     }
 

@@ -55,9 +55,7 @@ mod tests {
     use super::*;
     use crate::frame::{EncodingDef, Encodings};
 
-    #[test]
-    fn a_frame_that_names_the_channel_is_encoded_once_per_list_and_channel() {
-        let others = Others::default();
+    fn two_that_name_the_channel() -> [Encoding; 2] {
         let encodings = Encodings::new();
         let def = EncodingDef {
             name: "named",
@@ -66,7 +64,13 @@ mod tests {
             around: 0,
             append: |_, _| {},
         };
-        let registered = [(); 2].map(|()| encodings.add(def));
+        [(); 2].map(|()| encodings.add(def))
+    }
+
+    #[test]
+    fn a_frame_that_names_the_channel_is_encoded_once_per_list_and_channel() {
+        let others = Others::default();
+        let registered = two_that_name_the_channel();
         let channels = [b"a", b"b"].map(|name| Name::new(Space::Channel, name));
         let made = Cell::new(0);
         let frame = |encoding, origin| {
@@ -99,15 +103,7 @@ mod tests {
     #[test]
     fn publishing_to_many_matching_patterns_is_linear() {
         let others = Others::default();
-        let encodings = Encodings::new();
-        let def = EncodingDef {
-            name: "named",
-            names_channel: true,
-            most_payload: usize::MAX,
-            around: 0,
-            append: |_, _| {},
-        };
-        let registered = [(); 2].map(|()| encodings.add(def));
+        let registered = two_that_name_the_channel();
         let channel = Name::new(Space::Channel, b"a");
         let made = Cell::new(0);
         for _again in 0..2 {
