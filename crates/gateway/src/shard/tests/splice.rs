@@ -45,6 +45,8 @@ pub(super) struct Target {
     pub(super) is_open: bool,
     pub(super) reads: bool,
     to_gateway: Vec<u8>,
+    /// Whether it may have left a frame unfinished, so that its answer to a close becomes payload of that frame.
+    leaves_frames_open: bool,
     pub(super) got: Wire,
     /// Whether the gateway has ended the stream.
     pub(super) has_ended: bool,
@@ -151,6 +153,7 @@ impl Target {
             is_open: false,
             reads: true,
             to_gateway: Vec::new(),
+            leaves_frames_open: false,
             got: Wire::new(Role::Server),
             has_ended: false,
         }
@@ -158,6 +161,16 @@ impl Target {
 
     pub(super) fn say(&mut self, bytes: &[u8]) {
         self.to_gateway.extend_from_slice(bytes);
+    }
+
+    /// Sends bytes that need not be whole frames.
+    pub(super) fn say_raw(&mut self, bytes: &[u8]) {
+        self.leaves_frames_open = true;
+        self.say(bytes);
+    }
+
+    fn is_gone(&self) -> bool {
+        self.stream.is_none() || self.has_ended
     }
 
     pub(super) fn vanish(&mut self) {
@@ -302,14 +315,15 @@ impl Scene {
         assert!(self.client.is_done());
         for target in &self.targets {
             assert!(
-                target.stream.is_none() || target.has_ended,
-                "{:?}",
+                target.is_gone() || target.leaves_frames_open,
+                "the target of call {} is left",
                 target.call
             );
         }
         // targets that do not answer a close are waited for
         self.stage.pass(6_000);
         self.settle().await;
+        assert!(self.targets.iter().all(Target::is_gone));
         assert_eq!(self.stage.hub.stats().traffic.panics, 0);
         self.stage.assert_nothing_left();
     }
@@ -381,6 +395,26 @@ fn the_targets_of_a_client_are_limited() {
         let told = scene.heard.told();
         assert!(told[2].starts_with(r#"{"id":3,"type":"reply","error":{"code":4007,"#));
         assert_eq!(scene.targets.len(), 2);
+        scene.end().await;
+    });
+}
+
+/// A target whose unfinished frame takes in its answer to the close is waited for until the time of a close is over.
+#[test]
+fn a_target_that_never_answers_a_close_is_waited_for() {
+    play(async {
+        let mut scene = Scene::new(&[], |_| {});
+        scene.connected().await;
+        scene.connected().await;
+        // the payload of four bytes will be the answer
+        scene.targets[1].say_raw(&[0x82, 4]);
+        scene.settle().await;
+        scene.client.peer.borrow_mut().vanish();
+        scene.settle().await;
+        let closes = scene.targets.iter().map(|target| target.got.closed);
+        assert!(closes.eq([Some(1001), Some(1001)]));
+        assert!(scene.targets[0].is_gone());
+        assert!(!scene.targets[1].is_gone());
         scene.end().await;
     });
 }

@@ -216,7 +216,7 @@ impl Life {
             Act::TargetRaw(_, bytes) => {
                 self.has_ended = true;
                 self.raw_targets.push(target.call);
-                target.say(bytes);
+                target.say_raw(bytes);
             }
             _ => {}
         }
