@@ -20,6 +20,7 @@ const definition = {
   'io-threads': { type: 'string', default: '1' },
   processes: { type: 'string', default: '2' },
   'time-limit-s': { type: 'string', default: '4500' },
+  before: { type: 'string' },
   out: { type: 'string' },
   help: { type: 'boolean', short: 'h', default: false },
 };
@@ -46,6 +47,8 @@ ${wrapped(peerNames)}
   --io-threads N       I/O threads of millrace (1)
   --processes N        processes of ws-cluster (2)
   --time-limit-s N     begin no further scenario after this (4500)
+  --before DIR         measure another checkout too, built and with the packages of its benchmark, as the peer
+                       "before": for a pair of two commits
   --out DIR            where results go (benchmark/results/<date>-<commit>);
                        those in benchmark/results/latest are meant to be committed`;
 }
@@ -72,7 +75,7 @@ export function parse(args) {
     help: values.help,
     quick,
     scenarios: names('scenario', values.scenario, scenarioNames),
-    peers: names('peer', values.peer, peerNames),
+    peers: peersOf(values),
     peersChosen: values.peer !== undefined,
     windows: whole('windows', values.windows ?? (quick ? '1' : '5')),
     windowMs: whole('window-ms', values['window-ms'] ?? (quick ? '250' : '1000')),
@@ -87,8 +90,16 @@ export function parse(args) {
     ioThreads: whole('io-threads', values['io-threads']),
     processes: whole('processes', values.processes),
     timeLimit: whole('time-limit-s', values['time-limit-s']),
+    before: values.before,
     out: values.out,
   };
+}
+
+/** The peers that are wanted: `before` only if it is asked for. */
+function peersOf({ peer, before }) {
+  const wanted = names('peer', peer, peerNames);
+  if (before !== undefined) return [...new Set([...wanted, 'before'])];
+  return peer === undefined ? wanted.filter((name) => name !== 'before') : wanted;
 }
 
 function names(option, given, known) {

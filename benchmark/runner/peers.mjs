@@ -1,6 +1,6 @@
 // The servers: how to start each for a handler, and whether it is available.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { toolPath, whatIsMissing } from '../../scripts/optional-tools.mjs';
 import { installedVersion, peersFolder, rootFolder } from './build.mjs';
@@ -9,7 +9,11 @@ import { packageOf, socketyModule } from './sockety-module.mjs';
 
 /** A program in the peers' folder that Node runs. */
 function node(file, ...args) {
-  return (handler) => [process.execPath, join(peersFolder, file), ...told(handler), ...args];
+  return nodeIn(peersFolder, file, ...args);
+}
+
+function nodeIn(folder, file, ...args) {
+  return (handler) => [process.execPath, join(folder, file), ...told(handler), ...args];
 }
 
 /** What a program is told about its handler: that of `echo-tls` is `echo`, over TLS. */
@@ -27,10 +31,15 @@ const qjs = ['qjs', 'qjs-fetch'];
 const nodeHttp = { sockety: 'sockety/http1-server.mjs', qjs: 'qjs/node.mjs' };
 
 function millrace(threads, ioThreads, ...more) {
+  return millraceIn(peersFolder, threads, ioThreads, ...more);
+}
+
+function millraceIn(folder, threads, ioThreads, ...more) {
   const counts = [`--threads=${threads}`, `--io-threads=${ioThreads}`, ...more];
-  const [overSockets, overHttp] = ['server', 'http-server'].map((name) => node(`millrace/${name}.mjs`, ...counts));
-  const overSockety = node('sockety/millrace.mjs', ...counts);
-  const overSplice = node('splice/millrace.mjs', `--io-threads=${ioThreads}`);
+  const server = (name) => nodeIn(folder, `millrace/${name}.mjs`, ...counts);
+  const [overSockets, overHttp] = ['server', 'http-server'].map(server);
+  const overSockety = nodeIn(folder, 'sockety/millrace.mjs', ...counts);
+  const overSplice = nodeIn(folder, 'splice/millrace.mjs', `--io-threads=${ioThreads}`);
   return {
     handlers: [...sockets, ...secure, ...http, ...qjs, 'sockety', 'splice'],
     version: () => installedVersion('millrace'),
@@ -41,6 +50,25 @@ function millrace(threads, ioThreads, ...more) {
       return ([...http, ...qjs].includes(handler) ? overHttp : overSockets)(handler);
     },
   };
+}
+
+/** Another checkout of Millrace, to be measured in turns with this one. */
+function before({ before: root, threads, ioThreads }) {
+  const folder = resolve(root ?? '.', 'benchmark/peers');
+  return {
+    ...millraceIn(folder, threads, ioThreads),
+    absence: () => whyNotBefore(root, folder),
+    note: `Millrace as it is in ${root}`,
+  };
+}
+
+/** Why another checkout cannot be measured; undefined: it can. */
+function whyNotBefore(root, folder) {
+  if (root === undefined) return 'it needs --before DIR, another checkout of Millrace';
+  if (!existsSync(join(root, 'js/dist/index.mjs'))) return `${root} is not built: npm run build`;
+  const link = join(folder, 'node_modules/millrace');
+  if (existsSync(link) && realpathSync(link) === realpathSync(root)) return undefined;
+  return `the benchmark of ${root} has no packages; there: npm run bench -- --quick --scenario echo`;
 }
 
 /** A package that this benchmark does not install, but uses if the user has it; a variable may name its folder. */
@@ -71,6 +99,7 @@ const table = (options, binaries) => ({
     note: 'Millrace with `ioUring: false`, as in most containers',
   },
   'millrace-2': { special: true, ...millrace(2, 2), note: 'Millrace with two I/O threads and two workers' },
+  before: { principal: true, ...before(options) },
   bun: {
     principal: true,
     version: () => installedVersion('bun'),
@@ -207,8 +236,10 @@ export function participants(scenario, peers, options) {
   const general = (peer) => !peer.special && (peer.principal || !scenario.principal);
   for (const peer of peers) {
     if (!peer.handlers.includes(scenario.handler)) continue;
-    const reason = scenario.without?.[peer.name];
-    const usual = scenario.only?.includes(peer.name) ?? (general(peer) || scenario.also?.includes(peer.name));
+    // another checkout takes part where this one does
+    const name = peer.name === 'before' ? 'millrace' : peer.name;
+    const reason = scenario.without?.[peer.name] ?? scenario.without?.[name];
+    const usual = scenario.only?.includes(name) ?? (general(peer) || scenario.also?.includes(peer.name));
     if (reason) without.push({ name: peer.name, reason });
     else if (usual || options.peersChosen) taking.push(peer);
   }

@@ -1,5 +1,7 @@
 // Decisions of the runner before anything runs: options, participating peers, numbers of connections.
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import { certificate, withoutCertificate } from './certificate.mjs';
 import { obstacle } from './limits.mjs';
@@ -9,17 +11,21 @@ import { ringsOf } from './processes.mjs';
 import { connectionsOf, loadArgs, scenarios } from './scenarios.mjs';
 
 const named = (name) => scenarios.find((scenario) => scenario.name === name);
-const peers = peerNames.map((name) => ({
+const all = peerNames.map((name) => ({
   name,
-  principal: ['millrace', 'bun', 'ws', 'epoll'].includes(name),
+  principal: ['millrace', 'before', 'bun', 'ws', 'epoll'].includes(name),
   special: ['millrace-2', 'millrace-no-uring'].includes(name),
   handlers: handlersOf(name),
 }));
+const peers = all.filter(({ name }) => name !== 'before');
 const taking = (scenario, options = {}) => participants(scenario, peers, options).taking.map(({ name }) => name);
 
 test('without options everything is asked for', (t) => {
   const options = parse([]);
-  t.deepEqual(options.peers, peerNames);
+  t.deepEqual(
+    options.peers,
+    peerNames.filter((name) => name !== 'before'),
+  );
   for (const { name } of scenarios) t.true(options.scenarios.includes(name), name);
   t.false(options.peersChosen);
 });
@@ -61,7 +67,7 @@ test('every scenario is complete', (t) => {
 test('who takes part', (t) => {
   t.deepEqual(
     taking(named('echo')),
-    peerNames.filter((name) => name !== 'millrace-2' && handlersOf(name).includes('echo')),
+    peers.map(({ name }) => name).filter((name) => name !== 'millrace-2' && handlersOf(name).includes('echo')),
   );
   t.deepEqual(taking(named('http-file')), [
     ...['millrace', 'millrace-no-uring', 'bun', 'node-http', 'express', 'nginx'],
@@ -137,6 +143,30 @@ test('a variable names the folder of a package that is installed elsewhere', (t)
   } finally {
     delete process.env.WARPSOCKET;
   }
+});
+
+test('another checkout is measured if it is named and complete', (t) => {
+  t.deepEqual(parse(['--peer', 'bun', '--before', '..']).peers, ['bun', 'before']);
+  t.true(parse(['--before', '..']).peers.includes('before'));
+  const reason = (before) => choosePeers({ peers: ['before'], before }, {}).absent[0]?.reason;
+  t.is(reason(undefined), 'it needs --before DIR, another checkout of Millrace');
+  t.is(reason('/nowhere'), '/nowhere is not built: npm run build');
+  const other = mkdtempSync(join(tmpdir(), 'millrace-before-'));
+  t.teardown(() => rmSync(other, { recursive: true }));
+  mkdirSync(join(other, 'js/dist'), { recursive: true });
+  writeFileSync(join(other, 'js/dist/index.mjs'), '');
+  t.regex(reason(other), /^the benchmark of .* has no packages; there: npm run bench/);
+  const packages = join(other, 'benchmark/peers/node_modules');
+  mkdirSync(packages, { recursive: true });
+  symlinkSync(other, join(packages, 'millrace'), 'dir');
+  const [before] = choosePeers({ peers: ['before'], before: other, threads: 1, ioThreads: 1 }, {}).peers;
+  for (const name of ['fanout-all', 'splice', 'echo-1']) {
+    t.true(
+      participants(named(name), all, {}).taking.some((peer) => peer.name === 'before'),
+      name,
+    );
+  }
+  t.true(before.command('echo')[1].startsWith(other));
 });
 
 test('a process that has gone has no rings', (t) => {

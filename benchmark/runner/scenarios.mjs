@@ -258,6 +258,7 @@ export const scenarios = [
     generator: true,
     handler: 'echo',
     only: ['millrace'],
+    without: { before: 'the scenario starts its own servers' },
     columns: [
       ['instructions', 'instructions'],
       ['d1_misses', 'first-level data misses'],
