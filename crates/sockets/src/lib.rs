@@ -7,6 +7,8 @@ mod http_request;
 mod low_level;
 #[cfg(unix)]
 mod selector;
+#[cfg(unix)]
+mod send_last;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
 
@@ -15,5 +17,7 @@ pub use http_request::{BadRequest, HttpRequest};
 pub use low_level::{Fault, Place, Table, Turn, constants, error_text, host_address};
 #[cfg(unix)]
 pub use selector::Selector;
+#[cfg(unix)]
+pub use send_last::send_last;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use send_ring::{SendRing, Sent};

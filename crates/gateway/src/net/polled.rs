@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use millrace_sockets::send_last;
 use mio::event::{Event, Source};
 use mio::{Interest, Registry, Token};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -183,6 +184,19 @@ impl Polled {
     #[inline]
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.socket.write(bytes)
+    }
+
+    /// Writes the last bytes of a TCP stream that is closed at once behind this call. `None`: nothing is written.
+    pub(crate) fn write_last(&mut self, bytes: &[u8]) -> Option<usize> {
+        match &self.socket {
+            Socket::Tcp(socket) => send_last(socket.as_fd(), bytes).ok(),
+            Socket::Unix(_) => None,
+        }
+    }
+
+    /// Whether the loop has reported input that is not read so far.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.ready.is_readable()
     }
 
     /// Whether the loop has reported that nothing written would reach the peer.

@@ -158,6 +158,25 @@ impl Stream {
         Pin::new(self).poll_write(cx, buf)
     }
 
+    /// Writes the last bytes of a stream that is closed at once behind this call, together with its end. `None`: nothing
+    /// is written, and an ordinary write decides.
+    pub(crate) fn write_last(&mut self, bytes: &[u8]) -> Option<usize> {
+        match self {
+            #[cfg(unix)]
+            Self::Polled(stream) => stream.write_last(bytes),
+            _ => None,
+        }
+    }
+
+    /// Whether the readiness loop runs its connection and has reported input that is not read so far.
+    pub(crate) fn has_unread(&self) -> bool {
+        match self {
+            #[cfg(unix)]
+            Self::Polled(stream) => stream.is_readable(),
+            _ => false,
+        }
+    }
+
     /// Whether the stream ends without a shutdown of its own.
     pub(crate) fn is_plain(&self) -> bool {
         match self {

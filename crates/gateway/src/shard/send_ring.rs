@@ -68,6 +68,8 @@ impl Shard {
             .map(|connection| connection.io.borrow_mut())
             .filter(|io| {
                 !io.times.is_blocked()
+                    // the last output leaves with the end of the stream
+                    && !io.ends_behind_output()
                     && io
                         .stream
                         .as_ref()

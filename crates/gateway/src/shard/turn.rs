@@ -15,7 +15,7 @@ use crate::close::CloseReason;
 use crate::fault::Fault;
 use crate::frame::{Message, Publication};
 use crate::inbox::{Command, Mail};
-use crate::socket::connection::Shared;
+use crate::socket::connection::{Phase, Shared};
 use crate::socket::transfers::Owner;
 
 /// Runs turns for as long as the shard lives.
@@ -231,7 +231,11 @@ impl Shard {
         self.send_together(&dirty);
         for connection in dirty.drain(..) {
             connection.dirty.set(false);
-            self.flush(&connection, &mut connection.io.borrow_mut());
+            let io = &mut *connection.io.borrow_mut();
+            self.flush(&connection, io);
+            if matches!(io.phase, Phase::Gone) && connection.is_watched.get() {
+                self.release(&connection, io);
+            }
         }
         let mut list = self.dirty.borrow_mut();
         if list.is_empty() {

@@ -92,7 +92,10 @@ impl Env {
         io.times.change(|waits| waits.deadline = deadline);
         self.arm(connection, io, deadline);
         self.mark_dirty(connection);
-        self.run_soon(connection);
+        if !matches!(peer_close, PeerClose::Goodbye | PeerClose::StreamEnd) {
+            // the peer's close may be among the input that is not read
+            self.run_soon(connection);
+        }
     }
 
     /// Takes the socket out of the core and tells its worker.
@@ -186,7 +189,11 @@ impl Env {
                 // nothing can follow, so the stream is closed without waiting for the peer
                 io.phase = Phase::Gone;
                 if io.stream.as_ref().is_none_or(Stream::is_plain) {
-                    return self.run_soon(connection);
+                    // what runs or flushes a watched connection releases it behind this
+                    if !connection.is_watched.get() {
+                        self.run_soon(connection);
+                    }
+                    return;
                 }
             }
             PeerClose::Mistake => io.phase = Phase::Draining,

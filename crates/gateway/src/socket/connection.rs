@@ -314,6 +314,19 @@ impl Io {
             || self.extra.as_deref().is_some_and(Extra::stalls)
     }
 
+    /// Whether the stream is closed as soon as the output is written, and no unread input turns that into an error.
+    #[cfg(unix)]
+    pub(crate) fn ends_behind_output(&self) -> bool {
+        let Phase::Closing { peer_close } = self.phase else {
+            return false;
+        };
+        match peer_close {
+            PeerClose::StreamEnd => true,
+            PeerClose::Goodbye => !self.stream.as_ref().is_some_and(Stream::has_unread),
+            PeerClose::Nothing | PeerClose::Mistake => false,
+        }
+    }
+
     /// Whether the peer is known to be gone, without writing to it.
     pub(crate) fn is_broken(&self) -> bool {
         self.stream.as_ref().is_some_and(Stream::is_broken)

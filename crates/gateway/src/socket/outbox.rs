@@ -146,7 +146,7 @@ impl Outbox {
     }
 
     /// The whole output, if it is in one piece.
-    #[cfg(any(test, all(target_os = "linux", target_pointer_width = "64")))]
+    #[cfg(any(test, unix))]
     pub(crate) fn single(&self) -> Option<&[u8]> {
         let Some(backlog) = self.backlog.as_deref() else {
             return self.chunk();
@@ -157,7 +157,7 @@ impl Outbox {
     }
 
     /// Records that `count` bytes of [`single`](Self::single) are written.
-    #[cfg(any(test, all(target_os = "linux", target_pointer_width = "64")))]
+    #[cfg(any(test, unix))]
     pub(crate) fn advance_single(&mut self, count: usize, ledger: &Arc<Ledger>) {
         if self.backlog.is_none() {
             self.advance_chunk(count, ledger);

@@ -21,6 +21,7 @@ impl Env {
     /// Writes what the kernel accepts, then checks what is left.
     pub(crate) fn flush(&self, connection: &Shared, io: &mut Io) {
         let ledger = self.ledger();
+        let last = write_last(io, ledger);
         let outbox = &mut io.outbox;
         let written = io.stream.as_mut().and_then(|stream| {
             connection.with_waker(|waker| {
@@ -32,6 +33,7 @@ impl Env {
             outbox.seal(ledger);
             Ok(0)
         });
+        let wrote = wrote.map(|wrote| last + wrote);
         if let Some(buffer) = io.outbox.reclaim() {
             self.keep_spare(buffer);
         }
@@ -207,6 +209,26 @@ const DRAINED_PART: usize = 4;
 /// Emptied chunk buffers that are kept, and the largest size of each.
 const SPARE_BUFFERS: usize = 1024;
 const SPARE_BYTES: usize = 4096;
+
+/// Writes the output together with the end of the stream, if that follows at once; returns the bytes written.
+#[cfg(unix)]
+fn write_last(io: &mut Io, ledger: &Arc<Ledger>) -> usize {
+    if !io.ends_behind_output() {
+        return 0;
+    }
+    let all = io.stream.as_mut().zip(io.outbox.single());
+    let wrote = all.and_then(|(stream, bytes)| stream.write_last(bytes));
+    let wrote = wrote.unwrap_or_default();
+    if wrote > 0 {
+        io.outbox.advance_single(wrote, ledger);
+    }
+    wrote
+}
+
+#[cfg(not(unix))]
+fn write_last(_io: &mut Io, _ledger: &Arc<Ledger>) -> usize {
+    0
+}
 
 /// Writes the outbox until it is empty or the kernel accepts no more; returns the bytes written.
 fn write_out(

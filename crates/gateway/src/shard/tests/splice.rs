@@ -45,11 +45,18 @@ pub(super) struct Target {
     pub(super) is_open: bool,
     pub(super) reads: bool,
     to_gateway: Vec<u8>,
-    /// Whether it may have left a frame unfinished, so that its answer to a close becomes payload of that frame.
-    leaves_frames_open: bool,
+    sends: Sends,
     pub(super) got: Wire,
     /// Whether the gateway has ended the stream.
     pub(super) has_ended: bool,
+}
+
+/// What a target sends.
+#[derive(PartialEq)]
+enum Sends {
+    Frames,
+    /// Bytes that may end within a frame, so that its answer to a close becomes payload of that frame.
+    Bytes,
 }
 
 /// Runs a scene.
@@ -153,7 +160,7 @@ impl Target {
             is_open: false,
             reads: true,
             to_gateway: Vec::new(),
-            leaves_frames_open: false,
+            sends: Sends::Frames,
             got: Wire::new(Role::Server),
             has_ended: false,
         }
@@ -165,7 +172,7 @@ impl Target {
 
     /// Sends bytes that need not be whole frames.
     pub(super) fn say_raw(&mut self, bytes: &[u8]) {
-        self.leaves_frames_open = true;
+        self.sends = Sends::Bytes;
         self.say(bytes);
     }
 
@@ -315,7 +322,7 @@ impl Scene {
         assert!(self.client.is_done());
         for target in &self.targets {
             assert!(
-                target.is_gone() || target.leaves_frames_open,
+                target.is_gone() || target.sends == Sends::Bytes,
                 "the target of call {} is left",
                 target.call
             );
