@@ -73,13 +73,12 @@ pub(crate) trait Carried: AsyncRead + AsyncWrite + fmt::Debug + Unpin {
 
 impl Stream {
     /// Deregisters the stream from its event loop.
+    #[cfg(unix)]
     pub(crate) fn into_raw(self) -> io::Result<RawStream> {
         Ok(match self {
             Self::Tcp(stream) => RawStream::Tcp(stream.into_std()?),
-            #[cfg(unix)]
             Self::Unix(stream) => RawStream::Unix(stream.into_std()?),
             // these have more state than a descriptor and stay on the shard that made them
-            #[cfg(unix)]
             Self::Waking(_) | Self::Polled(_) => return Err(io::ErrorKind::Unsupported.into()),
             Self::Tls(_) | Self::Early(_) | Self::Carried(_) => {
                 return Err(io::ErrorKind::Unsupported.into());
@@ -160,21 +159,18 @@ impl Stream {
 
     /// Writes the last bytes of a stream that is closed at once behind this call, together with its end. `None`: nothing
     /// is written, and an ordinary write decides.
+    #[cfg(unix)]
     pub(crate) fn write_last(&mut self, bytes: &[u8]) -> Option<usize> {
         match self {
-            #[cfg(unix)]
             Self::Polled(stream) => stream.write_last(bytes),
             _ => None,
         }
     }
 
     /// Whether the readiness loop runs its connection and has reported input that is not read so far.
+    #[cfg(unix)]
     pub(crate) fn has_unread(&self) -> bool {
-        match self {
-            #[cfg(unix)]
-            Self::Polled(stream) => stream.is_readable(),
-            _ => false,
-        }
+        matches!(self, Self::Polled(stream) if stream.is_readable())
     }
 
     /// Whether the stream ends without a shutdown of its own.
@@ -208,10 +204,11 @@ impl Stream {
 
     /// Whether the readiness loop runs its connection.
     pub(crate) fn is_polled(&self) -> bool {
-        #[cfg(unix)]
-        return matches!(self, Self::Polled(_));
-        #[cfg(not(unix))]
-        return false;
+        match self {
+            #[cfg(unix)]
+            Self::Polled(_) => true,
+            _ => false,
+        }
     }
 
     /// Whether another connection carries its bytes and counts them.

@@ -1,4 +1,9 @@
 //! No readiness loop: the runtime watches every socket, and every connection has a task.
+#![expect(
+    clippy::unused_self,
+    clippy::unnecessary_wraps,
+    reason = "the loop of Unix has the same functions"
+)]
 
 use std::io;
 use std::net::SocketAddr;

@@ -76,6 +76,7 @@ impl Wire {
     }
 
     #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+    #[expect(clippy::unused_self, reason = "Linux has the same function")]
     fn waits_for_the_turn(&self, _: &Around) -> bool {
         false
     }
