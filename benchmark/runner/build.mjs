@@ -19,6 +19,7 @@ export async function buildLoad() {
   return {
     load: find('millrace-load'),
     epoll: find('millrace-epoll'),
+    uring: find('millrace-uring'),
     fastwebsockets: find('millrace-fastwebsockets'),
     versions: { fastwebsockets: lockedVersion('fastwebsockets') },
   };

@@ -156,6 +156,13 @@ const table = (options, binaries) => ({
     command: (handler) => [binaries.epoll, `--handler=${handler === 'splice' ? 'echo' : handler}`],
     note: 'a bare epoll loop in Rust: no JavaScript, no limits, no checks; what the kernel alone costs',
   },
+  uring: {
+    special: true,
+    version: () => 'this commit',
+    absence: () => (ringsAllowed() ? undefined : 'the kernel does not allow io_uring'),
+    command: (handler) => [binaries.uring, `--handler=${handler}`],
+    note: 'the bare loop by io_uring with multishot receives and provided buffers: what such a ring would gain',
+  },
   sockety: {
     ...optional(packageOf(socketyModule()), 'sockety/original.mjs'),
     handlers: ['sockety'],
@@ -249,6 +256,12 @@ export function participants(scenario, peers, options) {
 /** The program of a runtime's peer, for sockets or for HTTP. */
 function file(handler, name) {
   return http.includes(handler) ? join(peersFolder, 'http', name) : join(peersFolder, name);
+}
+
+/** Whether any process may make a ring. */
+function ringsAllowed() {
+  const setting = '/proc/sys/kernel/io_uring_disabled';
+  return existsSync(setting) && readFileSync(setting, 'utf8').trim() === '0';
 }
 
 /** Bun's program: in the platform's package, unless its install script has moved it to `bun`. */

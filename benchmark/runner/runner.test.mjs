@@ -14,7 +14,7 @@ const named = (name) => scenarios.find((scenario) => scenario.name === name);
 const all = peerNames.map((name) => ({
   name,
   principal: ['millrace', 'before', 'bun', 'ws', 'epoll'].includes(name),
-  special: ['millrace-2', 'millrace-no-uring'].includes(name),
+  special: ['millrace-2', 'millrace-no-uring', 'uring'].includes(name),
   handlers: handlersOf(name),
 }));
 const peers = all.filter(({ name }) => name !== 'before');
@@ -67,7 +67,9 @@ test('every scenario is complete', (t) => {
 test('who takes part', (t) => {
   t.deepEqual(
     taking(named('echo')),
-    peers.map(({ name }) => name).filter((name) => name !== 'millrace-2' && handlersOf(name).includes('echo')),
+    peers
+      .map(({ name }) => name)
+      .filter((name) => !['millrace-2', 'uring'].includes(name) && handlersOf(name).includes('echo')),
   );
   t.deepEqual(taking(named('http-file')), [
     ...['millrace', 'millrace-no-uring', 'bun', 'node-http', 'express', 'nginx'],

@@ -16,6 +16,7 @@ pub mod json;
 pub mod metronome;
 pub mod process;
 pub mod report;
+pub mod ring;
 pub mod run;
 pub mod scenario;
 pub mod stamp;
