@@ -43,6 +43,12 @@ impl Blocks {
         }
     }
 
+    /// Frees the buffers that wait.
+    pub(crate) fn clear(&self) {
+        let waiting = std::mem::take(&mut *self.0.lock());
+        drop(waiting);
+    }
+
     /// Keeps a buffer, and frees those that waited longest if there are too many.
     fn put(&self, mut buffer: Vec<u8>) {
         buffer.clear();
@@ -114,6 +120,14 @@ mod tests {
         assert_eq!(waiting(&blocks), (1, 16_000));
         let again = blocks.take(15_000);
         assert_eq!((again.as_ptr(), again.len()), (place, 0));
+        assert_eq!(waiting(&blocks), (0, 0));
+    }
+
+    #[test]
+    fn what_waits_can_be_freed() {
+        let blocks = Arc::<Blocks>::default();
+        drop(blocks.take(16_000));
+        blocks.clear();
         assert_eq!(waiting(&blocks), (0, 0));
     }
 

@@ -30,6 +30,13 @@ pub(crate) struct Text {
 }
 
 impl Mail {
+    /// Gives memory back that is more than twice what was needed last.
+    fn trim(&mut self, needed: Needed) {
+        self.commands
+            .shrink_to(FEW_COMMANDS.max(2 * needed.commands));
+        self.arena.shrink_to(SMALL_ARENA.max(2 * needed.arena));
+    }
+
     /// Drops commands that were not taken, and buffers that are too large to be kept.
     #[inline(never)]
     fn shrink(&mut self) {
@@ -77,6 +84,15 @@ struct State {
     open: bool,
     posted: u64,
     refused: u64,
+    /// The most that a turn has taken since the last trim.
+    needed: Needed,
+}
+
+/// What the mail of one turn takes.
+#[derive(Clone, Copy, Default)]
+struct Needed {
+    commands: usize,
+    arena: usize,
 }
 
 /// Deliveries of one inbox since the gateway was made.
@@ -237,9 +253,22 @@ impl Inboxes {
         let inbox = self.at(shard);
         let mut state = inbox.state.lock();
         std::mem::swap(&mut state.mail, mail);
+        let needed = &mut state.needed;
+        needed.commands = needed.commands.max(mail.commands.len());
+        needed.arena = needed.arena.max(mail.arena.len());
         inbox
             .processing
             .store(std::mem::take(&mut state.bytes), Ordering::Relaxed);
+    }
+
+    /// Frees the memory that bursts have left in the buffers of this inbox and its shard, so that what stays is in
+    /// proportion to the turns since the last call.
+    pub(crate) fn trim(&self, shard: ShardIndex, mail: &mut Mail) {
+        let mut state = self.at(shard).state.lock();
+        let needed = std::mem::take(&mut state.needed);
+        state.mail.trim(needed);
+        drop(state);
+        mail.trim(needed);
     }
 
     /// Records that what was taken is processed. True: no inbox is above its high-water mark any more, so starved
@@ -406,6 +435,10 @@ const HIGH_WATER_BYTES: usize = 4 * 1024 * 1024;
 /// The largest buffers that are kept between two turns.
 const KEPT_ARENA: usize = 1024 * 1024;
 const KEPT_COMMANDS: usize = 32 * 1024;
+
+/// What is kept after a quiet time, too.
+const SMALL_ARENA: usize = 16 * 1024;
+const FEW_COMMANDS: usize = 256;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod model;

@@ -107,6 +107,34 @@ fn workers_stop_taking_events_from_4_mib_on() {
 }
 
 #[test]
+fn the_memory_of_a_burst_is_given_back_when_less_is_needed() {
+    let inboxes = Inboxes::new();
+    inboxes.open(1, LARGEST_BOUND);
+    let mut mail = Mail::default();
+    let mut turn = |messages| {
+        for _ in 0..messages {
+            assert!(send(&inboxes, &[b'x'; 32]));
+        }
+        inboxes.take(shard(), &mut mail);
+        assert_eq!(mail.commands.drain(..).count(), messages);
+        inboxes.processed(shard(), &mut mail);
+    };
+    turn(20_000);
+    turn(20_000);
+    turn(500);
+    let mut trim = || {
+        inboxes.trim(shard(), &mut mail);
+        let state = inboxes.at(shard()).state.lock();
+        [&mail, &state.mail].map(|mail| (mail.commands.capacity(), mail.arena.capacity()))
+    };
+    for (commands, arena) in trim() {
+        assert!(commands >= 20_000, "a burst was part of this time");
+        assert!(arena >= 20_000 * 32);
+    }
+    assert_eq!(trim(), [(FEW_COMMANDS, SMALL_ARENA); 2]);
+}
+
+#[test]
 fn an_inbox_without_a_shard_accepts_nothing() {
     assert!(!send(&Inboxes::new(), b"x"));
 }

@@ -30,6 +30,7 @@ mod streams_tests;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod trim;
 mod turn;
 
 use std::cell::{Cell, RefCell};
@@ -45,6 +46,7 @@ use tokio::task::{AbortHandle, LocalSet};
 
 use crate::config::GatewayConfig;
 use crate::hub::Hub;
+use crate::inbox::Mail;
 use crate::socket::env::Env;
 use crate::stats::ShardStats;
 pub(crate) use parts::Part;
@@ -56,6 +58,8 @@ use recipients::Recipients;
 /// See the module. Stays on its thread, shared by the thread's tasks.
 pub(crate) struct Shard {
     env: Env,
+    /// The buffers of what a turn takes out of the inbox.
+    mail: Cell<Mail>,
     recipients: RefCell<Recipients>,
     readiness: Readiness,
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -97,6 +101,7 @@ impl Shard {
         let env = Env::new(index, hub, config.limits.clone(), stats);
         Self {
             env,
+            mail: Cell::default(),
             recipients: RefCell::default(),
             readiness,
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

@@ -18,7 +18,6 @@ use crate::doorbell::Doorbell;
 use crate::event::{Event, Handlers, Opening};
 use crate::frame::{Encodings, Message, Via};
 use crate::hub::{Hub, Worker};
-use crate::inbox::Mail;
 use crate::limits::GatewayLimits;
 use crate::listener::ListenerState;
 use crate::net::pipe::{Ends, Pipe};
@@ -90,7 +89,6 @@ pub(super) struct Stage {
     pub(super) worker: Arc<Worker>,
     pub(super) listener: Arc<ListenerState>,
     forms: Forms,
-    mail: RefCell<Mail>,
     turn: Arc<Flag>,
     actors: RefCell<Vec<Rc<Actor>>>,
 }
@@ -133,7 +131,6 @@ impl Stage {
             worker,
             listener,
             forms,
-            mail: RefCell::default(),
             turn,
             actors: RefCell::default(),
         }
@@ -226,7 +223,7 @@ impl Stage {
     pub(super) fn turn(&self) -> bool {
         let runs = self.turn.take();
         if runs {
-            self.shard.turn(&mut self.mail.borrow_mut());
+            self.shard.turn();
         }
         runs
     }

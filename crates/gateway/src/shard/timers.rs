@@ -12,16 +12,33 @@ use crate::socket::wheel::{Due, TICK_MS};
 pub(crate) async fn timers(shard: Rc<Shard>) {
     let mut fired = Vec::new();
     let mut parts_wait = false;
+    // trims that follow the last deadline
+    let mut trims = 0;
+    let mut ticks = 0;
     loop {
-        if !parts_wait && shard.wheel.borrow().is_empty() {
+        if parts_wait || !shard.wheel.borrow().is_empty() {
+            trims = LAST_TRIMS;
+        } else if trims == 0 {
             shard.wheel_armed.notified().await;
         }
         tokio::time::sleep(Duration::from_millis(TICK_MS)).await;
         shard.hub.faults().hit(Fault::Timers);
         shard.tick();
         parts_wait = shard.look_at_deadlines(&mut fired);
+        ticks += 1;
+        if ticks >= TRIM_TICKS {
+            ticks = 0;
+            trims = trims.saturating_sub(1);
+            shard.trim();
+        }
     }
 }
+
+/// Ticks between two trims: a second.
+const TRIM_TICKS: u32 = 20;
+
+/// Trims without deadlines, after which nothing is left to be freed.
+const LAST_TRIMS: u32 = 2;
 
 impl Shard {
     /// Handles what is due now. Returns whether a part has more deadlines.

@@ -20,7 +20,6 @@ use crate::socket::transfers::Owner;
 
 /// Runs turns for as long as the shard lives.
 pub(super) async fn turns(shard: Rc<Shard>) {
-    let mut mail = Mail::default();
     let mut registered = false;
     loop {
         let mut woken = false;
@@ -41,21 +40,23 @@ pub(super) async fn turns(shard: Rc<Shard>) {
             }
         })
         .await;
-        shard.turn(&mut mail);
+        shard.turn();
     }
 }
 
 impl Shard {
-    pub(super) fn turn(self: &Rc<Self>, mail: &mut Mail) {
+    pub(super) fn turn(self: &Rc<Self>) {
+        let mut mail = self.mail.take();
         self.turn_is_due.set(false);
         self.hub.faults().hit(Fault::Turn);
         self.tick();
-        self.collect(mail);
-        let Mail { commands, arena } = mail;
+        self.collect(&mut mail);
+        let Mail { commands, arena } = &mut mail;
         self.apply_all(commands, arena);
-        if self.hub.inboxes().processed(self.index, mail) {
+        if self.hub.inboxes().processed(self.index, &mut mail) {
             self.hub.shards_caught_up();
         }
+        self.mail.set(mail);
         self.finish_endings();
         self.resume_publishers();
         self.resume_read_queue();

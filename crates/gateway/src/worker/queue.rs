@@ -78,6 +78,8 @@ struct State {
     told: u64,
     closes: AHashMap<SocketId, PendingClose>,
     spare: Vec<Vec<u8>>,
+    /// What `told` was at the last trim.
+    told_before: u64,
     retired: bool,
 }
 
@@ -157,6 +159,19 @@ impl Queue {
             marks: chunk.marks,
         };
         Some((batch, self.paused.swap(0, Ordering::SeqCst)))
+    }
+
+    /// Frees the buffers for later events, if there was none since the last call.
+    pub(crate) fn trim(&self) {
+        let mut state = self.state.lock();
+        if state.told_before != state.told {
+            state.told_before = state.told;
+            return;
+        }
+        let spare = std::mem::take(&mut state.spare);
+        drop(state);
+        drop(spare);
+        self.blocks.clear();
     }
 
     /// Records that every record of `batch` is handled or held. Returns whether more is pending, and which I/O shards

@@ -16,7 +16,6 @@ use std::task::{Context, Poll, Waker};
 
 use super::Shard;
 use crate::fault::Fault;
-use crate::inbox::Mail;
 use crate::socket::connection::{Connection, Shared};
 pub(super) use system::{Accepting, Readiness};
 
@@ -27,7 +26,6 @@ pub(super) async fn watch(shard: Rc<Shard>) {
         Poll::Ready(())
     })
     .await;
-    let mut mail = Mail::default();
     let mut busy = 0;
     loop {
         if !shard.has_more() {
@@ -45,7 +43,7 @@ pub(super) async fn watch(shard: Rc<Shard>) {
         shard.run_ready();
         shard.turn_follows.set(false);
         if shard.turn_is_due.get() {
-            shard.turn(&mut mail);
+            shard.turn();
         }
     }
 }

@@ -48,6 +48,31 @@ fn batches_are_bounded_and_keep_their_order() {
 }
 
 #[test]
+fn buffers_are_freed_when_no_event_has_come_for_a_while() {
+    let queue = Queue::new();
+    let burst = || {
+        for _ in 0..20 {
+            message(&queue, RecordKind::Text, false, &[b'x'; 1000]);
+        }
+        while let Some((batch, _)) = queue.take() {
+            queue.finish(batch);
+        }
+    };
+    let spare = || -> usize {
+        let state = queue.state.lock();
+        state.spare.iter().map(Vec::capacity).sum()
+    };
+    burst();
+    queue.trim();
+    assert!(spare() >= 20_000);
+    burst();
+    queue.trim();
+    assert!(spare() >= 20_000, "events have come since the last time");
+    queue.trim();
+    assert_eq!(spare(), 0);
+}
+
+#[test]
 fn small_parcels_of_several_shards_share_a_batch_and_come_back_to_each() {
     let queue = Queue::new();
     let say = |of, text: &[u8]| {

@@ -1,0 +1,17 @@
+//! Memory that bursts leave in buffers which are used again is given back when less is needed for a while.
+
+use super::Shard;
+
+impl Shard {
+    /// Called once per second while deadlines are checked.
+    pub(super) fn trim(&self) {
+        let mut mail = self.mail.take();
+        self.hub.inboxes().trim(self.index, &mut mail);
+        self.mail.set(mail);
+        if self.index.get() == 0 {
+            for worker in self.hub.workers().all() {
+                worker.queue().trim();
+            }
+        }
+    }
+}
