@@ -61,8 +61,9 @@ test('a body that a handler does not read is not slow', async (t) => {
     408,
     'one that is read, and for which that is too long',
   );
+  const answered = once(stream, 'response');
   await server.call('setKey', 'read', 'now');
-  const [answer] = await within(once(stream, 'response'), 'an answer');
+  const [answer] = await within(answered, 'an answer');
   t.is(answer[':status'], 200);
   const [body] = await once(stream, 'data');
   t.is(body, '125536');

@@ -4,7 +4,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use millrace_protocol::http::{Inspector, InspectorConfig, NextHead, Outcome};
+use millrace_protocol::http::{Asks, Inspector, InspectorConfig, NextHead, Outcome};
 
 #[derive(Debug, Arbitrary)]
 struct Case<'a> {
@@ -77,10 +77,11 @@ fn by_heads(config: &InspectorConfig, stream: &[u8]) -> Seen {
     let mut passed = 0;
     while passed < stream.len() {
         match inspector.next_head(&stream[passed..], config) {
-            NextHead::Whole { length, simple } => {
-                if simple.is_some() {
+            NextHead::Whole { length, asks } => {
+                if asks != Asks::More {
                     assert!(stream[passed..].starts_with(b"GET /"));
-                    assert!(!inspector.is_in_body() && !inspector.is_at_upgrade());
+                    assert!(!inspector.is_in_body());
+                    assert_eq!(inspector.is_at_upgrade(), asks == Asks::WebSocket);
                 }
                 passed += length;
             }

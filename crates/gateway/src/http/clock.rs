@@ -39,6 +39,8 @@ pub(super) enum Due {
     Refuse(Refusal),
     /// The connection is dropped.
     Cut,
+    /// A worker has not decided about the connection in time.
+    Undecided,
 }
 
 /// See the module.
@@ -56,6 +58,8 @@ pub(super) struct Clock {
     blocked: Option<u64>,
     /// When the connection is dropped in any case.
     cut: u64,
+    /// By when a worker has to decide about the connection.
+    decided: u64,
     /// Whether no request was read yet.
     first: bool,
     /// Whether the connection waits for the rest of a first request of HTTP/1.0. Such clients do not keep connections
@@ -114,6 +118,7 @@ impl Clock {
             body: BodyTimes::default(),
             blocked: None,
             cut: u64::MAX,
+            decided: u64::MAX,
             first: true,
             hasty: false,
         }
@@ -183,6 +188,17 @@ impl Clock {
         self.cut
     }
 
+    /// Limits the wait for a worker's decision to `timeout`; returns the deadline.
+    pub(super) fn await_decision(&mut self, now: u64, timeout: Duration) -> u64 {
+        self.decided = now.saturating_add(millis(timeout));
+        self.decided
+    }
+
+    /// Records that no decision is awaited any more.
+    pub(super) fn end_decision(&mut self) {
+        self.decided = u64::MAX;
+    }
+
     /// Limits everything that still happens to `timeout`; returns the deadline.
     pub(super) fn begin_end(&mut self, now: u64, timeout: Duration) -> u64 {
         self.cut = now.saturating_add(millis(timeout));
@@ -199,9 +215,9 @@ impl Clock {
     }
 
     /// When to check again if nothing is due before `at`. No other deadline falls due before that time, whatever
-    /// happens until then, with three exceptions: an [end](Self::begin_end), a [handshake](Self::begin_handshake), and
-    /// a body that used up its time less than half a second ago. A connection that waits for its next request is
-    /// checked only once.
+    /// happens until then, with four exceptions: an [end](Self::begin_end), a [handshake](Self::begin_handshake), a
+    /// [decision](Self::await_decision), and a body that used up its time less than half a second ago. A connection that
+    /// waits for its next request is checked only once.
     pub(super) fn next_look(&self, now: u64, at: u64, timeouts: &Timeouts, write: Duration) -> u64 {
         // each deadline is one of these timeouts after the moment from which it is counted
         let shortest = (timeouts.head.min(timeouts.keep_alive))
@@ -231,6 +247,9 @@ impl Clock {
     }
 
     fn next(&self, timeouts: &Timeouts, write: Duration) -> (u64, Due) {
+        if self.decided < self.cut {
+            return (self.decided, Due::Undecided);
+        }
         if self.cut != u64::MAX {
             return (self.cut, Due::Cut);
         }

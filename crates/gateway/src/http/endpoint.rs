@@ -7,6 +7,8 @@ use std::pin::Pin;
 use hyper::StatusCode;
 
 use super::{Answer, Asked, Exchange, SimpleRequest, Taking, plain};
+use crate::event::Transport;
+use crate::socket::Session;
 
 /// Answers some of the requests of one listener, and owns what it needs for that.
 pub(crate) trait Endpoint: Send + Sync + fmt::Debug {
@@ -18,10 +20,19 @@ pub(crate) trait Endpoint: Send + Sync + fmt::Debug {
         Taking::Unsure
     }
 
+    /// What a valid request for a WebSocket on this path opens; `None`: it has to see the request as [`Asked`], or does
+    /// not claim it.
+    fn upgrade(&self, _exchange: &Exchange, _path: &str) -> Option<Opens> {
+        None
+    }
+
     /// Answers a request that it claims. What it takes out of the request, such as the body, is not given to other
     /// endpoints. `None`, if it is allowed to pass: it does not answer and has taken nothing.
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e>;
 }
+
+/// The transport of a socket, and its session.
+pub(crate) type Opens = (Transport, Box<dyn Session>);
 
 /// An endpoint's claim on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +85,12 @@ impl Endpoints {
         }
         // what is said about a request that nobody answers depends on all of it
         Taking::Unsure
+    }
+
+    /// What a valid request for a WebSocket opens. Only the first endpoint is asked, because an endpoint that is asked
+    /// earlier could claim what another one opens.
+    pub(super) fn upgrade(&self, exchange: &Exchange, path: &str) -> Option<Opens> {
+        self.0.first()?.upgrade(exchange, path)
     }
 
     /// The claims on a request, from the first endpoint on.

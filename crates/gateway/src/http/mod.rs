@@ -42,6 +42,7 @@ use hyper::{Request, Response, StatusCode};
 use millrace_protocol::http::Refusal;
 
 use crate::listener::ListenerState;
+use crate::net::address_text::text_of;
 use crate::net::stream::Stream;
 use crate::permits::Permit;
 use crate::shard::Shard;
@@ -49,7 +50,7 @@ use crate::shard::Shard;
 pub(crate) use answer::plain;
 pub use answer_head::{AnswerHead, HeadError, Verbatim};
 pub(crate) use body::{Body, BodyError};
-pub(crate) use endpoint::{Answering, Claim, Endpoint, Endpoints};
+pub(crate) use endpoint::{Answering, Claim, Endpoint, Endpoints, Opens};
 pub(crate) use h2::Place;
 pub(crate) use incoming::Incoming;
 pub(crate) use limits::{EndpointLimits, HttpLimits};
@@ -125,7 +126,7 @@ impl Client {
     /// The peer's address as text; empty on a unix socket.
     pub(crate) fn address_text(&self) -> &str {
         self.address_text.get_or_init(|| {
-            let text = self.address.map(|address| address.to_string());
+            let text = self.address.map(text_of);
             text.unwrap_or_default().into()
         })
     }

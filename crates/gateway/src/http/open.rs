@@ -3,16 +3,15 @@
 
 mod head;
 
-use std::borrow::Cow;
-
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
 use super::{Answer, Asked, Body, Client, Exchange, OVER_LIMIT, plain};
 use crate::event::{Acceptance, Rejection, Transport};
 use crate::permits::Permit;
-use crate::shard::open::{Candidate, Opened, Refusal, Shown};
+use crate::shard::open::{Candidate, Opened, Refusal, Shown, Undecided};
 use crate::socket::Session;
+pub(crate) use head::{Head, Line, split};
 
 /// Lets a worker decide if some worker has `handleOpen`; otherwise no worker is asked or told. `Err`: the answer to a
 /// client that is refused.
@@ -25,14 +24,15 @@ pub(crate) async fn admit_where_asked(
     if exchange.shard.hub().workers().judge() {
         return admit(exchange, request, transport, session).await;
     }
+    let head = Head::Parsed(request);
     let client = &exchange.client;
-    if let Some(answer) = may_not_come_in(client, request) {
+    if let Some(answer) = may_not_come_in(client, head) {
         return Err(answer);
     }
     let permit = client.take_permit();
     let permit = permit.map_err(|(status, text)| plain(status, text))?;
-    let permit = counted(exchange, request, permit).map_err(refused)?;
-    let place = (exchange.client_address(request.headers()), permit);
+    let permit = counted(exchange, head, permit).map_err(refused)?;
+    let place = (head.client(exchange).0, permit);
     let opened = exchange
         .shard
         .open_unasked(&client.listener, place, |_| session);
@@ -46,40 +46,47 @@ pub(crate) async fn admit(
     transport: Transport,
     session: Box<dyn Session>,
 ) -> Result<(Opened, Box<Acceptance>), Answer> {
+    let asked = ask(exchange, Head::Parsed(request), transport, session);
+    let undecided = asked.map_err(|answer| *answer)?;
+    undecided.in_time().await.map_err(refused)
+}
+
+/// Asks a worker. `Err`: the answer to a client that is refused without that.
+pub(super) fn ask(
+    exchange: &Exchange,
+    head: Head<'_>,
+    transport: Transport,
+    session: Box<dyn Session>,
+) -> Result<Undecided, Box<Answer>> {
     let Exchange { shard, client, .. } = exchange;
-    if let Some(answer) = may_not_come_in(client, request) {
-        return Err(answer);
+    if let Some(answer) = may_not_come_in(client, head) {
+        return Err(Box::new(answer));
     }
+    let refused = |refusal| Box::new(refused(refusal));
     let worker = shard.pick_worker(&client.listener).map_err(refused)?;
     let permit = client.take_permit();
-    let permit = permit.map_err(|(status, text)| plain(status, text))?;
-    let permit = counted(exchange, request, permit).map_err(refused)?;
-    let address = exchange.client_address(request.headers());
+    let permit = permit.map_err(|(status, text)| Box::new(plain(status, text)))?;
+    let permit = counted(exchange, head, permit).map_err(refused)?;
+    let (address, port) = head.client(exchange);
     let candidate = Candidate {
         worker,
         listener: &client.listener,
         transport,
         address,
-        port: exchange.client_port(request.headers()),
+        port,
         certificate: client.certificate.as_deref(),
         permit,
     };
     let show = || Shown {
-        target: request
-            .uri()
-            .path_and_query()
-            .map_or(Cow::Borrowed("/"), |target| Cow::Borrowed(target.as_str())),
-        headers: head::header_block(request.headers()),
+        target: head.target().into(),
+        headers: head.block(),
     };
-    shard
-        .open(candidate, |_| session, show)
-        .await
-        .map_err(refused)
+    shard.ask(candidate, |_| session, show).map_err(refused)
 }
 
 /// Checks the listener's rules for a client; `None`: it is allowed.
-fn may_not_come_in(client: &Client, request: &Asked) -> Option<Answer> {
-    let (status, text) = if !head::origin_allowed(&client.service.origins, request.headers()) {
+fn may_not_come_in(client: &Client, head: Head<'_>) -> Option<Answer> {
+    let (status, text) = if !head.origin_allowed(&client.service.origins) {
         (StatusCode::FORBIDDEN, "Origin not allowed")
     } else if client.over_limit {
         (StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT)
@@ -92,9 +99,9 @@ fn may_not_come_in(client: &Client, request: &Asked) -> Option<Answer> {
 }
 
 /// Counts the permit for the client that a trusted proxy names.
-fn counted(exchange: &Exchange, request: &Asked, mut permit: Permit) -> Result<Permit, Refusal> {
+fn counted(exchange: &Exchange, head: Head<'_>, mut permit: Permit) -> Result<Permit, Refusal> {
     let client = &exchange.client;
-    let address = exchange.client_address(request.headers());
+    let (address, _) = head.client(exchange);
     if address != client.address && address.is_some_and(|address| permit.count_for(address)) {
         permit.forget_address();
         *client.permit.borrow_mut() = Some(permit);
@@ -134,7 +141,8 @@ fn unwelcome(client: &Client, status: StatusCode, text: &'static str) -> Answer 
     plain(status, text)
 }
 
-fn refused(refusal: Refusal) -> Answer {
+/// The answer to a client that was refused.
+pub(super) fn refused(refusal: Refusal) -> Answer {
     match refusal {
         Refusal::NoWorker => plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available"),
         Refusal::OverLimit => plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT),

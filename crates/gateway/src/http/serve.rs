@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -81,24 +82,38 @@ fn serve(
             direct.poll(cx, &connection)
         });
         let next = next.await;
-        if matches!(next, Next::Broken) {
-            return;
-        }
-        if let Next::Hyper(answer) = next {
-            // boxed, so that other connections pay nothing for it
-            if !Box::pin(converse(&connection, &client, answer)).await {
-                return;
+        match next {
+            Next::Broken => return,
+            Next::Socket(opened) => {
+                return leave(&connection, registration, |stream, early| {
+                    opened.connected(stream, &early);
+                });
             }
-            if let Some(upgrade) = client.upgrade.take() {
-                let moved = connection.wire.borrow_mut().take();
-                drop(registration);
-                if let Some((stream, early)) = moved {
-                    upgrade(stream, early);
+            Next::Hyper(answer) => {
+                // boxed, so that other connections pay nothing for it
+                if !Box::pin(converse(&connection, &client, answer)).await {
+                    return;
                 }
-                return;
+                if let Some(upgrade) = client.upgrade.take() {
+                    return leave(&connection, registration, upgrade);
+                }
             }
+            Next::End => {}
         }
         part(&connection, &client).await;
+    }
+}
+
+/// Hands the stream over, with the bytes that were read behind the last request.
+fn leave(
+    connection: &HttpConnection,
+    registration: Registration,
+    over: impl FnOnce(Stream, Bytes),
+) {
+    let moved = connection.wire.borrow_mut().take();
+    drop(registration);
+    if let Some((stream, early)) = moved {
+        over(stream, early);
     }
 }
 
@@ -241,15 +256,13 @@ async fn answer_to(
     Ok(answer)
 }
 
-/// Whether this request asks for another protocol. The handshake then has its own deadline.
+/// Whether this request asks for another protocol.
 fn begin_upgrade(connection: &HttpConnection, serial: u64) -> bool {
     let wire = &mut *connection.wire.borrow_mut();
     let inspector = wire.inspector();
     let upgrades = inspector.is_at_upgrade() && inspector.requests() == serial;
     if upgrades {
-        let limits = &connection.around.listener.config.limits;
-        let until = wire.clock.begin_handshake(limits.handshake_timeout);
-        connection.look_by(until);
+        connection.begin_handshake(wire);
     }
     upgrades
 }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use millrace_protocol::http::head_lines::{self, HeadLines};
 
 use super::{Answer, AnswerHead};
+use crate::shard::open::Opened;
 
 /// A GET of a path in HTTP/1.1, without a body, as it was sent.
 #[derive(Clone, Debug)]
@@ -80,6 +81,15 @@ pub(crate) enum Arrived {
     Ready(Ready),
     /// Any other answer.
     Other(Answer),
+    /// The connection becomes a socket.
+    Socket(Switch),
+}
+
+/// The beginning of a 101, and the socket that the connection becomes.
+pub(crate) struct Switch {
+    /// Status line and headers up to the date, each with its line end.
+    pub(super) head: Vec<u8>,
+    pub(super) opened: Opened,
 }
 
 #[cfg(test)]

@@ -9,8 +9,10 @@ use hyper::header::{
 };
 use hyper::{Method, Response, StatusCode, Version};
 use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
+use smallvec::SmallVec;
 
-use super::{Answer, Asked, Body, Client, open, plain};
+use super::open::{self, Line};
+use super::{Answer, Asked, Body, Client, plain};
 use crate::event::Acceptance;
 use crate::shard::open::Opened;
 
@@ -26,10 +28,51 @@ pub(crate) fn is_meant(request: &Asked) -> bool {
 
 /// What a valid request offered.
 pub(crate) struct Offered {
-    /// The value of `Sec-WebSocket-Accept`.
-    accept: String,
+    /// The value of `Sec-WebSocket-Key`.
+    key: SmallVec<[u8; KEY_BYTES]>,
     protocols: Vec<String>,
 }
+
+impl Offered {
+    /// Reads the lines of a GET in HTTP/1.1 without a body; `None`: the request is invalid.
+    pub(super) fn by(lines: &[Line<'_>]) -> Option<Self> {
+        handshake::check_get(lines.iter().copied())
+            .ok()
+            .map(Self::of)
+    }
+
+    fn of(offer: handshake::Offer<'_>) -> Self {
+        Self {
+            key: SmallVec::from_slice(offer.key.as_bytes()),
+            protocols: offer.protocols.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// Appends the head of the 101 up to the date. False: the acceptance has more in it than this head.
+    pub(super) fn append_switching(&self, acceptance: &Acceptance, out: &mut Vec<u8>) -> bool {
+        let chosen = acceptance.protocol.as_ref();
+        if !acceptance.headers.is_empty()
+            || chosen.is_some_and(|chosen| !self.protocols.contains(chosen))
+        {
+            return false;
+        }
+        out.extend_from_slice(SWITCHING);
+        handshake::append_accept_key(&self.key, out);
+        if let Some(chosen) = chosen {
+            out.extend_from_slice(b"\r\nsec-websocket-protocol: ");
+            out.extend_from_slice(chosen.as_bytes());
+        }
+        out.extend_from_slice(b"\r\n");
+        true
+    }
+}
+
+/// The length of 16 bytes in base64.
+const KEY_BYTES: usize = 24;
+
+/// The beginning of a 101, as [`switching`] makes it.
+const SWITCHING: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\n\
+    upgrade: websocket\r\nsec-websocket-accept: ";
 
 /// Checks a request. `Err`: the answer to an invalid one.
 pub(crate) fn offered(request: &Asked) -> Result<Offered, Box<Answer>> {
@@ -53,10 +96,7 @@ fn judge(request: &Asked) -> Result<Offered, Refusal> {
         http_1_1: request.version() == Version::HTTP_11,
         headers: &headers,
     };
-    handshake::check(&head).map(|offer| Offered {
-        accept: handshake::accept_key(offer.key),
-        protocols: offer.protocols.into_iter().map(str::to_owned).collect(),
-    })
+    handshake::check(&head).map(Offered::of)
 }
 
 fn refuse(refusal: Refusal) -> Answer {
@@ -88,7 +128,7 @@ pub(crate) fn begin(
     client: &Client,
     offered: &Offered,
 ) -> Answer {
-    let mut response = switching(&offered.accept);
+    let mut response = switching(&offered.key);
     if let Err(problem) = apply(acceptance, &mut response, &offered.protocols) {
         return open::invalid(opened, problem);
     }
@@ -98,13 +138,15 @@ pub(crate) fn begin(
     response
 }
 
-fn switching(accept: &str) -> Answer {
+fn switching(key: &[u8]) -> Answer {
+    let mut accept = Vec::new();
+    handshake::append_accept_key(key, &mut accept);
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-    if let Ok(accept) = HeaderValue::try_from(accept) {
+    if let Ok(accept) = HeaderValue::from_bytes(&accept) {
         headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     }
     response

@@ -3,6 +3,7 @@
 
 pub(crate) mod accept_errors;
 pub(crate) mod address;
+pub(crate) mod address_text;
 pub(crate) mod connect;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod pipe;

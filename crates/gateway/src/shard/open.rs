@@ -3,21 +3,27 @@
 
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use millrace_core::SocketId;
 use millrace_protocol::certificate::subject;
+use tokio::sync::oneshot;
 
 use super::Shard;
 use crate::event::{Acceptance, Handlers, Opening, Rejection, Transport};
 use crate::hub::Worker;
 use crate::listener::ListenerState;
+use crate::net::address_text::text_of;
 use crate::net::stream::Stream;
 use crate::permits::Permit;
 use crate::socket::Session;
-use crate::socket::connection::Shared;
+use crate::socket::connection::{Admission, Shared};
+use crate::socket::env::millis;
 
 /// An accepted connection whose stream is not open yet. Dropping it tells the shard that the stream never opened.
 pub(crate) struct Opened {
@@ -83,6 +89,16 @@ impl Shard {
         session: impl FnOnce(SocketId) -> Box<dyn Session>,
         show: impl FnOnce() -> Shown<'a>,
     ) -> Result<(Opened, Box<Acceptance>), Refusal> {
+        self.ask(candidate, session, show)?.in_time().await
+    }
+
+    /// Tells the worker, which decides later; `show` is called if the worker has `handleOpen`.
+    pub(crate) fn ask<'a>(
+        self: &Rc<Self>,
+        candidate: Candidate<'a>,
+        session: impl FnOnce(SocketId) -> Box<dyn Session>,
+        show: impl FnOnce() -> Shown<'a>,
+    ) -> Result<Undecided, Refusal> {
         let Candidate {
             worker,
             listener,
@@ -100,29 +116,66 @@ impl Shard {
         if !asking.announce(self, &connection, show) {
             return Err(Refusal::NoWorker);
         }
-        // the future may be dropped when the client leaves; the guard then tells the shard, or the connection would
-        // stay
-        let mut guard = Leaving {
+        Ok(Undecided {
             shard: Rc::clone(self),
             connection: Some(connection),
+            admission,
+            late_at: self.now() + millis(answer_timeout(listener)),
+        })
+    }
+}
+
+/// A connection whose worker has not decided. Dropped when the client leaves or the worker is late, it tells the shard, or
+/// the connection would stay.
+pub(crate) struct Undecided {
+    shard: Rc<Shard>,
+    connection: Option<Shared>,
+    admission: oneshot::Receiver<Admission>,
+    late_at: u64,
+}
+
+impl Undecided {
+    /// Waits no longer than `handleOpen` may take.
+    pub(crate) async fn in_time(self) -> Result<(Opened, Box<Acceptance>), Refusal> {
+        let timeout = Duration::from_millis(self.late_at.saturating_sub(self.shard.now()));
+        let outcome = tokio::time::timeout(timeout, self).await;
+        outcome.unwrap_or(Err(Refusal::Late))
+    }
+
+    /// Whether the time for the answer is over.
+    pub(crate) fn is_late(&self) -> bool {
+        self.shard.now() >= self.late_at
+    }
+}
+
+/// The time that `handleOpen` has for its answer.
+pub(crate) fn answer_timeout(listener: &ListenerState) -> Duration {
+    let limits = &listener.config.limits;
+    limits.handshake_timeout.mul_f32(ANSWER_PART)
+}
+
+impl Future for Undecided {
+    type Output = Result<(Opened, Box<Acceptance>), Refusal>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Ok(answer) = ready!(Pin::new(&mut self.admission).poll(cx)) else {
+            return Poll::Ready(Err(Refusal::NoWorker));
         };
-        let timeout = listener
-            .config
-            .limits
-            .handshake_timeout
-            .mul_f32(ANSWER_PART);
-        let answer = match tokio::time::timeout(timeout, admission).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => return Err(Refusal::NoWorker),
-            Err(_) => return Err(Refusal::Late),
-        };
-        let connection = guard.connection.take();
-        match answer {
+        let connection = self.connection.take();
+        Poll::Ready(match answer {
             Ok(acceptance) => {
-                let shard = Rc::clone(self);
+                let shard = Rc::clone(&self.shard);
                 Ok((Opened { shard, connection }, acceptance))
             }
             Err(rejection) => Err(Refusal::Rejected(rejection)),
+        })
+    }
+}
+
+impl Drop for Undecided {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.shard.abandoned(&connection);
         }
     }
 }
@@ -165,7 +218,7 @@ impl Asking<'_> {
             return shard.announce(connection, &Opening::unseen(socket));
         }
         let shown = show();
-        let address = self.address.map(|address| address.to_string());
+        let address = self.address.map(text_of);
         let opening = Opening {
             socket,
             answer: true,
@@ -220,17 +273,3 @@ impl Drop for Opened {
 
 /// The part of the handshake timeout that `handleOpen` gets; the rest is for sending the answer.
 const ANSWER_PART: f32 = 0.9;
-
-/// Tells the shard if the client leaves while `handleOpen` is pending.
-struct Leaving {
-    shard: Rc<Shard>,
-    connection: Option<Shared>,
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            self.shard.abandoned(&connection);
-        }
-    }
-}

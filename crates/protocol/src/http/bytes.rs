@@ -53,6 +53,19 @@ pub(super) fn token_chars(bytes: &[u8]) -> bool {
     all(bytes, TOKEN)
 }
 
+/// Returns the token at the beginning, which may be empty, and what follows it.
+#[inline]
+pub(super) fn split_behind_token(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let is_of_token = |byte: &u8| {
+        KINDS
+            .get(usize::from(*byte))
+            .is_some_and(|is| is & TOKEN != 0)
+    };
+    let length = bytes.iter().position(|byte| !is_of_token(byte));
+    let length = length.unwrap_or(bytes.len());
+    bytes.split_at_checked(length).unwrap_or((bytes, b""))
+}
+
 /// Whether the path of a target has only valid characters.
 pub(super) fn path_chars(bytes: &[u8]) -> bool {
     all(bytes, TARGET)
@@ -104,7 +117,13 @@ pub(super) fn split_once(bytes: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
 
 /// Whether a header's value, which is a list of tokens, contains this token, ignoring case.
 pub fn lists(value: &[u8], token: &[u8]) -> bool {
-    value
-        .split(|&byte| byte == b',')
-        .any(|item| trim(item).eq_ignore_ascii_case(token))
+    // most lists have one element
+    value.eq_ignore_ascii_case(token) || lists_among(value, token)
+}
+
+fn lists_among(value: &[u8], token: &[u8]) -> bool {
+    value.len() > token.len()
+        && value
+            .split(|&byte| byte == b',')
+            .any(|item| trim(item).eq_ignore_ascii_case(token))
 }

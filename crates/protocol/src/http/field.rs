@@ -1,6 +1,6 @@
 //! One header line, and what all lines of a head say about the end of the message (RFC 9112 §6).
 
-use super::bytes::{is_value, lists, split_once, token_chars, trim};
+use super::bytes::{is_value, lists, split_behind_token, trim};
 use super::refusal::Refusal;
 use super::request_line::{Method, RequestLine, is_authority};
 
@@ -21,16 +21,25 @@ pub(super) struct Fields {
     upgrade: bool,
     /// `Connection` lists close.
     closes: bool,
-    /// A header asks for more than an answer: another protocol, an interim answer, or trailers.
+    /// A header asks for another protocol.
+    switches: bool,
+    /// A header asks for an interim answer, or says something about a body.
     asks_more: bool,
 }
 
-/// A request that asks only for an answer: GET of a path in HTTP/1.1, without a body, without a change of the protocol
-/// and without an expectation.
+/// What a request asks of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Simple {
-    /// The client wants the connection closed behind the answer.
-    pub closes: bool,
+pub enum Asks {
+    /// Only an answer: GET of a path in HTTP/1.1, without a body, without a change of the protocol and without an
+    /// expectation.
+    Answer {
+        /// The client wants the connection closed behind the answer.
+        closes: bool,
+    },
+    /// The same, but with a change of the protocol to WebSocket, and without `Connection: close`.
+    WebSocket,
+    /// Something else, or more.
+    More,
 }
 
 /// What follows a head.
@@ -48,8 +57,12 @@ pub(super) fn split(line: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
     if let [b' ' | b'\t', ..] = line {
         return Err(Refusal::Folded);
     }
-    let (name, value) = split_once(line, b':').ok_or(Refusal::NoColon)?;
-    if name.is_empty() || !token_chars(name) {
+    let (name, value) = match split_behind_token(line) {
+        (name, [b':', value @ ..]) => (name, value),
+        (_, rest) if rest.contains(&b':') => return Err(Refusal::HeaderName),
+        _ => return Err(Refusal::NoColon),
+    };
+    if name.is_empty() {
         return Err(Refusal::HeaderName);
     }
     if !is_value(value) {
@@ -93,7 +106,7 @@ impl Fields {
                 self.add_expectation(value, request)
             }
             7 if name.eq_ignore_ascii_case(b"upgrade") => {
-                self.asks_more = true;
+                self.switches = true;
                 self.websocket |= lists(value, b"websocket");
                 Ok(())
             }
@@ -172,11 +185,16 @@ impl Fields {
         Ok(())
     }
 
-    /// What a request of this line asks of its connection, if that is only an answer.
-    pub(super) fn simple(&self, request: RequestLine) -> Option<Simple> {
-        (request.gets_path && !self.asks_more).then_some(Simple {
-            closes: self.closes,
-        })
+    /// What a request of this line asks of its connection. `body` is what follows its head.
+    pub(super) fn asks(&self, request: RequestLine, body: Body) -> Asks {
+        match body {
+            _ if !request.gets_path || self.asks_more => Asks::More,
+            Body::None if !self.switches => Asks::Answer {
+                closes: self.closes,
+            },
+            Body::Upgrade if !self.closes => Asks::WebSocket,
+            _ => Asks::More,
+        }
     }
 
     /// Checks the head as a whole.

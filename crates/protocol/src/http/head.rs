@@ -1,7 +1,7 @@
 //! A request's head. Each line is checked as soon as it is complete.
 
 use super::config::InspectorConfig;
-use super::field::{Body, Fields, Simple};
+use super::field::{Asks, Body, Fields};
 use super::refusal::Refusal;
 use super::request_line::{self, RequestLine};
 
@@ -55,12 +55,13 @@ impl Head {
             .map_or(self.says_http_1_0, |request| request.http_1_0)
     }
 
-    /// What a complete head asks of its connection, if that is only an answer. An empty line in front of the head is
-    /// more.
-    pub(super) fn simple(&self) -> Option<Simple> {
-        self.fields
-            .simple(self.request?)
-            .filter(|_| !self.begins_empty)
+    /// What a complete head asks of its connection, if `body` follows it. An empty line in front of the head is more
+    /// than other requests have.
+    pub(super) fn asks(&self, body: Body) -> Asks {
+        match self.request {
+            Some(request) if !self.begins_empty => self.fields.asks(request, body),
+            _ => Asks::More,
+        }
     }
 
     /// Whether any of its bytes were received.

@@ -3,7 +3,7 @@
 
 use super::chunked::Chunked;
 use super::config::InspectorConfig;
-use super::field::{Body, Simple};
+use super::field::{Asks, Body};
 use super::head::Head;
 use super::refusal::Refusal;
 
@@ -61,8 +61,8 @@ pub enum NextHead {
     Whole {
         /// The bytes of the head.
         length: usize,
-        /// `Some`: the request asks only for an answer, and the next head follows.
-        simple: Option<Simple>,
+        /// What the request asks for.
+        asks: Asks,
     },
     /// An error: the rest must not be read.
     Refused(Refusal),
@@ -144,10 +144,10 @@ impl Inspector {
         match advanced {
             Ok(None) => NextHead::Unfinished,
             Ok(Some((body, length))) => {
-                let simple = head.simple().filter(|_| body == Body::None);
+                let asks = head.asks(body);
                 self.requests += 1;
                 self.state = State::after(body);
-                NextHead::Whole { length, simple }
+                NextHead::Whole { length, asks }
             }
             Err(refusal) => {
                 self.refuse(refusal);

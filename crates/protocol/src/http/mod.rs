@@ -31,7 +31,7 @@ mod request_line;
 
 pub use bytes::lists;
 pub use config::InspectorConfig;
-pub use field::Simple;
+pub use field::Asks;
 pub use inspector::{Inspector, NextHead, Outcome, Progress};
 pub use refusal::Refusal;
 pub use request_line::METHODS;

@@ -10,6 +10,8 @@ use base64::alphabet;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::BASE64_STANDARD;
 
+use crate::http::lists;
+
 pub use client::{AnswerError, ClientRequest, Switched, append_request, judge_answer, request_key};
 
 /// The parts of a request head that the handshake needs.
@@ -79,35 +81,55 @@ pub fn check<'a>(head: &RequestHead<'a>) -> Result<Offer<'a>, Refusal> {
     if !head.get {
         return Err(Refusal::Method);
     }
-    if !head.http_1_1 || !lists(head, "upgrade", "websocket") {
+    if !head.http_1_1 {
         return Err(Refusal::NotUpgrade);
     }
-    if !lists(head, "connection", "upgrade") {
+    let headers = head.headers.iter();
+    check_get(headers.map(|(name, value)| (name.as_bytes(), *value)))
+}
+
+/// Checks a request that is a GET of HTTP/1.1. `lines` are its header lines in order: names in any case, and values.
+pub fn check_get<'a>(
+    lines: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+) -> Result<Offer<'a>, Refusal> {
+    let said = Said::by(lines);
+    if !said.upgrade {
+        return Err(Refusal::NotUpgrade);
+    }
+    if !said.connection {
         return Err(Refusal::Connection);
     }
-    only(head, "host").ok_or(Refusal::Host)?;
-    if only(head, "sec-websocket-version") != Some(b"13") {
+    said.host.only().ok_or(Refusal::Host)?;
+    if said.version.only() != Some(b"13") {
         return Err(Refusal::Version);
     }
-    let key = only(head, "sec-websocket-key")
-        .and_then(key_of)
-        .ok_or(Refusal::Key)?;
-    let protocols = protocols(head)?;
-    let extensions = lines(head, "sec-websocket-extensions").collect();
+    let key = said.key.only().and_then(key_of).ok_or(Refusal::Key)?;
     Ok(Offer {
         key,
-        protocols,
-        extensions,
+        protocols: protocols(&said.protocols)?,
+        extensions: said.extensions,
     })
 }
 
 /// The `Sec-WebSocket-Accept` for a `key`, which proves that the server understood it (§4.2.2).
 pub fn accept_key(key: &str) -> String {
-    let mut hash = sha1_smol::Sha1::new();
-    hash.update(key.as_bytes());
-    hash.update(b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
-    BASE64_STANDARD.encode(hash.digest().bytes())
+    let mut accept = Vec::new();
+    append_accept_key(key.as_bytes(), &mut accept);
+    String::from_utf8(accept).unwrap_or_default()
 }
+
+/// Appends the `Sec-WebSocket-Accept` for a `key`.
+pub fn append_accept_key(key: &[u8], out: &mut Vec<u8>) {
+    let mut hash = sha1_smol::Sha1::new();
+    hash.update(key);
+    hash.update(b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+    let mut text = [0; ACCEPT_BYTES];
+    let written = BASE64_STANDARD.encode_slice(hash.digest().bytes(), &mut text);
+    out.extend_from_slice(text.get(..written.unwrap_or_default()).unwrap_or_default());
+}
+
+/// The length of 20 bytes in base64.
+const ACCEPT_BYTES: usize = 28;
 
 /// Whether `bytes` are an HTTP token (RFC 9110 §5.6.2), which every subprotocol name must be.
 pub fn is_token(bytes: &[u8]) -> bool {
@@ -117,27 +139,64 @@ pub fn is_token(bytes: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
 }
 
-/// The values of all lines named `name`, without surrounding white space.
-fn lines<'a>(head: &RequestHead<'a>, name: &'static str) -> impl Iterator<Item = &'a [u8]> {
-    let named = head.headers.iter().filter(move |(line, _)| *line == name);
-    named.map(|(_, value)| trim(value))
+/// What the lines of a head say about the handshake.
+#[derive(Default)]
+struct Said<'a> {
+    /// `Upgrade` lists websocket.
+    upgrade: bool,
+    /// `Connection` lists upgrade.
+    connection: bool,
+    host: Once<'a>,
+    version: Once<'a>,
+    key: Once<'a>,
+    protocols: Vec<&'a [u8]>,
+    extensions: Vec<&'a [u8]>,
 }
 
-/// The value of the line named `name`, if there is exactly one.
-fn only<'a>(head: &RequestHead<'a>, name: &'static str) -> Option<&'a [u8]> {
-    let mut lines = lines(head, name);
-    let first = lines.next()?;
-    lines.next().is_none().then_some(first)
+impl<'a> Said<'a> {
+    fn by(lines: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Self {
+        let mut said = Self::default();
+        for (name, value) in lines {
+            let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+            // most names differ in length from those that matter
+            match name.len() {
+                4 if is(b"host") => said.host.add(value),
+                7 if is(b"upgrade") => said.upgrade |= lists(value, b"websocket"),
+                10 if is(b"connection") => said.connection |= lists(value, b"upgrade"),
+                17 if is(b"sec-websocket-key") => said.key.add(value),
+                21 if is(b"sec-websocket-version") => said.version.add(value),
+                22 if is(b"sec-websocket-protocol") => said.protocols.push(trim(value)),
+                24 if is(b"sec-websocket-extensions") => said.extensions.push(trim(value)),
+                _ => {}
+            }
+        }
+        said
+    }
 }
 
-/// The elements of the list formed by all lines named `name`. Empty elements are skipped (RFC 9110 §5.6.1).
-fn elements<'a>(head: &RequestHead<'a>, name: &'static str) -> impl Iterator<Item = &'a [u8]> {
-    let all = lines(head, name).flat_map(|line| line.split(|&byte| byte == b','));
-    all.map(trim).filter(|element| !element.is_empty())
+/// The value of a line that must occur once.
+#[derive(Clone, Copy, Default)]
+enum Once<'a> {
+    #[default]
+    Missing,
+    Only(&'a [u8]),
+    Repeated,
 }
 
-fn lists(head: &RequestHead<'_>, name: &'static str, wanted: &str) -> bool {
-    elements(head, name).any(|element| element.eq_ignore_ascii_case(wanted.as_bytes()))
+impl<'a> Once<'a> {
+    fn add(&mut self, value: &'a [u8]) {
+        *self = match self {
+            Self::Missing => Self::Only(trim(value)),
+            _ => Self::Repeated,
+        };
+    }
+
+    fn only(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Only(value) => Some(value),
+            Self::Missing | Self::Repeated => None,
+        }
+    }
 }
 
 /// Removes spaces and tabs at both ends.
@@ -162,9 +221,14 @@ const KEY: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-fn protocols<'a>(head: &RequestHead<'a>) -> Result<Vec<&'a str>, Refusal> {
+/// The elements of the list that these lines form. Empty elements are skipped (RFC 9110 §5.6.1).
+fn protocols<'a>(lines: &[&'a [u8]]) -> Result<Vec<&'a str>, Refusal> {
     let mut protocols = Vec::new();
-    for element in elements(head, "sec-websocket-protocol") {
+    let elements = lines
+        .iter()
+        .flat_map(|line| line.split(|&byte| byte == b','))
+        .map(trim);
+    for element in elements.filter(|element| !element.is_empty()) {
         if !is_token(element) {
             return Err(Refusal::Protocol);
         }
@@ -176,7 +240,7 @@ fn protocols<'a>(head: &RequestHead<'a>) -> Result<Vec<&'a str>, Refusal> {
     let repeated = sorted
         .windows(2)
         .any(|pair| matches!(pair, [a, b] if a == b));
-    let empty = protocols.is_empty() && lines(head, "sec-websocket-protocol").next().is_some();
+    let empty = protocols.is_empty() && !lines.is_empty();
     if repeated || empty {
         Err(Refusal::Protocol)
     } else {

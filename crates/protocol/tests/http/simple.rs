@@ -1,16 +1,17 @@
-//! Requests that ask only for an answer are recognised, and nothing else is; heads are inspected one by one.
+//! Requests that ask only for an answer or a WebSocket are recognised, and nothing else is; heads are inspected one by
+//! one.
 
-use millrace_protocol::http::{Inspector, InspectorConfig, NextHead, Refusal, Simple};
+use millrace_protocol::http::{Asks, Inspector, InspectorConfig, NextHead, Refusal};
 
 fn next(bytes: &[u8]) -> NextHead {
     Inspector::new().next_head(bytes, &InspectorConfig::default())
 }
 
-fn simple(head: &str) -> Option<Simple> {
+fn asks(head: &str) -> Asks {
     match next(head.as_bytes()) {
-        NextHead::Whole { length, simple } => {
+        NextHead::Whole { length, asks } => {
             assert_eq!(length, head.len(), "{head:?}");
-            simple
+            asks
         }
         other => panic!("{head:?}: {other:?}"),
     }
@@ -29,7 +30,7 @@ fn a_get_of_a_path_is_simple() {
             true,
         ),
     ] {
-        assert_eq!(simple(head), Some(Simple { closes }), "{head:?}");
+        assert_eq!(asks(head), Asks::Answer { closes }, "{head:?}");
     }
 }
 
@@ -46,11 +47,40 @@ fn what_asks_for_more_is_not_simple() {
         "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nExpect: 100-continue\r\n\r\n",
     ] {
-        assert_eq!(simple(head), None, "{head:?}");
+        assert_eq!(asks(head), Asks::More, "{head:?}");
+    }
+}
+
+#[test]
+fn a_get_of_a_path_may_ask_for_a_web_socket() {
+    let head = |line: &str, more: &str| {
+        format!(
+            "{line}\r\nHost: x\r\n{more}Upgrade: h2c, WebSocket\r\nConnection: te, Upgrade\r\n\r\n"
+        )
+    };
+    for more in ["", "Connection: keep-alive\r\n", "Cookie: a=b\r\n"] {
+        let head = head("GET /a?b HTTP/1.1", more);
+        assert_eq!(asks(&head), Asks::WebSocket, "{head:?}");
+    }
+    for (line, more) in [
+        ("POST / HTTP/1.1", ""),
+        ("GET / HTTP/1.0", ""),
+        ("GET http://x/ HTTP/1.1", ""),
+        ("\r\nGET / HTTP/1.1", ""),
+        ("GET / HTTP/1.1", "Connection: close\r\n"),
+        ("GET / HTTP/1.1", "Content-Length: 0\r\n"),
+        ("GET / HTTP/1.1", "Content-Length: 1\r\n"),
+        ("GET / HTTP/1.1", "Transfer-Encoding: chunked\r\n"),
+        (
+            "GET / HTTP/1.1",
+            "Content-Length: 0\r\nExpect: 100-continue\r\n",
+        ),
+    ] {
+        let head = head(line, more);
+        assert_eq!(asks(&head), Asks::More, "{head:?}");
     }
 }
 
@@ -66,7 +96,7 @@ fn heads_are_found_wherever_the_input_is_split() {
         assert_eq!(inspector.requests(), 0);
         let whole = NextHead::Whole {
             length: first.len(),
-            simple: Some(Simple { closes: false }),
+            asks: Asks::Answer { closes: false },
         };
         assert_eq!(inspector.next_head(&both, &config), whole, "{cut}");
         assert_eq!(inspector.requests(), 1);
@@ -85,7 +115,7 @@ fn the_next_head_waits_for_the_end_of_a_body() {
     let head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n";
     let whole = NextHead::Whole {
         length: head.len(),
-        simple: None,
+        asks: Asks::More,
     };
     assert_eq!(inspector.next_head(head, &config), whole);
     assert_eq!(inspector.next_head(b"x", &config), NextHead::NotYet);

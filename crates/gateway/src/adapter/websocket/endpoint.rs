@@ -8,8 +8,8 @@ use millrace_protocol::websocket::{DecoderConfig, Role};
 use super::session::WebSocket;
 use crate::contract::{ListenError, Reader, Transport};
 use crate::http::{
-    Answer, Answering, Asked, Claim, Endpoint, EndpointLimits, Exchange, HttpLimits, SimpleRequest,
-    Taking, open, upgrade,
+    Answer, Answering, Asked, Claim, Endpoint, EndpointLimits, Exchange, HttpLimits, Opens,
+    SimpleRequest, Taking, open, upgrade,
 };
 use crate::limits::ListenerLimits;
 
@@ -56,6 +56,10 @@ impl Endpoint for WebSockets {
         Taking::Pass
     }
 
+    fn upgrade(&self, _: &Exchange, path: &str) -> Option<Opens> {
+        self.open_at(path).then(|| opens(&self.decoder))
+    }
+
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {
         Box::pin(answer(&self.decoder, exchange, asked))
     }
@@ -78,6 +82,11 @@ pub(crate) fn session_on_stage(limits: &ListenerLimits) -> Box<dyn crate::contra
     Box::new(WebSocket::new(decoder(limits, &HttpLimits::default())))
 }
 
+fn opens(decoder: &Arc<DecoderConfig>) -> Opens {
+    let session = WebSocket::new(Arc::clone(decoder));
+    (Transport::WebSocket, Box::new(session))
+}
+
 /// Answers with 101 or an error.
 async fn answer(
     decoder: &Arc<DecoderConfig>,
@@ -88,8 +97,7 @@ async fn answer(
         Ok(offered) => offered,
         Err(answer) => return Some(*answer),
     };
-    let session = Box::new(WebSocket::new(Arc::clone(decoder)));
-    let transport = Transport::WebSocket;
+    let (transport, session) = opens(decoder);
     let admitted = open::admit(exchange, request, transport, session).await;
     Some(match admitted {
         Ok((opened, acceptance)) => upgrade::begin(opened, &acceptance, &exchange.client, &offered),

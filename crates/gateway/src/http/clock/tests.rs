@@ -126,6 +126,21 @@ fn a_handshake_counts_from_its_head_and_a_blocked_write_from_its_start() {
     assert_eq!(due(&clock, 60_000), Due::Later(u64::MAX));
 }
 
+#[test]
+fn a_decision_is_due_before_the_end_of_its_handshake() {
+    let mut clock = Clock::new(0);
+    clock.received(100, 50);
+    clock.stop();
+    clock.begin_handshake(Duration::from_secs(10));
+    clock.await_decision(200, Duration::from_secs(9));
+    assert_eq!(due(&clock, 0), Due::Later(9_200));
+    // a client whose decision is late is answered even if its handshake is over, too
+    assert_eq!(due(&clock, 10_000), Due::Undecided);
+    clock.end_decision();
+    assert_eq!(due(&clock, 9_999), Due::Later(10_000));
+    assert_eq!(due(&clock, 10_000), Due::Cut);
+}
+
 /// The times at which a connection that does nothing is checked, until it is closed.
 fn looks(clock: &Clock, from: u64) -> Vec<u64> {
     let timeouts = Timeouts::new(&ListenerLimits::default(), &HttpLimits::default());
@@ -159,6 +174,7 @@ enum Event {
     Write(bool),
     Flush(bool),
     Handshake,
+    Decision,
     NextRequest,
 }
 
@@ -170,6 +186,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => any::<bool>().prop_map(Event::Write),
         1 => any::<bool>().prop_map(Event::Flush),
         1 => Just(Event::Handshake),
+        1 => Just(Event::Decision),
         2 => Just(Event::NextRequest),
     ]
 }
@@ -188,10 +205,11 @@ proptest! {
         for (passed, event) in events {
             now += passed;
             while look <= now {
-                let Due::Later(at) = clock.due(look, &timeouts, WRITE) else {
-                    return Ok(());
-                };
-                look = clock.next_look(look, at, &timeouts, WRITE);
+                match clock.due(look, &timeouts, WRITE) {
+                    Due::Later(at) => look = clock.next_look(look, at, &timeouts, WRITE),
+                    Due::Undecided => clock.end_decision(),
+                    _ => return Ok(()),
+                }
             }
             match event {
                 Event::More(bytes) | Event::Next(bytes) | Event::Stop(bytes) => {
@@ -213,6 +231,9 @@ proptest! {
                 Event::Handshake => {
                     clock.stop();
                     look = look.min(clock.begin_handshake(Duration::from_secs(10)));
+                }
+                Event::Decision => {
+                    look = look.min(clock.await_decision(now, Duration::from_secs(9)));
                 }
                 Event::NextRequest => {
                     // the answer to the previous request

@@ -139,6 +139,13 @@ impl HttpConnection {
         self.look_by(until);
     }
 
+    /// Limits the handshake of a request for another protocol, which has a deadline of its own.
+    pub(super) fn begin_handshake(&self, wire: &mut Wire) {
+        let limits = &self.around.listener.config.limits;
+        let until = wire.clock.begin_handshake(limits.handshake_timeout);
+        self.look_by(until);
+    }
+
     /// Has its deadlines checked by this time.
     pub(super) fn look_by(&self, at: u64) {
         let next = self.next_look.get();
@@ -238,6 +245,11 @@ impl HttpConnection {
         );
         match wire.clock.due(now, timeouts, write) {
             Due::Later(at) => return Ok(wire.clock.next_look(now, at, timeouts, write)),
+            Due::Undecided => {
+                wire.clock.end_decision();
+                self.wake();
+                return Ok(now);
+            }
             Due::End => wire.ended = true,
             Due::Refuse(refusal) => wire.refuse(refusal),
             Due::Cut => return Err(()),

@@ -1,18 +1,21 @@
 //! Simple requests, answered without hyper: each is read, inspected once and given to an endpoint, and its answer is
-//! written with the headers that every answer has. What is not simple goes to hyper, with the rest of the connection.
+//! written with the headers that every answer has. So are requests for a WebSocket ([`socket`]). Everything else goes to
+//! hyper, with the rest of the connection.
 
 mod head;
+mod socket;
 
 use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use millrace_protocol::http::NextHead;
+use millrace_protocol::http::{Asks, NextHead};
 
-use super::connection::{HttpConnection, Wire};
-use super::simple::{Arrived, Later, Ready, ReadyHead, SimpleRequest, Taking};
+use super::connection::{Around, HttpConnection, Wire};
+use super::simple::{Arrived, Later, Ready, ReadyHead, SimpleRequest, Switch, Taking};
 use super::{Answer, Client, Exchange};
+use crate::shard::open::Opened;
 
 /// How this part of a connection ends.
 pub(super) enum Next {
@@ -20,6 +23,8 @@ pub(super) enum Next {
     End,
     /// The connection is broken.
     Broken,
+    /// The 101 is written: the connection becomes this socket.
+    Socket(Opened),
     /// hyper goes on. With `Some` that is its answer to the next request.
     Hyper(Option<Answer>),
 }
@@ -48,7 +53,14 @@ struct Writing {
     body: Bytes,
     /// How many bytes of both are written.
     written: usize,
-    keeps: bool,
+    then: Then,
+}
+
+/// What follows an answer.
+enum Then {
+    Request,
+    End,
+    Socket(Opened),
 }
 
 /// What the bytes of a peer begin with.
@@ -103,10 +115,18 @@ impl Direct {
                         State::Writing(Writing::begin(connection, ready, *closes))
                     }
                     Poll::Ready(Arrived::Other(answer)) => {
-                        let request = if *closes { LAST_REQUEST } else { REQUEST };
+                        let wire = &mut *connection.wire.borrow_mut();
+                        let request = match *closes {
+                            _ if wire.inspector().is_at_upgrade() => UPGRADE_REQUEST,
+                            true => LAST_REQUEST,
+                            false => REQUEST,
+                        };
                         connection.asked.set(connection.asked.get() - 1);
-                        connection.wire.borrow_mut().repeat(request, around);
+                        wire.repeat(request, around);
                         return Poll::Ready(Next::Hyper(Some(answer)));
+                    }
+                    Poll::Ready(Arrived::Socket(switch)) => {
+                        State::Writing(Writing::switch(connection, switch))
                     }
                     Poll::Pending => return self.poll_leaving(cx, connection),
                 },
@@ -114,13 +134,13 @@ impl Direct {
                     if ready!(writing.poll(cx, connection)).is_err() {
                         return Poll::Ready(Next::Broken);
                     }
-                    if !writing.keeps {
-                        return Poll::Ready(Next::End);
+                    let head = std::mem::take(&mut writing.head);
+                    around.pending_writes.give_back(head);
+                    match std::mem::replace(&mut writing.then, Then::End) {
+                        Then::Request => State::Reading,
+                        Then::End => return Poll::Ready(Next::End),
+                        Then::Socket(opened) => return Poll::Ready(Next::Socket(opened)),
                     }
-                    around
-                        .pending_writes
-                        .give_back(std::mem::take(&mut writing.head));
-                    State::Reading
                 }
             };
             self.state = next;
@@ -135,6 +155,10 @@ impl Direct {
         }
         if wire.half_closed {
             self.exchange.client.half_closed.set();
+            if wire.inspector().is_at_upgrade() {
+                // it gets no socket
+                return Poll::Ready(Next::Broken);
+            }
             if let State::Waiting { answer, .. } = &mut self.state {
                 answer.client_left();
             }
@@ -198,27 +222,38 @@ impl Direct {
         }
     }
 
-    /// Inspects a head, and gives a simple request to the endpoints.
+    /// Inspects a head, and gives the request to the endpoints if it can be answered here.
     fn find(&self, wire: &mut Wire, bytes: &[u8]) -> Found {
         let service = &self.exchange.client.service;
         match wire.next_head(bytes, &service.inspector) {
             NextHead::Unfinished => Found::Part,
             NextHead::Refused(_) => Found::Refused,
             NextHead::NotYet => Found::Whole(0),
-            NextHead::Whole { length, simple } => {
-                let taken = simple.and_then(|simple| {
-                    let request = SimpleRequest::read(bytes.get(..length)?)?;
-                    match service.endpoints.take(&self.exchange, &request) {
-                        Taking::Pass | Taking::Unsure => None,
-                        taking => Some(Found::Simple {
-                            length,
-                            closes: simple.closes,
-                            taking,
-                        }),
+            NextHead::Whole { length, asks } => {
+                let head = bytes.get(..length).unwrap_or_default();
+                let (closes, taking) = match asks {
+                    Asks::Answer { closes } => (closes, self.take(head)),
+                    Asks::WebSocket => {
+                        (false, socket::take(&self.exchange, head).map(Taking::Later))
                     }
-                });
-                taken.unwrap_or(Found::Whole(length))
+                    Asks::More => (false, None),
+                };
+                taking.map_or(Found::Whole(length), |taking| Found::Simple {
+                    length,
+                    closes,
+                    taking,
+                })
             }
+        }
+    }
+
+    /// Gives a simple request to the endpoints.
+    fn take(&self, head: &[u8]) -> Option<Taking> {
+        let request = SimpleRequest::read(head)?;
+        let endpoints = &self.exchange.client.service.endpoints;
+        match endpoints.take(&self.exchange, &request) {
+            Taking::Pass | Taking::Unsure => None,
+            taking => Some(taking),
         }
     }
 }
@@ -250,6 +285,9 @@ fn conclude(
         Found::Simple { closes, taking, .. } => {
             wire.clock.stop();
             connection.asked.set(connection.asked.get() + 1);
+            if wire.inspector().is_at_upgrade() {
+                socket::limit(connection, wire);
+            }
             match taking {
                 Taking::Answer(ready) => {
                     let writing = Writing::begin(connection, ready, closes);
@@ -263,6 +301,20 @@ fn conclude(
 }
 
 impl Writing {
+    /// Makes the head of a 101.
+    fn switch(connection: &HttpConnection, switch: Switch) -> Self {
+        let around = &connection.around;
+        around.shard.count_request();
+        let Switch { mut head, opened } = switch;
+        append_date(around, &mut head);
+        Self {
+            head,
+            body: Bytes::new(),
+            written: 0,
+            then: Then::Socket(opened),
+        }
+    }
+
     /// Decides whether the connection stays open, and makes the head.
     fn begin(connection: &HttpConnection, ready: Ready, closes: bool) -> Self {
         let around = &connection.around;
@@ -286,14 +338,12 @@ impl Writing {
         } else if !says_close {
             out.extend_from_slice(b"connection: close\r\n");
         }
-        out.extend_from_slice(b"date: ");
-        around.date.append(around.shard.now(), &mut out);
-        out.extend_from_slice(b"\r\n\r\n");
+        append_date(around, &mut out);
         Self {
             head: out,
             body,
             written: 0,
-            keeps,
+            then: if keeps { Then::Request } else { Then::End },
         }
     }
 
@@ -320,6 +370,15 @@ impl Writing {
     }
 }
 
+/// Appends the last header of every answer, and the end of its head.
+fn append_date(around: &Around, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"date: ");
+    around.date.append(around.shard.now(), out);
+    out.extend_from_slice(b"\r\n\r\n");
+}
+
 /// Requests that hyper reads in place of the one that was answered. It needs one to write an answer.
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
 const LAST_REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+const UPGRADE_REQUEST: &[u8] =
+    b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";

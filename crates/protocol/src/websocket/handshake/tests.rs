@@ -55,6 +55,22 @@ fn upgrade_and_connection_are_lists_without_case() {
 }
 
 #[test]
+fn names_may_have_any_case() {
+    let lines: [(&[u8], &[u8]); 6] = [
+        (b"HOST", b"example.com"),
+        (b"upgrade", b"websocket"),
+        (b"Connection", b"Upgrade"),
+        (b"Sec-WebSocket-KEY", KEY_OF_THE_RFC),
+        (b"Sec-WebSocket-Version", b"13"),
+        (b"SEC-WebSocket-Protocol", b"chat"),
+    ];
+    let offer = check_get(lines.into_iter()).unwrap();
+    assert_eq!(offer.protocols, ["chat"]);
+    let repeated = lines.into_iter().chain([lines[0]]);
+    assert_eq!(check_get(repeated), Err(Refusal::Host));
+}
+
+#[test]
 fn other_methods_and_versions_are_refused() {
     let head = RequestHead {
         get: true,
