@@ -37,6 +37,18 @@ test('frameworks are recognised by the members of their apps', async (t) => {
   t.deepEqual(ready, ['fastify', 'nest', 'koa']);
 });
 
+test('a server with listeners for upgrades is an error that says what to do', async (t) => {
+  const server = createServer(listener).on('upgrade', () => undefined);
+  const fastify = { routing: listener, ready: async () => undefined, server };
+  const nest = { init: async () => undefined, getHttpAdapter: () => ({}), getHttpServer: () => server };
+  for (const app of [server, fastify, nest, Promise.resolve(server)]) {
+    await t.throwsAsync(nodeHandler(app)[MESSAGE].ready(), {
+      code: 'ERR_MILLRACE_NO_NET_SOCKET',
+      message: /listeners for 'upgrade' events.*handle sockets by handlers such as handleOpen/,
+    });
+  }
+});
+
 test('a module has either `fetch` or a listener of Node', (t) => {
   const handler = nodeHandler(listener);
   const both = { fetch: () => new Response(), default: handler };

@@ -43,7 +43,7 @@ export const ERROR_CODES = {
   ERR_MILLRACE_NO_COOKIE_SECRET:
     'A cookie was to be signed, or signed cookies were read, in an app that was made without `cookieSecret`.',
   ERR_MILLRACE_NO_NET_SOCKET:
-    'A request listener asked the socket of a request for something that only a `net.Socket` has; the message says what.',
+    "A request listener asked the socket of a request for something that only a `net.Socket` has; the message says what. Or the server that `nodeHandler` got has listeners for `'upgrade'` events, which are never emitted.",
   ERR_MILLRACE_OVERLOADED:
     'An I/O thread has nearly `limits.shardInboxBytes` to do already, so no socket was subscribed. Try again later, or split a call for very many sockets into several.',
   ERR_MILLRACE_REQUEST_ABORTED:

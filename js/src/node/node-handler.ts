@@ -2,9 +2,11 @@
 
 import { EventEmitter } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { MillraceError } from '../errors.js';
 import { readable } from '../log/report.js';
 import { MESSAGE_HANDLER, type MessageAnswerer } from '../worker/exchange.js';
-import { failed, serve } from './node-request.js';
+import { makingOf } from './node-members.js';
+import { failed, type Host, serve } from './node-request.js';
 
 /** Answers a request, as with `http.createServer`. Its result is ignored, except for a promise that rejects. */
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => unknown;
@@ -21,6 +23,8 @@ export interface FastifyApp {
   routing: RequestListener;
   /** Called and waited for before the first request. */
   ready(): PromiseLike<unknown>;
+  /** Its server, which need not listen. */
+  server?: unknown;
 }
 
 /** An app of NestJS. */
@@ -32,6 +36,8 @@ export interface NestApp {
   };
   /** Called and waited for before the first request. */
   init(): PromiseLike<unknown>;
+  /** Returns its server, which need not listen. */
+  getHttpServer?(): unknown;
 }
 
 /** An app that has a request listener. Of a `Server`, its listeners for `'request'` events are called. */
@@ -51,7 +57,8 @@ export interface NodeHandler {
  * any function that `http.createServer` accepts. `req` and `res` are Node's own `IncomingMessage` and `ServerResponse`.
  *
  * @param listener the listener or the app, or a promise of one
- * @throws {TypeError} if it is neither; if the promise yields neither, `start` rejects with this error
+ * @throws {TypeError} if it is neither; if the promise yields neither, `start` rejects with this error. `start` also
+ *   rejects (ERR_MILLRACE_NO_NET_SOCKET) if the server of the listener or app has listeners for `'upgrade'` events
  * @example
  * ```ts
  * import express from 'express';
@@ -67,16 +74,20 @@ export function nodeHandler(listener: NodeListener | PromiseLike<NodeListener>):
   const isPromise = typeof (listener as PromiseLike<NodeListener> | undefined)?.then === 'function';
   // a Fastify app has a `then` method until it is ready
   const isApp = appKind(listener) !== undefined;
-  let server = isPromise || isApp ? undefined : serverOf(listenerOf(listener as NodeListener));
+  let host = isPromise || isApp ? undefined : hostOf(serverOf(listenerOf(listener as NodeListener)));
   // the rejection is reported by `start`, which waits for the promise
   if (isPromise && !isApp) (listener as PromiseLike<NodeListener>).then(undefined, () => undefined);
   const answerer: MessageAnswerer = {
-    handle: (exchange) => serve(exchange, server as Server),
+    handle: (exchange) => serve(exchange, host as Host),
     async ready() {
-      server ??= await makeReady(isApp ? (listener as NodeListener) : await listener);
+      host ??= hostOf(await makeReady(isApp ? (listener as NodeListener) : await listener));
     },
   };
   return { [MESSAGE_HANDLER]: answerer };
+}
+
+function hostOf(server: Server): Host {
+  return { server, making: makingOf(server) };
 }
 
 async function makeReady(app: NodeListener): Promise<Server> {
@@ -84,20 +95,38 @@ async function makeReady(app: NodeListener): Promise<Server> {
     case 'fastify': {
       const fastify = app as FastifyApp;
       await fastify.ready();
+      refuseUpgrades(fastify.server);
       return serverOf((request, response) => fastify.routing(request, response));
     }
     case 'nest': {
       const nest = app as NestApp;
       await nest.init();
+      refuseUpgrades(nest.getHttpServer?.());
       return makeReady(nest.getHttpAdapter().getInstance() as NodeListener);
     }
     case 'koa':
       return serverOf((app as KoaApp).callback());
     case 'server':
+      refuseUpgrades(app);
       return app as Server;
     default:
       return serverOf(listenerOf(app));
   }
+}
+
+/**
+ * Reports that sockets of this server, for example those of ws or Socket.IO, would never open.
+ *
+ * @throws {MillraceError} ERR_MILLRACE_NO_NET_SOCKET if it has listeners for `'upgrade'` events
+ */
+function refuseUpgrades(server: unknown): void {
+  if (!(server instanceof EventEmitter) || server.listenerCount('upgrade') === 0) return;
+  throw new MillraceError(
+    'ERR_MILLRACE_NO_NET_SOCKET',
+    "the server has listeners for 'upgrade' events, as ws, Socket.IO and similar libraries add them, but no such event " +
+      'is emitted: the gateway opens WebSockets itself. Do not attach the library, and handle sockets by handlers such ' +
+      'as handleOpen and handleTextMessage (docs/node-handler.md)',
+  );
 }
 
 function listenerOf(listener: NodeListener): RequestListener {

@@ -3,7 +3,7 @@
  * other file names them. In a runtime that lacks one, nothing is done.
  */
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { RequestSocket } from './socket.js';
 
 /** A request with these members. */
@@ -12,6 +12,7 @@ export interface Incoming extends IncomingMessage {
   _consumed?: boolean;
   _dumped?: boolean;
   _dump?(): void;
+  joinDuplicateHeaders?: boolean;
   _addHeaderLines?(list: readonly string[], count: number): void;
 }
 
@@ -19,7 +20,71 @@ export interface Incoming extends IncomingMessage {
 export interface Outgoing extends ServerResponse {
   _removedConnection?: boolean;
   _closed?: boolean;
+  _expect_continue?: boolean;
   destroyed: boolean;
+}
+
+/** What a server makes requests and responses of: options of `http.createServer`. */
+export interface Making {
+  readonly Request: new (socket: never) => Incoming;
+  readonly Response: new (request: Incoming, options?: object) => Outgoing;
+  /** The second argument of `Response`. */
+  readonly options: object | undefined;
+  /** Whether values of repeated headers are joined. */
+  readonly joins: boolean;
+  /** Gives a response the names of headers whose values are joined. */
+  mark(response: Outgoing): void;
+}
+
+/** Reads the options with which a server was made. */
+export function makingOf(server: Server): Making {
+  const members = server as unknown as Record<PropertyKey, unknown>;
+  const symbols = Object.getOwnPropertySymbols(server);
+  const keyOf = (name: string) => symbols.find((symbol) => symbol.description === name) ?? name;
+  const classOf = (name: string, fallback: unknown) => {
+    const own = members[keyOf(name)];
+    return typeof own === 'function' ? own : fallback;
+  };
+  const uniqueKey = keyOf('kUniqueHeaders');
+  const unique = members[uniqueKey] ?? undefined;
+  const rejects = members['rejectNonStandardBodyWrites'] === true;
+  return {
+    Request: classOf('IncomingMessage', IncomingMessage) as Making['Request'],
+    Response: classOf('ServerResponse', ServerResponse) as Making['Response'],
+    options: rejects ? { rejectNonStandardBodyWrites: true } : undefined,
+    joins: members['joinDuplicateHeaders'] === true,
+    mark(response) {
+      if (unique !== undefined) (response as unknown as Record<PropertyKey, unknown>)[uniqueKey] = unique;
+    },
+  };
+}
+
+/** Calls the listeners of a server for a request, as `http.Server` does. */
+export function emitRequest(server: Server, request: Incoming, response: Outgoing, expects: boolean): void {
+  if (!expects) {
+    server.emit('request', request, response);
+  } else if (CONTINUE.test(request.headers.expect ?? '')) {
+    response._expect_continue = true;
+    if (server.emit('checkContinue', request, response)) return;
+    response.writeContinue();
+    server.emit('request', request, response);
+  } else if (!server.emit('checkExpectation', request, response)) {
+    response.writeHead(417);
+    response.end();
+  }
+}
+
+/** As in Node.js. */
+const CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
+
+/** Whether a request of HTTP/1.1 has an expectation. */
+export function hasExpectation(list: readonly string[], version: string): boolean {
+  if (version !== '1.1') return false;
+  for (let at = 0; at < list.length; at += 2) {
+    const name = list[at] as string;
+    if (name.length === 6 && name.toLowerCase() === 'expect') return true;
+  }
+  return false;
 }
 
 /** Marks a response as closed. */

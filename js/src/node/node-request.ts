@@ -3,21 +3,36 @@
  * for them what `http.Server` does. `ServerResponse` writes the head and body of the answer.
  */
 
-import { IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { MillraceError } from '../errors.js';
 import type { MessageExchange, MessageSink } from '../worker/exchange.js';
 import { FIRST_CREDIT, WINDOW } from '../worker/incoming.js';
-import { addLines, closeResponse, drain, type Incoming, type Outgoing, reset, staysOpen } from './node-members.js';
+import {
+  addLines,
+  closeResponse,
+  drain,
+  emitRequest,
+  hasExpectation,
+  type Incoming,
+  type Making,
+  type Outgoing,
+  reset,
+  staysOpen,
+} from './node-members.js';
 import { isLatin1, isUtf8, joined, type Parts } from './parts.js';
 import { type Carrier, type Done, RequestSocket, SecureRequestSocket } from './socket.js';
 
+/** A server, and what it makes requests and responses of. */
+export interface Host {
+  readonly server: Server;
+  readonly making: Making;
+}
+
 /** Calls the listeners of a server. Errors that they throw are left to the caller. */
-export function serve(exchange: MessageExchange, server: Server): void {
-  const service = new Service(exchange, server);
-  const { request, response } = service;
+export function serve(exchange: MessageExchange, host: Host): void {
+  const service = new Service(exchange, host);
   try {
-    const expects = server.listenerCount('checkContinue') > 0 && request.headers.expect !== undefined;
-    server.emit(expects ? 'checkContinue' : 'request', request, response);
+    emitRequest(host.server, service.request, service.response, service.expects);
   } finally {
     service.begin();
   }
@@ -35,6 +50,8 @@ class Service implements Carrier, MessageSink {
   readonly #socket: RequestSocket;
   readonly request: Incoming;
   readonly response: Outgoing;
+  /** Whether the request has an expectation. */
+  readonly expects: boolean;
   /** Data that was written and not passed on yet. */
   #parts: Parts = [];
   #partBytes = 0;
@@ -53,12 +70,12 @@ class Service implements Carrier, MessageSink {
   #finished = false;
   #closed = false;
 
-  constructor(exchange: MessageExchange, server: Server) {
+  constructor(exchange: MessageExchange, { server, making }: Host) {
     this.#exchange = exchange;
     exchange.sink = this;
     const socket = exchange.encrypted ? new SecureRequestSocket(this, server) : new RequestSocket(this, server);
     this.#socket = socket;
-    const request: Incoming = new IncomingMessage(socket as never);
+    const request = new making.Request(socket as never);
     this.request = request;
     const { httpVersion } = exchange;
     request.method = exchange.method;
@@ -68,10 +85,13 @@ class Service implements Carrier, MessageSink {
     // the listener decides by the version how it writes the answer, and that is always HTTP/1.1
     request.httpVersionMajor = 1;
     request.httpVersionMinor = httpVersion === '1.0' ? 0 : 1;
+    if (making.joins) request.joinDuplicateHeaders = true;
     const { headerList } = exchange;
     addLines(request, headerList);
-    const response = new ServerResponse(request) as Outgoing;
+    this.expects = hasExpectation(headerList, httpVersion);
+    const response = new making.Response(request, making.options);
     this.response = response;
+    making.mark(response);
     if (httpVersion === '2.0') {
       request.httpVersionMajor = 2;
       request.httpVersionMinor = 0;
@@ -151,11 +171,13 @@ class Service implements Carrier, MessageSink {
 
   timeout(): void {
     const { request, response } = this;
+    const socket = this.#socket;
     const heard = [
-      !request.complete && request.emit('timeout', this.#socket),
-      !this.#finished && response.emit('timeout', this.#socket),
+      !request.complete && request.emit('timeout', socket),
+      !this.#finished && response.emit('timeout', socket),
+      socket.server.emit('timeout', socket),
     ];
-    if (!heard.includes(true)) this.#socket.destroy();
+    if (!heard.includes(true)) socket.destroy();
   }
 
   failed(error: unknown): void {

@@ -78,7 +78,8 @@ export class RequestSocket extends Duplex {
   /** As in `net.Socket`. */
   address(): { address?: string; family?: string; port?: number } {
     const { local } = this.#carrier;
-    return local === undefined ? {} : { ...local, family: familyOf(local.address) as string };
+    if (local === undefined) return {};
+    return { address: local.address, family: familyOf(local.address) as string, port: local.port };
   }
 
   get bytesRead(): number {
@@ -145,6 +146,8 @@ export class RequestSocket extends Duplex {
     clearTimeout(this.#timer);
     this.#carrier.cut();
     callback(error);
+    // as the socket's handle does: after the events that are due now
+    setImmediate(emitClose, this, error !== null);
   }
 
   setTimeout(ms: number, callback?: () => void): this {
@@ -153,8 +156,9 @@ export class RequestSocket extends Duplex {
     this.#timer = undefined;
     if (ms > 0) {
       this.#timer = setTimeout(() => {
-        this.emit('timeout');
+        // the order of `net.Socket`, to which the server listens first
         this.#carrier.timeout();
+        this.emit('timeout');
       }, ms);
       this.#timer.unref();
       if (callback !== undefined) this.once('timeout', callback);
@@ -277,4 +281,8 @@ function noSocket(what: string): MillraceError {
   );
 }
 
-const OPTIONS = { allowHalfOpen: true, autoDestroy: false } as const;
+function emitClose(socket: RequestSocket, hadError: boolean): void {
+  socket.emit('close', hadError);
+}
+
+const OPTIONS = { allowHalfOpen: true, autoDestroy: false, emitClose: false } as const;

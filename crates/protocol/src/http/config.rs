@@ -11,8 +11,9 @@ pub struct InspectorConfig {
     pub target_bytes: usize,
     /// The most bytes of a request's body.
     pub body_bytes: u64,
-    /// Whether to accept the methods and targets of `node:http`, too. The listener of Node decodes the target itself
-    /// and answers an invalid escape itself. The rules for the end of a message stay as strict.
+    /// Whether to accept the methods, targets and expectations of `node:http`, too. The listener of Node decodes the
+    /// target, answers an invalid escape and answers `Expect` itself. The rules for the end of a message stay as
+    /// strict.
     pub as_node: bool,
 }
 

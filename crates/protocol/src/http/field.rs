@@ -95,14 +95,22 @@ const FRAMING: [&[u8]; 8] = [
 ];
 
 impl Fields {
-    /// Records one header line.
-    pub(super) fn add(&mut self, line: &[u8], request: RequestLine) -> Result<(), Refusal> {
+    /// Records one header line. With `as_node`, the listener of Node answers expectations itself.
+    pub(super) fn add(
+        &mut self,
+        line: &[u8],
+        request: RequestLine,
+        as_node: bool,
+    ) -> Result<(), Refusal> {
         let (name, value) = split(line)?;
         // most names differ in length from those that matter
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"host") => self.add_host(value, request),
             6 if name.eq_ignore_ascii_case(b"expect") => {
                 self.asks_more = true;
+                if as_node {
+                    return Ok(());
+                }
                 self.add_expectation(value, request)
             }
             7 if name.eq_ignore_ascii_case(b"upgrade") => {

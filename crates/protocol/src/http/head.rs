@@ -94,7 +94,7 @@ impl Head {
         if self.headers > config.headers {
             return Err(Refusal::TooManyHeaders);
         }
-        self.fields.add(line, request)?;
+        self.fields.add(line, request, config.as_node)?;
         Ok(None)
     }
 

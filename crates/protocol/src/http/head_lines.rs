@@ -15,14 +15,32 @@ pub fn target(head: &[u8]) -> Option<(&[u8], HeadLines<'_>)> {
     Some((target, HeadLines(rest)))
 }
 
-/// Replaces every character of a target that RFC 3986 does not allow by a percent sign. A stricter parser then
-/// accepts a head that passed [`as_node`](super::InspectorConfig::as_node), and cannot match the changed path to one
-/// that it knows.
+/// Changes a head that passed [`as_node`](super::InspectorConfig::as_node) for a stricter parser, which also answers
+/// `Expect` itself. Every character of the target that RFC 3986 does not allow becomes a percent sign, so that the parser
+/// accepts the path and cannot match it to one that it knows. `Expect` becomes `Xxpect`, because the listener of Node
+/// answers it.
 pub fn tame(head: &mut [u8]) {
     let start = head.iter().take_while(|&&byte| byte < b' ').count();
-    let Some(line) = head.get_mut(start..) else {
+    let Some(head) = head.get_mut(start..) else {
         return;
     };
+    let mut lines = head.split_mut(|&byte| byte == b'\n');
+    if let Some(line) = lines.next() {
+        tame_target(line);
+    }
+    for line in lines {
+        if let Some((name, [b':', ..])) = line.split_at_mut_checked(EXPECT.len())
+            && name.eq_ignore_ascii_case(EXPECT)
+        {
+            name.copy_from_slice(HIDDEN_EXPECT);
+        }
+    }
+}
+
+const EXPECT: &[u8] = b"expect";
+const HIDDEN_EXPECT: &[u8] = b"xxpect";
+
+fn tame_target(line: &mut [u8]) {
     let mut parts = line.split_mut(|&byte| byte == b' ');
     let Some(target) = parts.nth(1) else {
         return;
@@ -68,6 +86,16 @@ mod tests {
         let mut head = *b"\r\nGET /a<b\xc3%zz?c=\"^#d<> HTTP/1.1\r\nX: <\r\n\r\n";
         tame(&mut head);
         assert_eq!(head, *b"\r\nGET /a%b%%zz?c=%^%d%% HTTP/1.1\r\nX: <\r\n\r\n");
+    }
+
+    #[test]
+    fn an_expectation_is_hidden_in_the_copy() {
+        let mut head =
+            *b"POST / HTTP/1.1\r\nExpect: a\r\neXPECT:b\r\nExpected: c\r\nX: expect:\r\n\r\n";
+        tame(&mut head);
+        let hidden =
+            *b"POST / HTTP/1.1\r\nxxpect: a\r\nxxpect:b\r\nExpected: c\r\nX: expect:\r\n\r\n";
+        assert_eq!(head, hidden);
     }
 
     #[test]

@@ -45,6 +45,28 @@ fn requests_that_node_refuses_are_refused_for_node_too() {
 }
 
 #[test]
+fn every_expectation_is_accepted_only_for_node() {
+    for (fields, refusal) in [
+        ("Expect: 100-continue", Refusal::LengthMissing),
+        ("Expect: a pony", Refusal::Expectation),
+        (
+            "Content-Length: 1\r\nExpect: 100-continue, b",
+            Refusal::Expectation,
+        ),
+    ] {
+        let request = format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n\r\n");
+        for (as_node, outcome) in [(true, Outcome::More), (false, Outcome::Refused(refusal))] {
+            let config = InspectorConfig {
+                as_node,
+                ..InspectorConfig::default()
+            };
+            let progress = Inspector::new().inspect(request.as_bytes(), &config);
+            assert_eq!(progress.outcome, outcome, "{fields}, {as_node}");
+        }
+    }
+}
+
+#[test]
 fn separate_parts_are_checked_like_a_request_line() {
     let config = InspectorConfig {
         as_node: true,
