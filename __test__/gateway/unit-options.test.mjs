@@ -103,7 +103,7 @@ test('the options of a listener for Redis clients are checked', (t) => {
     [{ users: [] }, `${at}.users must be an array of users, not an empty one`],
     [{ users: [bob, bob] }, `${at}.users[1].name must be another one than those before, not "bob"`],
     [{ users: [{ name: 'bob' }] }, `${at}.users[0].password must be a text that is not empty, not undefined`],
-    [{ users: [{ ...bob, channel: [] }] }, `unknown option ${at}.users[0].channel`],
+    [{ users: [{ ...bob, channel: [] }] }, `unknown option ${at}.users[0].channel; did you mean channels?`],
     [{ users: [{ ...bob, channels: 'a' }] }, `${at}.users[0].channels must be an array of texts, not "a"`],
     [{ users: [{ ...bob, keys: [1] }] }, `${at}.users[0].keys[0] must be a text of at most 1024 bytes, not 1`],
     [{ publishAs: 'json' }, `${at}.publishAs must be 'auto', 'text' or 'binary', not "json"`],

@@ -61,6 +61,18 @@ test('start rejects if the module cannot be imported, and can be retried', async
   t.is(await ask(await open(t, server), { cmd: 'ping' }), 'pong');
 });
 
+test('a syntax error names the file of the worker module', async (t) => {
+  const folder = folderFor(t, { 'misprinted.mjs': 'export default { handleOpen( {' });
+  const workerPath = path.join(folder, 'misprinted.mjs');
+  const server = await ownServer(t);
+  for (const threads of [0, 1]) {
+    await t.throwsAsync(server.start({ workerPath, threads }), {
+      code: 'ERR_MILLRACE_WORKER_FAILED',
+      message: /^a worker could not be started: .*misprinted\.mjs/s,
+    });
+  }
+});
+
 test('handleOpen can refuse connections on the main thread, too', async (t) => {
   const server = await ownServer(t, { workerPath: worker('admission'), threads: 0 });
   t.is((await handshake(server.addresses[0], { path: '/refuse' })).status, 403);

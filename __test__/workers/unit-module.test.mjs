@@ -1,4 +1,5 @@
 // Which exports of a worker module are its handlers.
+import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import test from 'ava';
 
@@ -66,7 +67,7 @@ test('a module without handlers is an error that names its exports and the expec
     t.true(error.message.startsWith(`there is no handler in there: ${says}`), error.message);
     t.regex(
       error.message,
-      /needs one of handleStart, .*handleTextMessage.* as a named export or in its default export$/,
+      /needs one of handleStart, .*handleTextMessage.* as a named export or in its default export(\.|$)/,
     );
   }
 });
@@ -107,4 +108,34 @@ test('of a router whose proxy has every property, only its own handlers count', 
 test('handlers must be functions', (t) => {
   t.throws(() => read({ fetch: 5 }), { instanceOf: TypeError, message: /'fetch' must be a function, not number/ });
   t.throws(() => read({ handleOpen: {} }), { instanceOf: TypeError, message: /'handleOpen' must be a function/ });
+});
+
+test('a misspelt handler is an error that names the one that was meant', (t) => {
+  for (const [wrong, meant] of [
+    ['handleTextMesage', 'handleTextMessage'],
+    ['handleBinarymessage', 'handleBinaryMessage'],
+    ['HandleOpen', 'handleOpen'],
+    ['handleTetxMessage', 'handleTextMessage'],
+  ]) {
+    for (const exported of [{ [wrong]() {}, handleDrain() {} }, { default: { [wrong]() {}, handleStop() {} } }]) {
+      t.throws(() => read(exported), {
+        instanceOf: TypeError,
+        message: `'${wrong}' is not a handler; did you mean ${meant}? (there)`,
+      });
+    }
+  }
+  const own = { handleOpened() {}, handleSend() {}, handleEverything() {}, handleTextMesage: 7, handleText() {} };
+  t.deepEqual(Object.keys(read({ ...own, handleOpen() {} })), ['handleOpen']);
+  const both = { handleTextMessage() {}, handleTextMessages() {} };
+  t.deepEqual(Object.keys(read(both)), ['handleTextMessage']);
+});
+
+test('a request listener without nodeHandler is an error that names nodeHandler', (t) => {
+  const express = Object.assign((_req, _res) => undefined, { get() {}, use() {} });
+  for (const listener of [() => undefined, express, createServer(), { callback() {} }, { routing() {} }]) {
+    for (const exported of [listener, { default: listener }]) {
+      t.throws(() => read(exported), { code: 'ERR_MILLRACE_NO_HANDLER', message: /pass it to nodeHandler/ });
+    }
+  }
+  t.notRegex(t.throws(() => read({ other() {} })).message, /nodeHandler/);
 });

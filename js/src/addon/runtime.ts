@@ -49,6 +49,11 @@ export function hasState({ state }: Partial<NativeState>): boolean {
   return typeof state === 'string' && state !== '';
 }
 
+/** Whether an `import` failed because of a syntax error. Bun's parser has an error class of its own. */
+export function isSyntaxError(error: unknown): boolean {
+  return error instanceof SyntaxError || (error as Partial<Error> | null | undefined)?.name === 'BuildMessage';
+}
+
 /**
  * Whether creating a `Response` costs about as much as the rest of answering a request. In Node.js it does, because the
  * class is written in JavaScript.

@@ -4,6 +4,7 @@
  */
 
 import type { Range } from './limit-values.js';
+import { closestName } from './misspelt.js';
 
 /** An object's fields. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -18,7 +19,10 @@ export function readObject(value: unknown, at: string, keys: readonly string[], 
     return NOTHING;
   }
   for (const key of Object.keys(value)) {
-    if (!keys.includes(key)) problems.push(`unknown option ${at}.${key}`);
+    if (keys.includes(key)) continue;
+    const meant = closestName(key, keys);
+    const hint = meant === undefined || meant in value ? '' : `; did you mean ${meant}?`;
+    problems.push(`unknown option ${at}.${key}${hint}`);
   }
   return value as Fields;
 }

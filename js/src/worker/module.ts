@@ -2,7 +2,9 @@
 
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isSyntaxError } from '../addon/runtime.js';
 import { MillraceError } from '../errors.js';
+import { closestName } from '../options/misspelt.js';
 import type { ProtocolHandlers } from '../protocols/listeners.js';
 import { EXCHANGE_HANDLER, type ExchangeHandler, MESSAGE_HANDLER, type MessageAnswerer } from './exchange.js';
 import type { FetchHandler } from './fetch/fetch-handler.js';
@@ -37,14 +39,24 @@ export interface LoadedModule extends ProtocolHandlers<unknown> {
  * @throws whatever the module throws; a TypeError if a handler is not a function
  */
 export async function importWorkerModule(url: string): Promise<LoadedModule> {
-  return readWorkerModule(exportsOf(url, await import(/* webpackIgnore: true */ url)), url);
+  let namespace: Record<string, unknown>;
+  try {
+    namespace = await import(/* webpackIgnore: true */ url);
+  } catch (error) {
+    if (!isSyntaxError(error)) throw error;
+    const { message } = error as Error;
+    if (message.includes(url)) throw error;
+    // neither message nor stack names the file
+    throw new SyntaxError(`${message} (in ${url} or a module that it imports)`, { cause: error });
+  }
+  return readWorkerModule(exportsOf(url, namespace), url);
 }
 
 /**
  * Finds a worker module's handlers among its exports and then among the members of its default export. If a named
  * export handles events, the default export is used only if it answers requests, as apps do.
  *
- * @throws {TypeError} if a handler is not a function
+ * @throws {TypeError} if a handler is not a function, or if the name of a handler is misspelt
  * @throws {MillraceError} ERR_MILLRACE_NO_HANDLER if there is no handler, except for `{}`, which explicitly has none
  */
 export function readWorkerModule(exported: object, where: string): LoadedModule {
@@ -65,6 +77,7 @@ export function readWorkerModule(exported: object, where: string): LoadedModule 
   if (message !== undefined) module['message'] = message;
   if (exchange !== undefined) module['exchange'] = exchange;
   if (Object.keys(module).length === 0 && !saysNothing(exported)) throw noHandler(sources, where);
+  for (const source of sources) refuseMisspelt(source, where);
   return module;
 }
 
@@ -109,14 +122,41 @@ function isNamespace(value: object): boolean {
   return Object.prototype.toString.call(value) === '[object Module]';
 }
 
+/** Refuses names that are surely meant to be a handler's: the handler would never be called. */
+function refuseMisspelt(source: Fields, where: string): void {
+  const known = names();
+  for (const name of Object.keys(source)) {
+    if (!name.toLowerCase().startsWith('handle') || known.includes(name)) continue;
+    if (typeof member(source, name) !== 'function') continue;
+    const meant = closestName(name, known);
+    if (meant === undefined || member(source, meant) !== undefined) continue;
+    // a short name one letter off may be a function of the application's own
+    const isSure = meant.length >= LONG_NAME || meant.toLowerCase() === name.toLowerCase();
+    if (isSure) throw new TypeError(`'${name}' is not a handler; did you mean ${meant}? (${where})`);
+  }
+}
+
+/** The length from which a handler's name is not taken for another one. */
+const LONG_NAME = 'handleTextMessage'.length;
+
 function noHandler(sources: readonly Fields[], where: string): MillraceError {
   const there = [...new Set(sources.flatMap((source) => Object.keys(source)))].slice(0, SHOWN);
   const has = there.length === 0 ? 'it exports nothing' : `it has only ${there.join(', ')}`;
   return new MillraceError(
     'ERR_MILLRACE_NO_HANDLER',
-    `there is no handler in ${where}: ${has}. It needs one of ${names().join(', ')}, as a named export or in its default export`,
+    `there is no handler in ${where}: ${has}. It needs one of ${names().join(', ')}, as a named export or in its ` +
+      `default export${sources.some(isListener) ? LISTENER_HINT : ''}`,
   );
 }
+
+/** Whether a value looks like a listener or an app of Node.js, which `nodeHandler` takes. */
+function isListener(value: Fields): boolean {
+  if (typeof value === 'function') return true;
+  return ['callback', 'routing', 'listen'].some((name) => typeof member(value, name) === 'function');
+}
+
+const LISTENER_HINT =
+  ". If it is a request listener, such as an Express app or a function (req, res), pass it to nodeHandler of 'millrace/node'";
 
 /** The most names that an error lists. */
 const SHOWN = 8;
