@@ -4,6 +4,8 @@
  * @module millrace/http
  */
 
+import './addon/floor.js';
+
 import { App, type AppOptions } from './http/app.js';
 import { json, urlencoded } from './http/body.js';
 import { refuseMissing } from './http/missing.js';

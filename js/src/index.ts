@@ -4,6 +4,8 @@
  * @module millrace
  */
 
+import './addon/floor.js';
+
 import { binding } from './addon/binding.js';
 import type { ClusterInfo } from './gateway/cluster-info.js';
 import { Gateway, type StartOptions, threadGateway } from './gateway/gateway.js';

@@ -4,6 +4,8 @@
  * @module millrace/node
  */
 
+import './addon/floor.js';
+
 export {
   type FastifyApp,
   type KoaApp,

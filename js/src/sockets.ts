@@ -7,6 +7,8 @@
  * @module millrace/sockets
  */
 
+import './addon/floor.js';
+
 import * as calls from './sockets/calls.js';
 import * as constants from './sockets/constants.js';
 import * as http from './sockets/http-request.js';

@@ -5,6 +5,8 @@
  * @module millrace/sockety
  */
 
+import './addon/floor.js';
+
 // in the bundle of a worker module, this copy of the package runs the worker, so that its handler uses this copy's
 // classes
 import './worker/boot.js';

@@ -4,6 +4,8 @@
  * @module millrace/splice
  */
 
+import './addon/floor.js';
+
 export type {
   SpliceListener,
   SpliceListenerLimits,

@@ -5,6 +5,8 @@
  * @module millrace/tcp
  */
 
+import './addon/floor.js';
+
 export { TCPConnection } from './tcp/tcp-connection.js';
 export type { TCPServerOptions } from './tcp/tcp-options.js';
 export { createServer, type TCPCallback, TCPServer } from './tcp/tcp-server.js';

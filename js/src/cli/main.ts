@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 /** The command line `millrace`: runs a command and turns its result into an exit code. */
 
+import '../addon/floor.js';
+
 import { VERSION } from '../addon/addon.js';
 import { UsageError } from './arguments.js';
 import { bench } from './bench.js';
