@@ -89,6 +89,15 @@ for (const [name, other] of Object.entries(OTHER)) {
   });
 }
 
+test('an answer with a date of its own gets no other', async (t) => {
+  for (const method of ['GET', 'HEAD']) {
+    const client = talk(t, server.addresses[0]);
+    const seen = await client.write(request(`${method} /dated HTTP/1.1`, ['Connection: close'])).closed();
+    t.deepEqual(seen.match(/^date: .*$/gim), ['date: a date of its own'], method);
+    t.true(seen.endsWith(method === 'HEAD' ? '\r\n\r\n' : '\r\n\r\ndated'), seen);
+  }
+});
+
 test('a streamed answer, and a request behind it', async (t) => {
   const client = talk(t, server.addresses[0]).write(Buffer.concat([get('/hello'), get('/pieces'), get('/hello')]));
   t.is((await client.answer()).body, 'hello');

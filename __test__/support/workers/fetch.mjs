@@ -23,6 +23,7 @@ function inPieces(pieces) {
 const routes = {
   '/hello': () => new Response('hello'),
   '/json': () => Response.json({ hello: 'world' }),
+  '/dated': () => ({ headers: { Date: 'a date of its own' }, body: 'dated' }),
   '/thread': () => ({ body: String(threadId) }),
   '/plain': () => ({ status: 201, headers: { 'X-One': '1', 'set-cookie': ['a=1', 'b=2'] }, body: 'plain' }),
   '/cookies': () =>

@@ -112,8 +112,9 @@ impl AnswerHead {
         Self::open_whole(whole)
     }
 
-    /// Appends the status line and the headers, each with its line end.
-    pub(super) fn append_lines(&self, out: &mut Vec<u8>) {
+    /// Appends the status line and the headers, each with its line end. Returns whether there is a date among them.
+    pub(super) fn append_lines(&self, out: &mut Vec<u8>) -> bool {
+        let mut has_date = false;
         let Self { status, reason, .. } = self;
         out.extend_from_slice(b"HTTP/1.1 ");
         out.extend_from_slice(status.as_str().as_bytes());
@@ -123,12 +124,14 @@ impl AnswerHead {
             None => status.canonical_reason().unwrap_or(UNKNOWN).as_bytes(),
         });
         for (name, value) in &self.headers {
+            has_date |= *name == header::DATE;
             out.extend_from_slice(b"\r\n");
             out.extend_from_slice(name.as_str().as_bytes());
             out.extend_from_slice(b": ");
             out.extend_from_slice(value.as_bytes());
         }
         out.extend_from_slice(b"\r\n");
+        has_date
     }
 
     /// Makes the step for an answer with this head and its complete body.

@@ -4,15 +4,19 @@ use std::io::Write as _;
 
 use crate::http::simple::ReadyHead;
 
-/// Appends everything but the headers about the connection, and the date.
-pub(super) fn append(head: &ReadyHead, length: usize, out: &mut Vec<u8>) {
+/// Appends everything but the headers about the connection, and our date. Returns whether there is a date already.
+pub(super) fn append(head: &ReadyHead, length: usize, out: &mut Vec<u8>) -> bool {
     match head {
-        ReadyHead::Lines(lines) => out.extend_from_slice(lines),
+        ReadyHead::Lines(lines) => {
+            out.extend_from_slice(lines);
+            false
+        }
         ReadyHead::Checked(head) => {
-            head.append_lines(out);
+            let has_date = head.append_lines(out);
             out.extend_from_slice(b"content-length: ");
             write!(out, "{length}").expect("a Vec takes everything");
             out.extend_from_slice(b"\r\n");
+            has_date
         }
     }
 }

@@ -330,7 +330,7 @@ impl Writing {
             && !around.listener.is_stopping();
         connection.closing.set(!keeps);
         let mut out = around.pending_writes.buffer();
-        head::append(&head, body.len(), &mut out);
+        let has_date = head::append(&head, body.len(), &mut out);
         if keeps {
             out.extend_from_slice(b"connection: keep-alive\r\nkeep-alive: ");
             out.extend_from_slice(around.service.keep_alive.as_bytes());
@@ -338,7 +338,11 @@ impl Writing {
         } else if !says_close {
             out.extend_from_slice(b"connection: close\r\n");
         }
-        append_date(around, &mut out);
+        if has_date {
+            out.extend_from_slice(b"\r\n");
+        } else {
+            append_date(around, &mut out);
+        }
         Self {
             head: out,
             body,
