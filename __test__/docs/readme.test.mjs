@@ -105,7 +105,8 @@ posixTests(test)('npx millrace does what it says', async (t) => {
   const text = await readPage('README.md');
   const named = [...text.matchAll(/`(npx millrace [^`]+)`/g)].map(([, command]) => command);
   const [serve, init] = ["npx millrace serve worker.mjs --origin '*'", 'npx millrace init my-project'];
-  for (const command of [serve, init]) t.true(named.includes(command), command);
+  const bench = 'npx millrace bench ws://localhost:3000';
+  for (const command of [serve, init, bench]) t.true(named.includes(command), command);
   const { status, output } = shell(own, env, [init]);
   t.is(status, 0, output);
   t.true(existsSync(path.join(own, 'my-project', 'server.js')));
@@ -124,6 +125,25 @@ posixTests(test)('npx millrace does what it says', async (t) => {
   const [one, two] = [await connect(t, address), await connect(t, address)];
   one.send('hello');
   t.regex(await two.text(), /^\d+: hello$/);
+  // the chat does not send texts back: the other mode, which any server can be measured in
+  const measured = shell(own, env, [`${bench.replace('localhost:3000', address)} --mode connect --seconds 1`]);
+  t.is(measured.status, 0, measured.output);
+  t.regex(measured.output, /^[1-9][\d,]* handshakes per second/m);
+  run.signal('SIGINT');
+  t.is(await run.exit(), 0, run.err);
+});
+
+posixTests(test)('npx millrace bench measures a server that sends each text back', async (t) => {
+  const { own, env } = await follow(t);
+  writeFileSync(
+    path.join(own, 'echo.mjs'),
+    "import { send } from 'millrace';\nexport const handleTextMessage = (text, socketId) => void send(socketId, text);\n",
+  );
+  const program = path.join(own, 'node_modules', '.bin', 'millrace');
+  const run = new Millrace(t, ['serve', 'echo.mjs', '--bind', '127.0.0.1:0'], { cwd: own, env, program });
+  const { status, output } = shell(own, env, [`npx millrace bench ws://${await run.address()} --seconds 1`]);
+  t.is(status, 0, output);
+  t.regex(output, /^[1-9][\d,]* round trips per second/m);
   run.signal('SIGINT');
   t.is(await run.exit(), 0, run.err);
 });

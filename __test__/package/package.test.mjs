@@ -1,7 +1,7 @@
 // What is published, before it is: the packed tarballs are installed into an empty folder, with no Rust on the PATH,
 // and used as ES modules, CommonJS and TypeScript, in every runtime. One test after the other: they wait for programs.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
@@ -148,13 +148,30 @@ for (const [name, command] of Object.entries(runtimes())) {
   });
 }
 
-test.serial('a project that millrace init wrote depends on this version and runs with it', async (t) => {
+test.serial('a project that millrace init wrote depends on what wrote it and runs with it', async (t) => {
   const folder = project(t, tarballs);
-  const { status, output } = runIn(folder, [path.join(folder, 'node_modules/.bin/millrace'), 'init', 'app']);
-  t.is(status, 0, output);
-  const { version } = JSON.parse(readFileSync(path.join(folder, 'node_modules/millrace/package.json'), 'utf8'));
-  const { dependencies } = JSON.parse(readFileSync(path.join(folder, 'app/package.json'), 'utf8'));
-  t.deepEqual(dependencies, { millrace: `^${version}` });
+  const read = (file) => JSON.parse(readFileSync(path.join(folder, file), 'utf8'));
+  const init = (name) => {
+    const { status, output } = runIn(folder, [path.join(folder, 'node_modules/.bin/millrace'), 'init', name]);
+    t.is(status, 0, output);
+    return read(`${name}/package.json`).dependencies;
+  };
+  const { version } = read('node_modules/millrace/package.json');
+  const files = [tarballs.main, ...Object.values(tarballs.platforms)];
+  const names = ['millrace', ...Object.keys(tarballs.platforms).map((name) => `millrace-${name}`)];
+  const depend = (entries) =>
+    writeFiles(folder, {
+      'package.json': JSON.stringify({ ...read('package.json'), dependencies: Object.fromEntries(entries) }),
+    });
+  depend([['express', 'file:../express.tgz'], ...names.map((name, at) => [name, `file:${files[at]}`])]);
+  const inApp = (file) =>
+    `file:${path
+      .relative(path.join(realpathSync(folder), 'tarballs'), file)
+      .split(path.sep)
+      .join('/')}`;
+  t.deepEqual(init('tarballs'), Object.fromEntries(names.map((name, at) => [name, inApp(files[at])])));
+  depend([['millrace', `^${version}`]]);
+  t.deepEqual(init('app'), { millrace: `^${version}` });
   const server = path.join(folder, 'app/server.js');
   writeFileSync(server, readFileSync(server, 'utf8').replace('?? 3000', '?? 0'));
   const address = await serve(t, path.join(folder, 'app'), [process.execPath, 'server.js']);

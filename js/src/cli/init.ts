@@ -1,6 +1,6 @@
 /** `millrace init`: writes a small project that runs. Overwrites no file. */
 
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { VERSION } from '../addon/addon.js';
@@ -17,7 +17,7 @@ export async function init(args: string[]): Promise<number> {
   const root = path.resolve(directory);
   const files = projectFiles({
     name: packageName(path.basename(root)),
-    millrace: dependency(root),
+    dependencies: dependencies(root),
     isTypeScript: given.flags.has('typescript'),
   });
   const names = Object.keys(files);
@@ -48,12 +48,35 @@ function packageName(folder: string): string {
   return name === '' ? 'millrace-server' : name;
 }
 
-/** The version that the project depends on: this one or, in a clone of the repository, the path of its folder. */
-function dependency(root: string): string {
+/**
+ * What the project depends on: this version or, in a clone of the repository, the path of its folder. If the package was
+ * installed from files, the project depends on the same files.
+ */
+function dependencies(root: string): Record<string, string> {
   const own = path.join(__dirname, '..', '..', '..');
-  if (!existsSync(path.join(own, 'Cargo.toml'))) return `^${VERSION}`;
-  const relative = path.relative(root, own);
-  return `file:${relative.split(path.sep).join('/')}`;
+  if (existsSync(path.join(own, 'Cargo.toml'))) return { millrace: fileFrom(root, own) };
+  const files = filesInstalled(path.dirname(path.dirname(own)), root);
+  return 'millrace' in files ? files : { millrace: `^${VERSION}` };
+}
+
+/** The tarballs of this package and of its platforms' packages that the project in a folder depends on. */
+function filesInstalled(folder: string, root: string): Record<string, string> {
+  const found: Record<string, string> = {};
+  let manifest: { dependencies?: Record<string, unknown>; optionalDependencies?: Record<string, unknown> };
+  try {
+    manifest = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
+  } catch {
+    return found;
+  }
+  for (const [name, from] of Object.entries({ ...manifest.optionalDependencies, ...manifest.dependencies })) {
+    if (!/^millrace(-|$)/.test(name) || typeof from !== 'string' || !from.startsWith('file:')) continue;
+    found[name] = fileFrom(root, path.resolve(folder, from.slice('file:'.length)));
+  }
+  return found;
+}
+
+function fileFrom(root: string, file: string): string {
+  return `file:${path.relative(root, file).split(path.sep).join('/')}`;
 }
 
 const OK = 0;

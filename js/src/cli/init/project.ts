@@ -4,8 +4,8 @@
 export interface ProjectPlan {
   /** The name of the package. */
   name: string;
-  /** The version or path of `millrace` that it depends on. */
-  millrace: string;
+  /** Its dependencies: names, and versions or paths. */
+  dependencies: Readonly<Record<string, string>>;
   isTypeScript: boolean;
 }
 
@@ -22,7 +22,7 @@ export function projectFiles(plan: ProjectPlan): Record<string, string> {
   };
 }
 
-function manifest({ name, millrace, isTypeScript }: ProjectPlan): object {
+function manifest({ name, dependencies, isTypeScript }: ProjectPlan): object {
   const scripts = isTypeScript
     ? { build: 'tsc', start: 'tsc && node dist/server.js' }
     : { start: 'node server.js', dev: 'millrace serve worker.js --static public --watch' };
@@ -32,7 +32,7 @@ function manifest({ name, millrace, isTypeScript }: ProjectPlan): object {
     private: true,
     type: 'module',
     scripts,
-    dependencies: { millrace },
+    dependencies,
     ...(isTypeScript && { devDependencies: { '@types/node': '^20.17.0', typescript: '^5.9.0 || ^6.0.0' } }),
   };
 }
