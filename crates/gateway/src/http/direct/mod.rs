@@ -104,8 +104,13 @@ impl Direct {
         if connection.wire.borrow_mut().send_late(cx, around).is_err() {
             return Poll::Ready(Next::Broken);
         }
+        let mut answers = 0;
         loop {
             let next = match &mut self.state {
+                State::Reading if answers == ANSWERS => {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 State::Reading => match ready!(self.poll_request(cx, connection)) {
                     Ok(state) => state,
                     Err(next) => return Poll::Ready(next),
@@ -136,6 +141,7 @@ impl Direct {
                     }
                     let head = std::mem::take(&mut writing.head);
                     around.pending_writes.give_back(head);
+                    answers += 1;
                     match std::mem::replace(&mut writing.then, Then::End) {
                         Then::Request => State::Reading,
                         Then::End => return Poll::Ready(Next::End),
@@ -307,6 +313,7 @@ impl Writing {
         around.shard.count_request();
         let Switch { mut head, opened } = switch;
         append_date(around, &mut head);
+        head.extend_from_slice(b"\r\n");
         Self {
             head,
             body: Bytes::new(),
@@ -330,15 +337,17 @@ impl Writing {
             && !around.listener.is_stopping();
         connection.closing.set(!keeps);
         let mut out = around.pending_writes.buffer();
-        head::append(&head, body.len(), &mut out);
-        if keeps {
-            out.extend_from_slice(b"connection: keep-alive\r\nkeep-alive: ");
-            out.extend_from_slice(around.service.keep_alive.as_bytes());
-            out.extend_from_slice(b"\r\n");
-        } else if !says_close {
-            out.extend_from_slice(b"connection: close\r\n");
-        }
-        append_date(around, &mut out);
+        let about = |out: &mut Vec<u8>| {
+            if keeps {
+                out.extend_from_slice(b"connection: keep-alive\r\nkeep-alive: ");
+                out.extend_from_slice(around.service.keep_alive.as_bytes());
+                out.extend_from_slice(b"\r\n");
+            } else if !says_close {
+                out.extend_from_slice(b"connection: close\r\n");
+            }
+        };
+        let date = |out: &mut Vec<u8>| append_date(around, out);
+        head::append(&head, body.len(), &mut out, about, date);
         Self {
             head: out,
             body,
@@ -370,12 +379,15 @@ impl Writing {
     }
 }
 
-/// Appends the last header of every answer, and the end of its head.
+/// Appends the date.
 fn append_date(around: &Around, out: &mut Vec<u8>) {
     out.extend_from_slice(b"date: ");
     around.date.append(around.shard.now(), out);
-    out.extend_from_slice(b"\r\n\r\n");
+    out.extend_from_slice(b"\r\n");
 }
+
+/// Consecutive answers to requests that were sent without waiting, before other connections get a turn.
+const ANSWERS: u32 = 16;
 
 /// Requests that hyper reads in place of the one that was answered. It needs one to write an answer.
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";

@@ -1,0 +1,373 @@
+//! Simple requests are answered byte for byte alike with and without hyper, and the worker is told the same. An empty
+//! line in front of a request hands it to hyper. A client that sends many requests without waiting holds up no other.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[expect(dead_code, reason = "each test file uses its part of the support")]
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::time::Duration;
+
+use millrace_gateway::{
+    AnswerHead, Doorbell, Gateway, GatewayConfig, Handlers, ListenerConfig, Options, ShardSet,
+    Step, TransferId, Worker,
+};
+use proptest::prelude::*;
+use support::{SOON, Server, serve};
+
+/// What a worker answers.
+#[derive(Clone, Debug)]
+enum Decision {
+    Whole(u32, Vec<(&'static str, &'static str)>, usize),
+    InPieces(usize),
+    Abort,
+}
+
+/// A worker that answers on the thread that rings its bell, and keeps what it was told.
+struct Answerer {
+    gateway: Arc<Gateway>,
+    worker: OnceLock<Arc<Worker>>,
+    decision: Mutex<Decision>,
+    told: Mutex<Vec<Vec<u8>>>,
+    gate: Gate,
+}
+
+/// Holds up the thread that rings.
+#[derive(Default)]
+struct Gate {
+    state: Mutex<(bool, bool)>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn shut(&self) {
+        *self.state.lock().unwrap() = (true, false);
+    }
+
+    fn open(&self) {
+        self.state.lock().unwrap().0 = false;
+        self.changed.notify_all();
+    }
+
+    /// Waits until a thread waits.
+    fn await_thread(&self) {
+        let state = self.state.lock().unwrap();
+        let waited = self
+            .changed
+            .wait_timeout_while(state, SOON, |state| !state.1);
+        assert!(!waited.unwrap().1.timed_out());
+    }
+
+    fn pass(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.1 = true;
+        self.changed.notify_all();
+        drop(self.changed.wait_while(state, |state| state.0).unwrap());
+    }
+}
+
+impl Answerer {
+    fn on(server: &Server) -> Arc<Self> {
+        let new = Arc::new(Self {
+            gateway: Arc::clone(&server.gateway),
+            worker: OnceLock::new(),
+            decision: Mutex::new(Decision::Whole(200, Vec::new(), 5)),
+            told: Mutex::default(),
+            gate: Gate::default(),
+        });
+        let door: Arc<Self> = Arc::clone(&new);
+        let worker = server.gateway.add_worker(Handlers::REQUEST, door);
+        new.worker.get_or_init(|| worker).activate();
+        new
+    }
+
+    fn answer(&self, request: u64, dirty: &mut ShardSet) {
+        let worker = self.worker.get().unwrap();
+        let mut step = |step| worker.step(TransferId::new(request), step, dirty);
+        match self.decision.lock().unwrap().clone() {
+            Decision::Whole(status, headers, length) => {
+                let parts = headers.iter().flat_map(|(name, value)| [*name, *value]);
+                let text = parts.collect::<Vec<_>>().join("\0");
+                let head = AnswerHead::parse(status, &text, 2 * headers.len(), false).unwrap();
+                step(head.whole("x".repeat(length).into()));
+            }
+            Decision::InPieces(length) => {
+                step(AnswerHead::parse(200, "", 0, false).unwrap().begin());
+                step(Step::Piece(Box::new("y".repeat(length).into())));
+                step(Step::End);
+            }
+            Decision::Abort => step(Step::Abort),
+        }
+    }
+
+    /// The answers to these bytes, with all dates alike, and what the worker was told, without ids and ports.
+    fn answers(&self, address: &str, bytes: &[u8]) -> (String, Vec<Vec<u8>>) {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        let all: String = all.into_iter().map(char::from).collect();
+        let is_date = |line: &str| line.starts_with("date: ") && line.ends_with(" GMT");
+        let lines = all
+            .split("\r\n")
+            .map(|line| if is_date(line) { "date: now" } else { line });
+        let all = lines.collect::<Vec<_>>().join("\r\n");
+        (all, std::mem::take(&mut *self.told.lock().unwrap()))
+    }
+}
+
+impl Doorbell for Answerer {
+    fn ring(&self) {
+        self.gate.pass();
+        let worker = self.worker.get().unwrap();
+        worker.begin_drain();
+        let mut dirty = ShardSet::default();
+        while let Some(batch) = worker.take() {
+            let mut rest = &batch.bytes[..];
+            while let Some(head) = rest.first_chunk() {
+                let head = u32::from_le_bytes(*head);
+                let length = usize::try_from(head >> 8).unwrap();
+                let record = &rest[8..8 + length];
+                if head & 15 == REQUEST {
+                    self.told.lock().unwrap().push(comparable(record));
+                    let id = u64::from_le_bytes(*record.first_chunk().unwrap());
+                    self.answer(id, &mut dirty);
+                }
+                rest = &rest[8 + length.next_multiple_of(4)..];
+            }
+            worker.finish(batch);
+        }
+        self.gateway.wake(&mut dirty);
+    }
+}
+
+/// The kind of a request's record.
+const REQUEST: u32 = 6;
+
+/// A request's record without its id and the client's port, its headers sorted by name: hyper groups those of one name.
+fn comparable(record: &[u8]) -> Vec<u8> {
+    let mut record = record[8..].to_vec();
+    record[2..4].fill(0);
+    let length = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().unwrap());
+    let before: u32 = [4, 8, 12].map(length).iter().sum();
+    let headers = record.split_off(20 + usize::try_from(before).unwrap());
+    let parts: Vec<_> = headers.split(|byte| *byte == 0).collect();
+    let mut lines: Vec<_> = parts.chunks_exact(2).collect();
+    lines.sort_by_key(|line| line[0]);
+    record.extend(lines.concat().join(&0));
+    record
+}
+
+type Line = (&'static str, &'static str);
+
+fn lines() -> impl Strategy<Value = Vec<Line>> {
+    let one = prop::sample::select(vec![
+        ("Cookie", "a=b"),
+        ("Accept", "text/html"),
+        ("X-Other", ""),
+        ("x-latin", "\u{e9}"),
+        ("X-TAB", "y\tz"),
+        ("Connection", "keep-alive"),
+        ("connection", "x-some, keep-alive"),
+        ("TE", "trailers"),
+        ("If-None-Match", "*"),
+        ("Forwarded", "for=1.2.3.4"),
+        ("X-Forwarded-For", "1.2.3.4"),
+        ("Content-Type", "text/plain"),
+        ("HTTP2-Settings", "AAMAAABkAAQAAP__"),
+    ]);
+    prop::collection::btree_set(one, 0..5).prop_map(|lines| lines.into_iter().collect())
+}
+
+fn decision() -> impl Strategy<Value = Decision> {
+    let headers = prop::sample::select(vec![
+        ("Set-Cookie", "a=b"),
+        ("set-cookie", "c=d"),
+        ("X-Some", "thing"),
+        ("Date", "Tue, 15 Nov 1994 08:12:31 GMT"),
+        ("date", "today"),
+        ("Connection", "close"),
+        ("Connection", "keep-alive"),
+        ("Keep-Alive", "timeout=1"),
+        ("Content-Length", "3"),
+        ("Transfer-Encoding", "chunked"),
+        ("Upgrade", "h2c"),
+        ("Server", "other"),
+        (":reason", "So"),
+    ]);
+    let status = prop::sample::select(vec![
+        200, 200, 200, 201, 204, 205, 206, 301, 304, 404, 500, 599,
+    ]);
+    let length = prop::sample::select(vec![0, 1, 5, 20_000, 300_000]);
+    prop_oneof![
+        8 => (status, prop::collection::vec(headers, 0..4), length.clone())
+            .prop_map(|(status, mut headers, length)| {
+                // hyper joins two into one line
+                let is_connection = |line: &Line| line.0 == "Connection";
+                let first = headers.iter().position(is_connection);
+                let mut place = 0..headers.len();
+                headers.retain(|line| place.next() == first || !is_connection(line));
+                Decision::Whole(status, headers, length)
+            }),
+        1 => length.prop_map(Decision::InPieces),
+        1 => Just(Decision::Abort),
+    ]
+}
+
+fn one_thread(listener: ListenerConfig) -> Server {
+    let mut config = GatewayConfig {
+        io_threads: 1,
+        ..GatewayConfig::default()
+    };
+    config.limits.worker_timeout = Duration::ZERO;
+    serve(config, listener)
+}
+
+/// A folder with a file, which belongs to one test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("millrace-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join("file.txt"), "the content").unwrap();
+        Self(path)
+    }
+
+    fn listener(&self) -> ListenerConfig {
+        let directory = Options::new().text("directory", self.0.to_str().unwrap());
+        let mut listener = ListenerConfig::default();
+        listener.options = listener
+            .options
+            .list("static", [directory])
+            .text("stats", "/stats");
+        listener
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_answers_are_the_same_with_and_without_hyper(
+        connections in prop::collection::vec(
+            (
+                prop::collection::vec(
+                    (prop::sample::select(vec!["/", "/a/b?c=%20d", "//x?", "/?{|}^`", "/file.txt", "/none.txt"]), lines()),
+                    1..5,
+                ),
+                decision(),
+                any::<bool>(),
+            ),
+            1..8,
+        ),
+        files in any::<bool>(),
+    ) {
+        let folder = Folder::new("simple");
+        let server = one_thread(if files { folder.listener() } else { ListenerConfig::default() });
+        let worker = Answerer::on(&server);
+        for (requests, decision, closes) in connections {
+            *worker.decision.lock().unwrap() = decision;
+            let last = requests.len() - 1;
+            let bytes = |before: &[u8]| {
+                let mut bytes = Vec::new();
+                for (number, (target, lines)) in requests.iter().enumerate() {
+                    bytes.extend_from_slice(before);
+                    bytes.extend_from_slice(format!("GET {target} HTTP/1.1\r\nHost: a.example\r\n").as_bytes());
+                    for (name, value) in lines {
+                        bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+                    }
+                    if closes && number == last {
+                        bytes.extend_from_slice(b"Connection: x, Close\r\n");
+                    }
+                    bytes.extend_from_slice(b"\r\n");
+                }
+                bytes
+            };
+            let (direct, told) = worker.answers(&server.address, &bytes(b""));
+            let (expected, told_then) = worker.answers(&server.address, &bytes(b"\r\n"));
+            prop_assert!(direct.starts_with("HTTP/1.1 "), "{direct}");
+            prop_assert_eq!(direct, expected, "{}", String::from_utf8_lossy(&bytes(b"")));
+            prop_assert_eq!(told, told_then, "{}", String::from_utf8_lossy(&bytes(b"")));
+        }
+        server.gateway.shutdown();
+    }
+}
+
+fn connect(server: &Server) -> TcpStream {
+    let stream = TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    stream
+}
+
+/// Reads one answer, and returns its body.
+fn body(stream: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.unwrap().parse().unwrap()];
+    stream.read_exact(&mut body).unwrap();
+    String::from_utf8(body).unwrap()
+}
+
+fn get(stream: &mut TcpStream, path: &str) -> String {
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    body(stream)
+}
+
+#[test]
+fn many_requests_at_once_hold_up_no_other_connection() {
+    const MANY: u64 = 900;
+    let folder = Folder::new("pipelined");
+    let server = one_thread(folder.listener());
+    let worker = Answerer::on(&server);
+    let [mut busy, mut other, mut blocking] = [(); 3].map(|()| connect(&server));
+    assert_eq!(get(&mut busy, "/file.txt"), "the content");
+    get(&mut other, "/stats");
+    assert_eq!(get(&mut blocking, "/x"), "xxxxx");
+    worker.gate.shut();
+    blocking
+        .write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        .unwrap();
+    worker.gate.await_thread();
+    // all of this is there when the thread of the server goes on
+    let request = "GET /file.txt HTTP/1.1\r\nHost: x\r\n\r\n";
+    busy.write_all(request.repeat(usize::try_from(MANY).unwrap()).as_bytes())
+        .unwrap();
+    other
+        .write_all(b"GET /stats HTTP/1.1\r\nHost: x\r\n\r\n")
+        .unwrap();
+    worker.gate.open();
+    let stats = body(&mut other);
+    let (_, requests) = stats.split_once("\"requests\":").unwrap();
+    let answered: String = requests
+        .trim_start()
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
+    let answered: u64 = answered.parse().unwrap();
+    assert!(answered < MANY / 2, "{answered} came first");
+    for _ in 0..MANY {
+        assert_eq!(body(&mut busy), "the content");
+    }
+    server.stop();
+}
