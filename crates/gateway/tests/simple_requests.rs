@@ -33,6 +33,8 @@ struct Answerer {
     worker: OnceLock<Arc<Worker>>,
     decision: Mutex<Decision>,
     told: Mutex<Vec<Vec<u8>>>,
+    /// The records as they were.
+    sent: Mutex<Vec<u8>>,
     gate: Gate,
 }
 
@@ -77,6 +79,7 @@ impl Answerer {
             worker: OnceLock::new(),
             decision: Mutex::new(Decision::Whole(200, Vec::new(), 5)),
             told: Mutex::default(),
+            sent: Mutex::default(),
             gate: Gate::default(),
         });
         let door: Arc<Self> = Arc::clone(&new);
@@ -135,6 +138,7 @@ impl Doorbell for Answerer {
                 let length = usize::try_from(head >> 8).unwrap();
                 let record = &rest[8..8 + length];
                 if head & 15 == REQUEST {
+                    self.sent.lock().unwrap().extend_from_slice(record);
                     self.told.lock().unwrap().push(comparable(record));
                     let id = u64::from_le_bytes(*record.first_chunk().unwrap());
                     self.answer(id, &mut dirty);
@@ -304,6 +308,91 @@ proptest! {
         }
         server.gateway.shutdown();
     }
+}
+
+/// Requests of all kinds on one connection. An empty line in front of each has hyper answer it.
+fn mixed() -> impl Strategy<Value = Vec<(&'static str, bool)>> {
+    let request = prop::sample::select(vec![
+        "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET /file.txt HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET /file.txt HTTP/1.1\r\nHost: a\r\nRange: bytes=1-3\r\n\r\n",
+        "GET /none.txt HTTP/1.1\r\nHost: a\r\n\r\n",
+        "HEAD /file.txt HTTP/1.1\r\nHost: a\r\n\r\n",
+        "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+        "GET http://a/b HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+        "POST /file.txt HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+        "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\nHost: a\n\n",
+    ]);
+    prop::collection::vec((request, any::<bool>()), 1..12)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_connection_goes_to_hyper_and_comes_back(
+        connections in prop::collection::vec((mixed(), decision()), 1..6),
+    ) {
+        let folder = Folder::new("mixed");
+        let server = one_thread(folder.listener());
+        let worker = Answerer::on(&server);
+        for (requests, decision) in connections {
+            *worker.decision.lock().unwrap() = decision;
+            let bytes = |all: bool| {
+                let line = |by_hyper| if by_hyper || all { "\r\n" } else { "" };
+                let requests = requests.iter().map(|(request, by_hyper)| [line(*by_hyper), request].concat());
+                requests.collect::<String>().into_bytes()
+            };
+            let (mixed, told) = worker.answers(&server.address, &bytes(false));
+            let (expected, told_then) = worker.answers(&server.address, &bytes(true));
+            prop_assert_eq!(mixed, expected, "{}", String::from_utf8_lossy(&bytes(false)));
+            prop_assert_eq!(told, told_then, "{}", String::from_utf8_lossy(&bytes(false)));
+        }
+        server.gateway.shutdown();
+    }
+}
+
+#[test]
+fn a_simple_request_needs_no_hyper_after_one_that_did() {
+    let folder = Folder::new("back");
+    let server = one_thread(folder.listener());
+    let worker = Answerer::on(&server);
+    let mut client = connect(&server);
+    // hyper groups headers of one name
+    let telling = "GET /told HTTP/1.1\r\nHost: x\r\nA: 1\r\nB: 2\r\nA: 3\r\n\r\n";
+    let in_order = b"a\x001\0b\x002\0a\x003";
+    for before in [
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello",
+        "GET /none.txt HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /stats HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /file.txt HTTP/1.1\r\nHost: x\r\nRange: bytes=0-0\r\n\r\n",
+        "\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    ] {
+        client.write_all(before.as_bytes()).unwrap();
+        body(&mut client);
+        // the first look at the disk may have to wait
+        get(&mut client, "/told");
+        worker.sent.lock().unwrap().clear();
+        client.write_all(telling.as_bytes()).unwrap();
+        assert_eq!(body(&mut client), "xxxxx");
+        let sent = std::mem::take(&mut *worker.sent.lock().unwrap());
+        let is_in_order = sent.windows(in_order.len()).any(|part| part == in_order);
+        assert!(
+            is_in_order,
+            "behind {before:?}: {}",
+            String::from_utf8_lossy(&sent)
+        );
+    }
+    server.stop();
 }
 
 fn connect(server: &Server) -> TcpStream {

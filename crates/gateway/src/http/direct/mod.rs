@@ -1,6 +1,6 @@
 //! Simple requests, answered without hyper: each is read, inspected once and given to an endpoint, and its answer is
 //! written with the headers that every answer has. So are requests for a WebSocket ([`socket`]). Everything else goes to
-//! hyper, with the rest of the connection.
+//! hyper, until it waits for the next request.
 
 mod head;
 mod socket;
@@ -94,6 +94,16 @@ impl Direct {
         }
     }
 
+    /// Whether the connection may have simple requests now.
+    pub(super) fn is_possible(&self, around: &Around) -> bool {
+        self.possible && !around.service.rules(around.shard.hub()).as_node
+    }
+
+    /// Whether the answer to a request is awaited.
+    pub(super) fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Waiting { .. })
+    }
+
     /// Serves simple requests. Ready when that is over.
     pub(super) fn poll(
         &mut self,
@@ -128,6 +138,7 @@ impl Direct {
                         };
                         connection.asked.set(connection.asked.get() - 1);
                         wire.repeat(request, around);
+                        self.state = State::Reading;
                         return Poll::Ready(Next::Hyper(Some(answer)));
                     }
                     Poll::Ready(Arrived::Socket(switch)) => {
@@ -180,7 +191,7 @@ impl Direct {
     ) -> Poll<Result<State, Next>> {
         let around = &connection.around;
         let wire = &mut *connection.wire.borrow_mut();
-        if !self.possible || around.service.rules(around.shard.hub()).as_node {
+        if !self.is_possible(around) {
             let has_head = ready!(wire.poll_head(cx, around, connection.asked.get()));
             return Poll::Ready(Err(if has_head {
                 Next::Hyper(None)
