@@ -4,8 +4,8 @@ use std::io::Write as _;
 
 use crate::http::simple::ReadyHead;
 
-/// Appends a head: what the endpoint says, what `about` the connection is to be said, the length of the body, and the date
-/// unless the endpoint has given one.
+/// Appends a head: the headers of the endpoint, those `about` the connection, the length of the body, and the date unless
+/// the endpoint has given one.
 pub(super) fn append(
     head: &ReadyHead,
     length: usize,

@@ -76,7 +76,7 @@ fn buffers_are_freed_when_no_event_has_come_for_a_while() {
 fn the_buffer_of_a_parcel_is_freed_when_no_event_has_come_for_a_while() {
     let queue = Queue::new();
     let mut parcel = Parcel::new(shard(0), &queue, UNLIMITED, 1);
-    let mut burst = |parcel: &mut Parcel| {
+    let burst = |parcel: &mut Parcel| {
         for _ in 0..20 {
             let payload = Cow::Borrowed(&[b'x'; 1000][..]);
             parcel.message(RecordKind::Text, 0, false, payload);
