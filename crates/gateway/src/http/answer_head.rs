@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use hyper::ext::ReasonPhrase;
-use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode, header};
 
 use super::{Answer, Body};
@@ -112,10 +112,10 @@ impl AnswerHead {
         Self::open_whole(whole)
     }
 
-    /// Appends the status line and the headers, each with its line end. Returns whether there is a date among them.
+    /// Appends the status line and the headers, each with its line end. Returns whether a date is among them.
     pub(super) fn append_lines(&self, out: &mut Vec<u8>) -> bool {
-        let mut has_date = false;
         let Self { status, reason, .. } = self;
+        let mut is_dated = false;
         out.extend_from_slice(b"HTTP/1.1 ");
         out.extend_from_slice(status.as_str().as_bytes());
         out.push(b' ');
@@ -124,14 +124,14 @@ impl AnswerHead {
             None => status.canonical_reason().unwrap_or(UNKNOWN).as_bytes(),
         });
         for (name, value) in &self.headers {
-            has_date |= *name == header::DATE;
             out.extend_from_slice(b"\r\n");
             out.extend_from_slice(name.as_str().as_bytes());
             out.extend_from_slice(b": ");
             out.extend_from_slice(value.as_bytes());
+            is_dated |= *name == DATE;
         }
         out.extend_from_slice(b"\r\n");
-        has_date
+        is_dated
     }
 
     /// Makes the step for an answer with this head and its complete body.

@@ -209,6 +209,11 @@ impl Clock {
         self.waits.is_some()
     }
 
+    /// Whether it waits for a request of which nothing has arrived.
+    pub(super) fn awaits_request(&self) -> bool {
+        matches!(self.waits, Some((Waits::Request, _)))
+    }
+
     pub(super) fn due(&self, now: u64, timeouts: &Timeouts, write: Duration) -> Due {
         let (at, outcome) = self.next(timeouts, write);
         if at <= now { outcome } else { Due::Later(at) }

@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -77,31 +77,56 @@ fn serve(
         }
         let client = Rc::new(Client::new(peer, service));
         let mut direct = Direct::new(&connection, &client);
-        let next = poll_fn(|cx| {
-            connection.set_waker(cx.waker());
-            direct.poll(cx, &connection)
-        });
-        let next = next.await;
-        match next {
-            Next::Broken => return,
-            Next::Socket(opened) => {
-                return leave(&connection, registration, |stream, early| {
-                    opened.connected(stream, &early);
-                });
+        let answer = Cell::new(None);
+        let mut hyper = None;
+        loop {
+            let asked = connection.asked.get();
+            let next = poll_fn(|cx| {
+                connection.set_waker(cx.waker());
+                let next = direct.poll(cx, &connection);
+                if connection.asked.get() > asked && !direct.is_waiting() {
+                    // a request was answered without it; it is made again when another one needs it
+                    hyper = None;
+                }
+                next
+            });
+            match next.await {
+                Next::Broken => return,
+                Next::Socket(opened) => {
+                    drop(hyper);
+                    return leave(&connection, registration, |stream, early| {
+                        opened.connected(stream, &early);
+                    });
+                }
+                Next::Hyper(first) => answer.set(first),
+                Next::End => break,
             }
-            Next::Hyper(answer) => {
+            let hyper = hyper.get_or_insert_with(|| {
                 // boxed, so that other connections pay nothing for it
-                if !Box::pin(converse(&connection, &client, answer)).await {
-                    return;
-                }
-                if let Some(upgrade) = client.upgrade.take() {
-                    return leave(&connection, registration, upgrade);
-                }
+                Box::new(converse(&connection, &client, &answer))
+            });
+            match poll_fn(|cx| hyper(cx, &direct)).await {
+                Course::Idle => {}
+                Course::Over => break,
+                Course::Broken => return,
             }
-            Next::End => {}
+        }
+        drop(hyper);
+        if let Some(upgrade) = client.upgrade.take() {
+            return leave(&connection, registration, upgrade);
         }
         part(&connection, &client).await;
     }
+}
+
+/// How hyper goes on.
+enum Course {
+    /// It has nothing to do until the next request comes.
+    Idle,
+    /// It has ended.
+    Over,
+    /// The connection is broken.
+    Broken,
 }
 
 /// Hands the stream over, with the bytes that were read behind the last request.
@@ -117,12 +142,13 @@ fn leave(
     }
 }
 
-/// Lets hyper read requests and write answers. False: the connection is broken.
-async fn converse(
-    connection: &Rc<HttpConnection>,
-    client: &Rc<Client>,
-    answer: Option<Answer>,
-) -> bool {
+/// Lets hyper read requests and write answers whenever it is called; `answer` has the answer to the next request if that
+/// is known.
+fn converse<'c>(
+    connection: &'c Rc<HttpConnection>,
+    client: &'c Rc<Client>,
+    answer: &'c Cell<Option<Answer>>,
+) -> impl FnMut(&mut Context<'_>, &Direct) -> Poll<Course> + 'c {
     let limits = &connection.around.service.limits;
     let mut builder = http1::Builder::new();
     builder
@@ -136,26 +162,32 @@ async fn converse(
     if headers > HYPER_HEADERS {
         builder.max_headers(headers);
     }
-    let answer = Cell::new(answer);
     let service = service_fn(|request| {
         let (connection, client) = (Rc::clone(connection), Rc::clone(client));
         respond(connection, client, request, answer.take())
     });
     let io = TokioIo::new(HyperIo(Rc::clone(connection)));
-    let mut hyper = pin!(builder.serve_connection(io, service));
-    poll_fn(|cx| {
+    let mut hyper = builder.serve_connection(io, service);
+    move |cx, direct| {
         {
             let wire = &mut *connection.wire.borrow_mut();
             if wire.send_late(cx, &connection.around).is_err() {
-                return Poll::Ready(false);
+                return Poll::Ready(Course::Broken);
             }
         }
-        if let Poll::Ready(outcome) = hyper.as_mut().poll(cx) {
-            return Poll::Ready(outcome.is_ok());
+        match Pin::new(&mut hyper).poll(cx) {
+            Poll::Ready(Ok(())) => return Poll::Ready(Course::Over),
+            Poll::Ready(Err(_)) => return Poll::Ready(Course::Broken),
+            Poll::Pending => {}
         }
         let wire = &mut *connection.wire.borrow_mut();
         if wire.clock.is_waiting() {
-            return Poll::Pending;
+            let asked = connection.asked.get();
+            return if wire.hyper_is_idle(asked) && direct.is_possible(&connection.around) {
+                Poll::Ready(Course::Idle)
+            } else {
+                Poll::Pending
+            };
         }
         let broken = wire.poll_ahead(cx, &connection.around).is_err();
         if wire.half_closed {
@@ -163,11 +195,10 @@ async fn converse(
         }
         // a client that has left, or has ended its side before its upgrade is answered, gets no socket
         if broken || wire.half_closed && wire.inspector().is_at_upgrade() {
-            return Poll::Ready(false);
+            return Poll::Ready(Course::Broken);
         }
         Poll::Pending
-    })
-    .await
+    }
 }
 
 /// The request is captured in the returned future; an `async fn` would move the argument and store it twice.

@@ -16,6 +16,7 @@ use mio::event::{Event, Source};
 use mio::{Interest, Token};
 use slab::Slab;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::coop;
 
 use super::polled::{Polled, Ready, Socket, at_once};
 use super::raw::RawStream;
@@ -24,6 +25,8 @@ use super::raw::RawStream;
 pub(crate) struct Watch {
     selector: RefCell<Selector>,
     tasks: RefCell<Slab<Weak<Wakers>>>,
+    /// How many descriptors of tasks were registered so far.
+    registered: Cell<usize>,
     /// Where tasks read into whose own buffer would have to be filled with zeros first.
     scratch: RefCell<Box<[u8]>>,
 }
@@ -32,6 +35,8 @@ pub(crate) struct Watch {
 pub(crate) struct Wakers {
     home: Rc<Watch>,
     index: usize,
+    /// Distinguishes those that have had the same index.
+    number: usize,
     ready: Cell<Ready>,
     reader: Cell<Option<Waker>>,
     writer: Cell<Option<Waker>>,
@@ -60,6 +65,7 @@ impl Watch {
         Ok(Rc::new(Self {
             selector: RefCell::new(Selector::new()?),
             tasks: RefCell::default(),
+            registered: Cell::new(0),
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
         }))
     }
@@ -105,11 +111,14 @@ impl Watch {
 
     /// Wakes the tasks that wait for this event. False: it is of a connection.
     pub(crate) fn wake_tasks(&self, event: &Event) -> bool {
-        let Some(index) = event.token().0.checked_sub(TASKS) else {
+        let token = event.token();
+        if token.0 & TASKS == 0 {
             return false;
-        };
+        }
+        let index = token.0 & INDEX;
         let wakers = self.tasks.borrow().get(index).and_then(Weak::upgrade);
-        if let Some(wakers) = wakers {
+        // a descriptor that was closed is reported for as long as a child process has it
+        if let Some(wakers) = wakers.filter(|wakers| wakers.token() == token) {
             wakers.report(event);
         }
         true
@@ -120,9 +129,12 @@ impl Wakers {
     fn new(home: &Rc<Watch>) -> Rc<Self> {
         let mut tasks = home.tasks.borrow_mut();
         let entry = tasks.vacant_entry();
+        let number = home.registered.get();
+        home.registered.set(number.wrapping_add(1));
         let wakers = Rc::new(Self {
             home: Rc::clone(home),
             index: entry.key(),
+            number,
             ready: Cell::default(),
             reader: Cell::default(),
             writer: Cell::default(),
@@ -132,7 +144,8 @@ impl Wakers {
     }
 
     fn token(&self) -> Token {
-        Token(TASKS + self.index)
+        let number = (self.number << INDEX.count_ones()) & !TASKS;
+        Token(TASKS | number | self.index)
     }
 
     fn report(&self, event: &Event) {
@@ -147,25 +160,33 @@ impl Wakers {
         }
     }
 
-    /// Calls what reads, and has the task woken when there is more.
+    /// Calls what reads, and has the task woken when there is more. A task that has used up its share of the thread is
+    /// woken behind others.
     fn reading<T>(
         &self,
-        cx: &Context<'_>,
+        cx: &mut Context<'_>,
         call: impl FnOnce(&mut Ready) -> Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
+        let share = ready!(coop::poll_proceed(cx));
         let mut ready = self.ready.get();
         let outcome = call(&mut ready);
         self.ready.set(ready);
         if outcome.is_pending() {
             wait(&self.reader, cx);
+        } else {
+            share.made_progress();
         }
         outcome
     }
 
-    /// Has the task woken when there is room, if the outcome is that there is none.
-    fn writing<T>(&self, cx: &Context<'_>, outcome: Poll<T>) -> Poll<T> {
+    /// The same for what writes.
+    fn writing<T>(&self, cx: &mut Context<'_>, call: impl FnOnce() -> Poll<T>) -> Poll<T> {
+        let share = ready!(coop::poll_proceed(cx));
+        let outcome = call();
         if outcome.is_pending() {
             wait(&self.writer, cx);
+        } else {
+            share.made_progress();
         }
         outcome
     }
@@ -230,8 +251,6 @@ impl AsFd for Waking {
 impl Accepting {
     /// The next connection, not registered anywhere, with the peer's address (`None` on a unix socket).
     pub(crate) async fn accept(&self) -> io::Result<(RawStream, Option<SocketAddr>)> {
-        // other tasks have their turn while many peers connect
-        tokio::task::consume_budget().await;
         poll_fn(|cx| {
             let accepted = match &self.listener {
                 Listener::Tcp(listener) => ready!(self.accepted(cx, || listener.accept()))
@@ -246,7 +265,7 @@ impl Accepting {
 
     fn accepted<T>(
         &self,
-        cx: &Context<'_>,
+        cx: &mut Context<'_>,
         accept: impl FnMut() -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
         self.wakers.reading(cx, |_| at_once(accept))
@@ -291,7 +310,7 @@ impl AsyncWrite for Waking {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let Self { socket, wakers } = self.get_mut();
-        wakers.writing(cx, socket.write(bytes))
+        wakers.writing(cx, || socket.write(bytes))
     }
 
     fn poll_write_vectored(
@@ -300,7 +319,7 @@ impl AsyncWrite for Waking {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let Self { socket, wakers } = self.get_mut();
-        wakers.writing(cx, socket.write_vectored(slices))
+        wakers.writing(cx, || socket.write_vectored(slices))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -319,5 +338,15 @@ impl AsyncWrite for Waking {
 /// The most that a task reads at once into a buffer that is not filled with zeros.
 const SCRATCH_BYTES: usize = 64 * 1024;
 
-/// The first token of tasks; those of connections are lower.
+/// The bit that tokens of tasks have, and those of connections have not.
 const TASKS: usize = 1 << (usize::BITS - 1);
+
+/// The bits of a token that are an index. Those between this and the highest are of the number, where there is room.
+const INDEX: usize = if usize::BITS > u32::BITS {
+    (1 << (usize::BITS / 2)) - 1
+} else {
+    TASKS - 1
+};
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ impl Shard {
         let mut mail = self.mail.take();
         self.hub.inboxes().trim(self.index, &mut mail);
         self.mail.set(mail);
+        self.trim_parcels();
         if self.index.get() == 0 {
             for worker in self.hub.workers().all() {
                 worker.queue().trim();

@@ -27,6 +27,11 @@ impl HyperOutput {
         }
     }
 
+    /// Whether hyper may have more to write.
+    pub(super) fn is_behind(&self) -> bool {
+        self.behind
+    }
+
     /// Waits until hyper has written everything.
     pub(in crate::http) fn poll_written(&mut self, cx: &Context<'_>) -> Poll<()> {
         if !self.behind {

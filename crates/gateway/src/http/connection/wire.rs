@@ -99,6 +99,17 @@ impl Wire {
         self.clock.is_waiting() && !self.inspector.is_in_body()
     }
 
+    /// Whether hyper, of whose requests this many were begun to be answered, has nothing left to do: it has read and
+    /// written everything, and waits for a request of which nothing has arrived.
+    pub(in crate::http) fn hyper_is_idle(&self, asked: u64) -> bool {
+        self.clock.awaits_request()
+            && !self.holds()
+            && self.inspector.requests() == asked
+            && !self.hyper_output.is_behind()
+            && !self.half_closed
+            && !self.is_over()
+    }
+
     /// The head of the request with this number as it was sent, if Node listeners want it.
     pub(in crate::http) fn take_head(&mut self, serial: u64) -> Option<Box<[u8]>> {
         self.heads.take(serial)

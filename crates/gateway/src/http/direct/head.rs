@@ -1,22 +1,34 @@
-//! The beginning of an answer's head: status line, headers, and the length of the body.
+//! The head of an answer, with its headers in the order in which hyper writes them.
 
 use std::io::Write as _;
 
 use crate::http::simple::ReadyHead;
 
-/// Appends everything but the headers about the connection, and our date. Returns whether there is a date already.
-pub(super) fn append(head: &ReadyHead, length: usize, out: &mut Vec<u8>) -> bool {
+/// Appends a head: the headers of the endpoint, those `about` the connection, the length of the body, and the date unless
+/// the endpoint has given one.
+pub(super) fn append(
+    head: &ReadyHead,
+    length: usize,
+    out: &mut Vec<u8>,
+    about: impl FnOnce(&mut Vec<u8>),
+    date: impl FnOnce(&mut Vec<u8>),
+) {
     match head {
         ReadyHead::Lines(lines) => {
             out.extend_from_slice(lines);
-            false
+            about(out);
+            date(out);
         }
         ReadyHead::Checked(head) => {
-            let has_date = head.append_lines(out);
+            let is_dated = head.append_lines(out);
+            about(out);
             out.extend_from_slice(b"content-length: ");
             write!(out, "{length}").expect("a Vec takes everything");
             out.extend_from_slice(b"\r\n");
-            has_date
+            if !is_dated {
+                date(out);
+            }
         }
     }
+    out.extend_from_slice(b"\r\n");
 }

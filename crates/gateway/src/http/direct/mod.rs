@@ -1,21 +1,21 @@
 //! Simple requests, answered without hyper: each is read, inspected once and given to an endpoint, and its answer is
 //! written with the headers that every answer has. So are requests for a WebSocket ([`socket`]). Everything else goes to
-//! hyper, with the rest of the connection.
+//! hyper, until it waits for the next request.
 
 mod head;
 mod socket;
+mod writing;
 
-use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use millrace_protocol::http::{Asks, NextHead};
 
 use super::connection::{Around, HttpConnection, Wire};
-use super::simple::{Arrived, Later, Ready, ReadyHead, SimpleRequest, Switch, Taking};
+use super::simple::{Arrived, Later, SimpleRequest, Taking};
 use super::{Answer, Client, Exchange};
 use crate::shard::open::Opened;
+use writing::{Then, Writing};
 
 /// How this part of a connection ends.
 pub(super) enum Next {
@@ -45,22 +45,6 @@ enum State {
         closes: bool,
     },
     Writing(Writing),
-}
-
-/// An answer that is being written.
-struct Writing {
-    head: Vec<u8>,
-    body: Bytes,
-    /// How many bytes of both are written.
-    written: usize,
-    then: Then,
-}
-
-/// What follows an answer.
-enum Then {
-    Request,
-    End,
-    Socket(Opened),
 }
 
 /// What the bytes of a peer begin with.
@@ -94,6 +78,16 @@ impl Direct {
         }
     }
 
+    /// Whether the connection may have simple requests now.
+    pub(super) fn is_possible(&self, around: &Around) -> bool {
+        self.possible && !around.service.rules(around.shard.hub()).as_node
+    }
+
+    /// Whether the answer to a request is awaited.
+    pub(super) fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Waiting { .. })
+    }
+
     /// Serves simple requests. Ready when that is over.
     pub(super) fn poll(
         &mut self,
@@ -104,8 +98,13 @@ impl Direct {
         if connection.wire.borrow_mut().send_late(cx, around).is_err() {
             return Poll::Ready(Next::Broken);
         }
+        let mut answers = 0;
         loop {
             let next = match &mut self.state {
+                State::Reading if answers == ANSWERS => {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 State::Reading => match ready!(self.poll_request(cx, connection)) {
                     Ok(state) => state,
                     Err(next) => return Poll::Ready(next),
@@ -123,6 +122,7 @@ impl Direct {
                         };
                         connection.asked.set(connection.asked.get() - 1);
                         wire.repeat(request, around);
+                        self.state = State::Reading;
                         return Poll::Ready(Next::Hyper(Some(answer)));
                     }
                     Poll::Ready(Arrived::Socket(switch)) => {
@@ -136,6 +136,7 @@ impl Direct {
                     }
                     let head = std::mem::take(&mut writing.head);
                     around.pending_writes.give_back(head);
+                    answers += 1;
                     match std::mem::replace(&mut writing.then, Then::End) {
                         Then::Request => State::Reading,
                         Then::End => return Poll::Ready(Next::End),
@@ -174,7 +175,7 @@ impl Direct {
     ) -> Poll<Result<State, Next>> {
         let around = &connection.around;
         let wire = &mut *connection.wire.borrow_mut();
-        if !self.possible || around.service.rules(around.shard.hub()).as_node {
+        if !self.is_possible(around) {
             let has_head = ready!(wire.poll_head(cx, around, connection.asked.get()));
             return Poll::Ready(Err(if has_head {
                 Next::Hyper(None)
@@ -300,86 +301,8 @@ fn conclude(
     }
 }
 
-impl Writing {
-    /// Makes the head of a 101.
-    fn switch(connection: &HttpConnection, switch: Switch) -> Self {
-        let around = &connection.around;
-        around.shard.count_request();
-        let Switch { mut head, opened } = switch;
-        append_date(around, &mut head);
-        Self {
-            head,
-            body: Bytes::new(),
-            written: 0,
-            then: Then::Socket(opened),
-        }
-    }
-
-    /// Decides whether the connection stays open, and makes the head.
-    fn begin(connection: &HttpConnection, ready: Ready, closes: bool) -> Self {
-        let around = &connection.around;
-        around.shard.count_request();
-        let Ready { head, body } = ready;
-        let says_close = match &head {
-            ReadyHead::Lines(_) => false,
-            ReadyHead::Checked(head) => head.closes(),
-        };
-        let keeps = !closes
-            && !says_close
-            && connection.asked.get() < u64::from(around.service.limits.keep_alive_requests)
-            && !around.listener.is_stopping();
-        connection.closing.set(!keeps);
-        let mut out = around.pending_writes.buffer();
-        let has_date = head::append(&head, body.len(), &mut out);
-        if keeps {
-            out.extend_from_slice(b"connection: keep-alive\r\nkeep-alive: ");
-            out.extend_from_slice(around.service.keep_alive.as_bytes());
-            out.extend_from_slice(b"\r\n");
-        } else if !says_close {
-            out.extend_from_slice(b"connection: close\r\n");
-        }
-        if has_date {
-            out.extend_from_slice(b"\r\n");
-        } else {
-            append_date(around, &mut out);
-        }
-        Self {
-            head: out,
-            body,
-            written: 0,
-            then: if keeps { Then::Request } else { Then::End },
-        }
-    }
-
-    fn poll(
-        &mut self,
-        cx: &mut Context<'_>,
-        connection: &Rc<HttpConnection>,
-    ) -> Poll<io::Result<()>> {
-        let whole = self.head.len() + self.body.len();
-        while self.written < whole {
-            let head = self.head.get(self.written..).unwrap_or_default();
-            let in_body = self.written.saturating_sub(self.head.len());
-            let body = self.body.get(in_body..).unwrap_or_default();
-            let slices = [IoSlice::new(head), IoSlice::new(body)];
-            let first = usize::from(head.is_empty());
-            let slices = slices.get(first..).unwrap_or_default();
-            match ready!(connection.poll_write(cx, slices))? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                count => self.written += count,
-            }
-        }
-        let around = &connection.around;
-        connection.wire.borrow_mut().poll_flush(cx, around)
-    }
-}
-
-/// Appends the last header of every answer, and the end of its head.
-fn append_date(around: &Around, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"date: ");
-    around.date.append(around.shard.now(), out);
-    out.extend_from_slice(b"\r\n\r\n");
-}
+/// Consecutive answers to requests that were sent without waiting, before other connections get a turn.
+const ANSWERS: u32 = 16;
 
 /// Requests that hyper reads in place of the one that was answered. It needs one to write an answer.
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";

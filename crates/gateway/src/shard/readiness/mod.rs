@@ -26,12 +26,15 @@ pub(super) async fn watch(shard: Rc<Shard>) {
         Poll::Ready(())
     })
     .await;
-    let mut busy = 0;
+    let (mut busy, mut until) = (0, 0);
     loop {
         if !shard.has_more() {
             busy = 0;
             shard.news().await;
-        } else if busy < BUSY_ROUNDS {
+        } else if busy == 0 || busy < BUSY_ROUNDS && shard.elapsed() <= until {
+            if busy == 0 {
+                until = shard.elapsed() + BUSY_MS;
+            }
             busy += 1;
             after_others().await;
         } else {
@@ -61,8 +64,10 @@ async fn after_others() {
     .await;
 }
 
-/// Consecutive rounds of a busy loop after which the runtime has its turn.
+/// Consecutive rounds of a busy loop after which the runtime has its turn, and the milliseconds after which it has its
+/// turn behind any round.
 const BUSY_ROUNDS: u32 = 3;
+const BUSY_MS: u64 = 1;
 
 impl Shard {
     /// Waits until a socket has changed or a connection is to run again.

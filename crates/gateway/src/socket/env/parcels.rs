@@ -68,6 +68,13 @@ impl Env {
         }
     }
 
+    /// Frees buffers for events if there was no event since the last call.
+    pub(crate) fn trim_parcels(&self) {
+        for outgoing in self.parcels.0.borrow_mut().iter_mut() {
+            outgoing.parcel.trim();
+        }
+    }
+
     /// A worker is gone and gets nothing any more.
     pub(crate) fn forget_parcel(&self, worker: u32) {
         let mut all = self.parcels.0.borrow_mut();

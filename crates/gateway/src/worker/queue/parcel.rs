@@ -26,6 +26,8 @@ pub(crate) struct Parcel {
     most: (usize, usize),
     /// The buffers of long texts.
     blocks: Arc<Blocks>,
+    /// What `seq` was at the last trim.
+    seq_before: u64,
 }
 
 impl Parcel {
@@ -37,9 +39,11 @@ impl Parcel {
         shards: usize,
     ) -> Self {
         let shards = shards.max(1);
+        let seq = queue.issued(shard) + 1;
         Self {
             shard,
-            seq: queue.issued(shard) + 1,
+            seq,
+            seq_before: seq,
             chunk: Chunk::default(),
             most: (
                 for_parcels(events) / shards,
@@ -123,6 +127,14 @@ impl Parcel {
         self.chunk.events == 0
     }
 
+    /// Frees the buffer for later records, if none was handed over since the last call.
+    pub(crate) fn trim(&mut self) {
+        if self.seq == self.seq_before && self.is_empty() {
+            self.chunk.bytes = Vec::new();
+        }
+        self.seq_before = self.seq;
+    }
+
     /// Whether it is handed over before the turn ends, which checks the limits of the queue.
     #[inline]
     pub(super) fn is_ample(&self) -> bool {
@@ -137,6 +149,14 @@ impl Parcel {
         };
         self.seq += 1;
         mark
+    }
+}
+
+#[cfg(test)]
+impl Parcel {
+    /// The bytes of memory that it keeps for records.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.chunk.bytes.capacity()
     }
 }
 

@@ -73,6 +73,40 @@ fn buffers_are_freed_when_no_event_has_come_for_a_while() {
 }
 
 #[test]
+fn the_buffer_of_a_parcel_is_freed_when_no_event_has_come_for_a_while() {
+    let queue = Queue::new();
+    let mut parcel = Parcel::new(shard(0), &queue, UNLIMITED, 1);
+    let burst = |parcel: &mut Parcel| {
+        for _ in 0..20 {
+            let payload = Cow::Borrowed(&[b'x'; 1000][..]);
+            parcel.message(RecordKind::Text, 0, false, payload);
+        }
+        queue.hand_over(parcel, UNLIMITED);
+        while let Some((batch, _)) = queue.take() {
+            queue.finish(batch);
+        }
+    };
+    burst(&mut parcel);
+    burst(&mut parcel);
+    parcel.trim();
+    assert!(parcel.kept_bytes() >= 20_000, "events have come");
+    let payload = Cow::Borrowed(&b"waits"[..]);
+    let number = parcel.message(RecordKind::Text, 0, false, payload);
+    parcel.trim();
+    assert!(!parcel.is_empty());
+    queue.hand_over(&mut parcel, UNLIMITED);
+    parcel.trim();
+    assert!(parcel.kept_bytes() > 0, "an event has come");
+    parcel.trim();
+    assert_eq!(parcel.kept_bytes(), 0);
+    let payload = Cow::Borrowed(&b"next"[..]);
+    assert_eq!(
+        parcel.message(RecordKind::Text, 0, false, payload),
+        number + 1
+    );
+}
+
+#[test]
 fn small_parcels_of_several_shards_share_a_batch_and_come_back_to_each() {
     let queue = Queue::new();
     let say = |of, text: &[u8]| {
