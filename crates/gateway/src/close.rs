@@ -102,6 +102,12 @@ impl CloseReason {
         }
     }
 
+    /// The server is about to stop. The peer is told after how many milliseconds to come back, by a reason that its
+    /// software understands.
+    pub(crate) fn come_back(code: u16, after_ms: u64) -> Self {
+        Self::by_application(code, format!("retry={after_ms}").into())
+    }
+
     /// Whether the peer closed first.
     pub(crate) fn is_by_peer(&self) -> bool {
         self.by_peer

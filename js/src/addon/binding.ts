@@ -76,6 +76,7 @@ const GATEWAY: Record<keyof NativeGateway, 'function'> = {
   dial: 'function',
   reloadTls: 'function',
   stopListeners: 'function',
+  hastenStop: 'function',
   stopAccepting: 'function',
   setHeld: 'function',
   shutdown: 'function',

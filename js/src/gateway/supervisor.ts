@@ -10,6 +10,7 @@ import { Log, type LogPlan } from '../log/log.js';
 import { print, workerFailure } from '../log/report.js';
 import { identityOf, loadBackplane, type NativeBackplane } from '../options/backplane.js';
 import { OWN_LIMITS } from '../options/limits.js';
+import { AT_ONCE, DRAIN_MS, type StopPlan } from '../options/server-options.js';
 import { type GatewayPlan, type ListenerPlan, parseStartOptions, type StartPlan } from '../options/start-options.js';
 import { loadTls, type TlsPlan } from '../options/tls.js';
 import type { WorkerPlan } from '../options/worker-options.js';
@@ -26,6 +27,8 @@ export interface Begun {
   listeners: number[];
   /** The TLS options of those listeners that speak TLS. */
   tls: Map<number, TlsPlan>;
+  /** The ticket of its stop, once that has begun. */
+  stop?: number;
 }
 
 /** The gateway that a supervisor starts and stops. */
@@ -67,12 +70,20 @@ export class Supervisor {
   }
 
   /** Undoes one call of `start`. The last one ends the gateway. */
-  async finish(begun: Begun, drainMs: number): Promise<void> {
+  async finish(begun: Begun, plan: StopPlan): Promise<void> {
     // what a handler on this thread has sent goes out before connections are closed
     this.#gateway.flushReplies();
     this.#fixed?.log?.write('info', 'millrace::listener', 'stopping', { addresses: begun.addresses.join(', ') });
-    await this.#stopListeners(begun.listeners, drainMs);
+    await this.#stopListeners(begun.listeners, plan, (ticket) => {
+      begun.stop = ticket;
+    });
     await this.#leave();
+  }
+
+  /** Makes a stop that has begun shorter, if the times are given and are shorter. */
+  hasten(begun: Begun, { drainMs, spreadMs }: StopPlan): void {
+    const isGiven = drainMs !== undefined || spreadMs !== undefined;
+    if (isGiven && begun.stop !== undefined) this.#native.hastenStop(begun.stop, drainMs, spreadMs);
   }
 
   /**
@@ -134,7 +145,7 @@ export class Supervisor {
       }
       return begun;
     } catch (error) {
-      await this.#stopListeners(begun.listeners, 0);
+      await this.#stopListeners(begun.listeners, AT_ONCE);
       this.#slots = this.#slots.filter((slot) => !slots.includes(slot));
       this.#hosts = this.#hosts.filter((host) => !hosts.includes(host));
       for (const host of hosts) host.abandon();
@@ -268,12 +279,14 @@ export class Supervisor {
   /** Stops listeners, or closes connections that were dialled, by their ids. */
   stopListeners(ids: number[], drainMs: number): Promise<void> {
     this.#dials.forget(ids);
-    return this.#stopListeners(ids, drainMs);
+    return this.#stopListeners(ids, { ...AT_ONCE, drainMs });
   }
 
-  #stopListeners(ids: number[], drainMs: number): Promise<void> {
+  #stopListeners(ids: number[], plan: StopPlan, begins?: (ticket: number) => void): Promise<void> {
     if (ids.length === 0) return Promise.resolve();
-    const ticket = this.#native.stopListeners(ids, drainMs);
+    const { drainMs = DRAIN_MS, spreadMs = 0, code } = plan;
+    const ticket = this.#native.stopListeners(ids, drainMs, spreadMs, code);
+    begins?.(ticket);
     return new Promise((resolve) => this.#tickets.set(ticket, resolve));
   }
 
