@@ -157,6 +157,11 @@ export async function use(): Promise<void> {
   await server.replaceWorkers();
   await server.replaceWorkers({ signal: AbortSignal.timeout(1000) });
   await server.stop({ drain: 100 });
+  await server.stop({ drain: 100, spread: 30_000, code: 4000 });
+  server.stopOnSignals({ spread: 30_000 });
+  await start({ ...options, stopOnSignals: { drain: 100, spread: 30_000 } });
+  // @ts-expect-error a number of milliseconds
+  await server.stop({ spread: '30s' });
   await server.stop();
   void addresses;
   const posted: number =

@@ -129,13 +129,12 @@ pub(crate) fn stop_listeners<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         time: time(js, spread, "spread")?,
         code: close_code(js, code)?,
     };
-    let ticket = match call.own.member() {
-        Some(member) => member.stop_listeners(&ids, drain),
-        None => {
-            let spread = (!spread.time.is_zero()).then_some(spread);
-            let terms = StopTerms { drain, spread };
-            call.own.gateway()?.stop_listeners(&ids, terms)
-        }
+    let ticket = if let Some(member) = call.own.member() {
+        member.stop_listeners(&ids, drain)
+    } else {
+        let spread = (!spread.time.is_zero()).then_some(spread);
+        let terms = StopTerms { drain, spread };
+        call.own.gateway()?.stop_listeners(&ids, terms)
     };
     js.number(f64::from(ticket)).map(Some)
 }

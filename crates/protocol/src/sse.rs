@@ -135,7 +135,14 @@ mod tests {
             close("retry=1500"),
             "event: close\nretry: 1500\ndata: 1012 retry=1500\n\n"
         );
-        for other in ["", "retry=", "retry=1s", "retry=1\n2", "now retry=1", "retry=1234567890"] {
+        for other in [
+            "",
+            "retry=",
+            "retry=1s",
+            "retry=1\n2",
+            "now retry=1",
+            "retry=1234567890",
+        ] {
             assert!(!close(other).contains("\nretry: "), "{other}");
         }
     }

@@ -97,7 +97,7 @@ export class RunningServer implements Server {
 
   async stop(options?: StopOptions): Promise<void> {
     const plan = parseStopOptions(options);
-    if (this.#stopping !== undefined) this.#supervisor.hasten(this.#begun, plan);
+    if (this.#stopping !== undefined) this.#begun.stop?.hasten(plan);
     else this.#stopping = this.#supervisor.finish(this.#begun, plan).finally(this.#isStopped);
     return this.#stopping;
   }
