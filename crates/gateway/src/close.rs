@@ -77,6 +77,12 @@ impl CloseReason {
         "Too much is being received",
         CloseMode::Final,
     );
+    /// Its key has too many connections.
+    pub(crate) const KEY_IS_FULL: Self = Self::new(
+        close::TRY_AGAIN_LATER,
+        "Too many connections of this key",
+        CloseMode::Cut,
+    );
     /// The peer has not read for so long that a close would not reach it.
     pub(crate) const STALLED: Self = Self::new(
         close::TRY_AGAIN_LATER,

@@ -31,6 +31,8 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
             (c"opened", from_u64(traffic.opened)),
             (c"closed", from_u64(traffic.closed)),
             (c"refused", from_u64(traffic.refused)),
+            (c"refusedByAddress", from_u64(traffic.refused_by_address)),
+            (c"refusedByKey", from_u64(traffic.refused_by_key)),
             (c"failedHandshakes", from_u64(traffic.failed_handshakes)),
             (
                 c"refusedProxyHeaders",

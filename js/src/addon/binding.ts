@@ -105,6 +105,7 @@ const WORKER: Record<keyof NativeWorker, 'function' | 'number' | 'object'> = {
   release: 'function',
   claimClose: 'function',
   acceptOpen: 'function',
+  acceptForKey: 'function',
   refuseOpen: 'function',
   respond: 'function',
   beginAnswer: 'function',

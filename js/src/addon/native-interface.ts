@@ -203,6 +203,12 @@ export interface NativeWorker {
     headers: string[],
     isValue: boolean,
   ): void;
+  /** The same for a connection that counts for a key. */
+  acceptForKey(
+    socketId: number,
+    limitKey: string,
+    more: { protocol: string | undefined; token: Data | undefined; headers: string[]; isValue: boolean },
+  ): void;
   refuseOpen(socketId: number, status: number, headers: string[], body: Data | undefined): void;
   /**
    * Sends the whole answer to a request. `headers`: names and values, alternating, `parts` in number, joined by `\0`.

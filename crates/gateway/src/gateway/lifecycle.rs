@@ -63,10 +63,7 @@ impl Gateway {
             .clone()
             .map(|backplane| self.backplane.prepare(backplane, &config.limits))
             .transpose()?;
-        self.hub.permits().set_limits(
-            config.limits.connections,
-            config.limits.connections_per_address,
-        );
+        self.hub.permits().set_limits(&config.limits);
         self.hub
             .inboxes()
             .open(config.io_threads, config.limits.shard_inbox_bytes);

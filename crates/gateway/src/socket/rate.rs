@@ -1,6 +1,37 @@
-//! A token bucket for messages per second. Pure: the current time is an argument.
+//! The limits of messages per second: a token bucket of one connection, and the one that it shares with other
+//! connections of its key. Pure: the current time is an argument.
 
-/// See the module.
+use std::sync::Arc;
+
+use crate::permits::Bucket;
+
+/// The limits of one connection. At least one is set.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    pub(crate) own: Option<Rate>,
+    pub(crate) of_key: Option<Arc<Bucket>>,
+}
+
+impl Pace {
+    /// Counts one message.
+    pub(crate) fn spend(&mut self, now: u64) {
+        if let Some(own) = &mut self.own {
+            own.spend(now);
+        }
+        if let Some(of_key) = &self.of_key {
+            of_key.spend(now);
+        }
+    }
+
+    /// How long to wait until a message may be taken, in milliseconds; 0: not at all.
+    pub(crate) fn wait(&mut self, now: u64) -> u64 {
+        let own = self.own.as_mut().map_or(0, |own| own.wait(now));
+        let of_key = self.of_key.as_ref().map_or(0, |of_key| of_key.wait(now));
+        own.max(of_key)
+    }
+}
+
+/// The bucket of one connection.
 #[derive(Debug)]
 pub(crate) struct Rate {
     per_second: u32,
@@ -45,6 +76,24 @@ impl Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_longer_wait_of_both_limits_counts() {
+        let of_key = Arc::new(Bucket::new(4));
+        let pace = |own| Pace {
+            own,
+            of_key: Some(Arc::clone(&of_key)),
+        };
+        let (mut limited, mut other) = (pace(Some(Rate::new(1, 0))), pace(None));
+        limited.spend(0);
+        assert_eq!((limited.wait(0), other.wait(0)), (1000, 0));
+        for _ in 0..3 {
+            assert_eq!(other.wait(0), 0);
+            other.spend(0);
+        }
+        assert_eq!((limited.wait(0), other.wait(0)), (1000, 250));
+        assert_eq!((limited.wait(900), other.wait(900)), (100, 0));
+    }
 
     #[test]
     fn a_second_refills_its_messages() {

@@ -160,6 +160,16 @@ impl State {
         let (stats, traffic) = (&self.stats, &self.stats.traffic);
         for (name, help, value) in [
             (
+                "refused_by_address",
+                "Connections refused because their address had too many, or made them too fast",
+                traffic.refused_by_address,
+            ),
+            (
+                "refused_by_key",
+                "Connections refused because their key had too many",
+                traffic.refused_by_key,
+            ),
+            (
                 "failed_tls_handshakes",
                 "TLS handshakes that failed",
                 traffic.failed_handshakes,
