@@ -184,7 +184,8 @@ export async function use(): Promise<void> {
   const now: Stats = stats();
   getDebugState('channels');
   getDebugState('sockets', 1);
-  void [posted, ids, has, virtual, value, more, now];
+  const limited: number = now.refusedByAddress + now.refusedByKey;
+  void [posted, ids, has, virtual, value, more, limited];
 
   const info: ClusterInfo = await clusterInfo();
   const { nodes, subscribers, isComplete } = await gateway.clusterInfo(['room', new Uint8Array(1)]);
@@ -224,6 +225,11 @@ export async function use(): Promise<void> {
   // @ts-expect-error a token is required
   setToken(1);
 }
+
+const keyed: WorkerModule = { handleOpen: () => ({ limitKey: 'user', token: 'x' }) };
+// @ts-expect-error a key is a string
+const misnamed: WorkerModule = { handleOpen: () => ({ limitKey: 7 }) };
+void [keyed, misnamed];
 
 const worker: WorkerModule = {
   async handleStart(arg) {

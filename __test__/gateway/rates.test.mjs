@@ -36,7 +36,7 @@ for (const threads of [0, 2]) {
     for (let index = 0; index < 5; index += 1) await open(t, server);
     t.like(await server.call('stats'), { refusedByKey: 1, refused: 0, sockets: 8 });
     const metrics = await (await fetch(`http://${server.addresses[0]}/metrics`)).text();
-    t.regex(metrics, /^millrace_refused_by_key_total 1$/m);
+    t.regex(metrics, /^millrace_limited_connections_total\{limit="key"\} 1$/m);
     first.close(1000);
     await until(async () => {
       const { status } = await handshake(server.addresses[0], of('ann'));
@@ -84,6 +84,18 @@ test('a connection without HTTP that is over the limit of its key is closed', as
   second.resume();
   await within(once(second, 'end'), 'the end');
   await counted(server, 'refusedByKey', 1);
+});
+
+test('app.ws: open may name a key, and close is called for a socket over its limit', async (t) => {
+  const server = await ownServer(t, {
+    workerPath: worker('keyed-app'),
+    threads: 1,
+    limits: { connectionsPerKey: 1 },
+  });
+  const first = await open(t, server, { path: '/rooms/a' });
+  t.is((await handshake(server.addresses[0], { path: '/rooms/a' })).status, 503);
+  t.is(await first.text(), 'closed: 1013 Too many connections of this key');
+  await open(t, server, { path: '/rooms/b' });
 });
 
 test('a key is a string of 1 to 256 bytes; other values fail the handler', async (t) => {

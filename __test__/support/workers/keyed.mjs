@@ -1,4 +1,4 @@
-// Connections that count for the key in their query; `?bad=` names a value that is none. Records every close.
+// Connections that count for the key in their query; `?bad=` names an invalid one. Records every close.
 import { send, setKey } from '../millrace.mjs';
 
 const BAD = { empty: '', number: 7, null: null, long: 'ü'.repeat(128).concat('x') };

@@ -96,8 +96,8 @@ mod tests {
         assert!(!bucket.take(5100));
         assert!(bucket.is_full(6100));
         // time that passed before does not bring more than a second's
-        let most = (0..).take_while(|_| bucket.take(1_000_000)).count();
-        assert_eq!(most, 10);
+        let taken = (0..100).filter(|_| bucket.take(1_000_000)).count();
+        assert_eq!(taken, 10);
     }
 
     #[test]

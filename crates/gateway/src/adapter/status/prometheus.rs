@@ -81,6 +81,15 @@ impl State {
                 &[("accepted", traffic.opened), ("refused", traffic.refused)][..],
             ),
             (
+                "limited_connections",
+                "Connections refused by a limit of their address or of their key",
+                "limit",
+                &[
+                    ("address", traffic.refused_by_address),
+                    ("key", traffic.refused_by_key),
+                ],
+            ),
+            (
                 "network_bytes",
                 "Bytes read and written",
                 "direction",
@@ -159,16 +168,6 @@ impl State {
     fn events(&self, out: &mut Metrics<'_>) -> fmt::Result {
         let (stats, traffic) = (&self.stats, &self.stats.traffic);
         for (name, help, value) in [
-            (
-                "refused_by_address",
-                "Connections refused because their address had too many, or made them too fast",
-                traffic.refused_by_address,
-            ),
-            (
-                "refused_by_key",
-                "Connections refused because their key had too many",
-                traffic.refused_by_key,
-            ),
             (
                 "failed_tls_handshakes",
                 "TLS handshakes that failed",
