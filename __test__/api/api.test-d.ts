@@ -157,6 +157,11 @@ export async function use(): Promise<void> {
   await server.replaceWorkers();
   await server.replaceWorkers({ signal: AbortSignal.timeout(1000) });
   await server.stop({ drain: 100 });
+  await server.stop({ drain: 100, spread: 30_000, code: 4000 });
+  server.stopOnSignals({ spread: 30_000 });
+  await start({ ...options, stopOnSignals: { drain: 100, spread: 30_000 } });
+  // @ts-expect-error a number of milliseconds
+  await server.stop({ spread: '30s' });
   await server.stop();
   void addresses;
   const posted: number =
@@ -179,7 +184,8 @@ export async function use(): Promise<void> {
   const now: Stats = stats();
   getDebugState('channels');
   getDebugState('sockets', 1);
-  void [posted, ids, has, virtual, value, more, now];
+  const limited: number = now.refusedByAddress + now.refusedByKey;
+  void [posted, ids, has, virtual, value, more, limited];
 
   const info: ClusterInfo = await clusterInfo();
   const { nodes, subscribers, isComplete } = await gateway.clusterInfo(['room', new Uint8Array(1)]);
@@ -219,6 +225,11 @@ export async function use(): Promise<void> {
   // @ts-expect-error a token is required
   setToken(1);
 }
+
+const keyed: WorkerModule = { handleOpen: () => ({ limitKey: 'user', token: 'x' }) };
+// @ts-expect-error a key is a string
+const misnamed: WorkerModule = { handleOpen: () => ({ limitKey: 7 }) };
+void [keyed, misnamed];
 
 const worker: WorkerModule = {
   async handleStart(arg) {

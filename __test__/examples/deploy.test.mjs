@@ -132,7 +132,8 @@ test('what ends the server waits longer than it drains', async (t) => {
   const [{ spec }] = await yaml(t, 'kubernetes/chat.yaml');
   const { terminationGracePeriodSeconds: grace, containers } = spec.template.spec;
   const [, wait] = containers[0].lifecycle.preStop.exec.command;
-  t.true(grace >= Number(wait) + ENDING_S, `${grace} s`);
+  const spread = containers[0].env.find(({ name }) => name === 'SPREAD').value;
+  t.true(grace >= Number(wait) + Number(spread) / 1000 + ENDING_S, `${grace} s`);
   const { apps } = createRequire(import.meta.url)(path.join(FOLDER, 'ecosystem.config.cjs'));
   for (const app of apps) {
     t.deepEqual([app.exec_mode, app.instances], ['fork', 1]);

@@ -56,6 +56,29 @@ inEach('a signal drains, and the process ends by itself', async (t, runtime) => 
   }
 });
 
+inEach('a signal closes connections one after the other, if it is told to', async (t, runtime) => {
+  const { program } = run(
+    t,
+    runtime,
+    `import { start } from '${PACKAGE}';
+     const handlers = { handleClose: (id, token, code, reason) => console.log('handleClose ' + code + ' ' + reason) };
+     const stopOnSignals = { spread: 600, drain: 10_000, code: 3999 };
+     const server = await start({ bind: '127.0.0.1:0', handlers, ioThreads: 1, stopOnSignals });
+     ${listening()}`,
+  );
+  const address = await program.address();
+  const clients = [await connect(t, address), await connect(t, address)];
+  const began = performance.now();
+  program.signal('SIGTERM');
+  for (const [index, client] of clients.entries()) {
+    await client.closed();
+    t.true(performance.now() - began >= 300 * (index + 1) - 2);
+    t.is(client.closeFrame.code, 3999);
+  }
+  t.is(await program.exit(), 0, program.err);
+  t.is(program.out.match(/handleClose 3999 retry=1\d{3}\n/g).length, 2);
+});
+
 inEach('a second signal ends the process at once', async (t, runtime) => {
   const { program } = run(
     t,

@@ -6,7 +6,7 @@ import test from 'ava';
 
 const require = createRequire(import.meta.url);
 const { parseStartOptions } = require('../../js/dist/options/start-options.js');
-const { parseReplaceOptions, parseStopOptions } = require('../../js/dist/options/server-options.js');
+const { parseReplaceOptions } = require('../../js/dist/options/server-options.js');
 
 const MODULE = { workerPath: '/app/worker.js' };
 
@@ -340,14 +340,6 @@ test('options that are not an object', (t) => {
   for (const options of [undefined, null, 5, 'x', []]) {
     t.regex(messageOf(options), /^options must be an object/);
   }
-});
-
-test('stopping drains for five seconds by default', (t) => {
-  t.is(parseStopOptions(undefined), 5000);
-  t.is(parseStopOptions({}), 5000);
-  t.is(parseStopOptions({ drain: 0 }), 0);
-  t.throws(() => parseStopOptions({ drain: '1' }), { instanceOf: TypeError, message: /options\.drain/ });
-  t.throws(() => parseStopOptions({ drian: 1 }), { instanceOf: TypeError, message: /unknown option options\.drian/ });
 });
 
 test('handlers take the place of a worker path, on the calling thread', (t) => {

@@ -72,3 +72,36 @@ test('reconnecting waits for a multiplexer that is not running yet, and close en
     ['close', 1006, '', false],
   ]);
 });
+
+test('a close with the reason retry=<ms> says when to reconnect', async (t) => {
+  const target = await echo(t);
+  const splice = await multiplexer(t);
+  for (const [reconnect, least] of [
+    [{ min: 1, max: 2 }, 700],
+    // much longer than this test waits
+    [{ min: 1e7, max: 1e7 }, 0],
+  ]) {
+    const mux = client(t, splice, { reconnect });
+    const socket = await opened(mux, target.url);
+    let lost = 0;
+    mux.addEventListener('close', ({ reason }) => {
+      lost = performance.now();
+      t.is(reason, `retry=${least}`);
+    });
+    const again = next(socket, 'open');
+    for (const one of splice.clients) one.close(1012, `retry=${least}`);
+    await again;
+    t.true(performance.now() - lost >= least - 5);
+    const closed = next(socket, 'close');
+    mux.close(1000, `retry=${least}`);
+    await closed;
+  }
+  // other reasons say nothing
+  const mux = client(t, splice, { reconnect: { min: 1, max: 2 } });
+  const socket = await opened(mux, target.url);
+  for (const reason of ['retry=', 'retry=-1', 'retry=1e9', ' retry=99999999', 'retry=9999999999']) {
+    for (const one of splice.clients) one.close(1012, reason);
+    await next(socket, 'open');
+  }
+  t.is(socket.readyState, 1);
+});

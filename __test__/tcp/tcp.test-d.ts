@@ -32,6 +32,8 @@ void server.listen(0, '127.0.0.1');
 void server.close().then(() => server.listening);
 createServer({ stopOnSignals: true }).stopOnSignals({ drain: 1 });
 void createServer({ stopOnSignals: { drain: 1 } }).stopped.then((nothing: void) => nothing);
+// @ts-expect-error only the stop of a gateway is spread
+createServer({ stopOnSignals: { drain: 1, spread: 1 } });
 // @ts-expect-error a number of milliseconds
 server.stopOnSignals({ drain: '1' });
 for (const [fd, connection] of server.connections) void [fd.toFixed(), connection.remotePort.toFixed()];

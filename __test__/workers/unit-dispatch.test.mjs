@@ -17,6 +17,10 @@ test('answers of handleOpen', async (t) => {
       ['refuse', 1, 401, ['WWW-Authenticate', 'x', 'A', '1', 'A', '2'], 'who?'],
     ],
     [{ protocol: 'a', token: 't', headers: { X: 'y' } }, ['accept', 1, 'a', 't', ['X', 'y']]],
+    [
+      { limitKey: 'user 7', token: 't' },
+      ['acceptForKey', 1, 'user 7', { protocol: undefined, token: 't', headers: [], isValue: false }],
+    ],
   ];
   const failed = ['refuse', 1, 500, [], 'Internal server error (open handler)'];
   const bad = [
@@ -27,6 +31,9 @@ test('answers of handleOpen', async (t) => {
     { headers: { 'a b': 'x' } },
     { headers: { a: 'x\r\ny' } },
     { status: 400, body: 5 },
+    { limitKey: '' },
+    { limitKey: 7 },
+    { limitKey: 'x'.repeat(257) },
   ];
   for (const [answer, expected] of [...cases, ...bad.map((answer) => [answer, failed])]) {
     for (const given of [answer, Promise.resolve(answer)]) {

@@ -2,7 +2,7 @@
 // reach. All settings that differ between deployments come from the environment.
 import { start } from 'millrace';
 
-const { BIND = '127.0.0.1:8080', ADMIN = '127.0.0.1:9100', ORIGINS, BACKPLANE } = process.env;
+const { BIND = '127.0.0.1:8080', ADMIN = '127.0.0.1:9100', ORIGINS, BACKPLANE, SPREAD = '0' } = process.env;
 
 const admin = await start({
   bind: { address: ADMIN, health: true, stats: true, metrics: true },
@@ -18,7 +18,8 @@ const server = await start({
 });
 console.log(`listening on ${server.addresses[0]}, probes and metrics on ${admin.addresses[0]}`);
 
-// `/ready` on the second port answers 503 while the first one is draining
-server.stopOnSignals({ drain: 10_000 });
+// Clients are closed one after the other, so that they do not all come to the other nodes at the same moment. `/ready`
+// answers 503 from the beginning.
+server.stopOnSignals({ spread: Number(SPREAD), drain: 10_000 });
 await server.stopped;
 await admin.stop({ drain: 0 });

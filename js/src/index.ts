@@ -26,7 +26,7 @@ export type {
   WorkerModule as WorkerInterface,
 } from './gateway/gateway.js';
 export type { Server } from './gateway/server.js';
-export type { StopOptions } from './gateway/signals.js';
+export type { DrainOptions, StopOptions } from './gateway/signals.js';
 export type {
   BackplaneStats,
   ChannelState,

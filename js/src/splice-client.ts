@@ -308,7 +308,8 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Splice
     calls.clear();
     targets.clear();
     waiting.length = 0;
-    if (again) timer = setTimeout(dial, Math.min(max, min * 2 ** failures++) * (1 - Math.random() / 2));
+    const asked = /^retry=(\d{1,9})$/.exec(reason)?.[1];
+    if (again) timer = setTimeout(dial, +(asked ?? Math.min(max, min * 2 ** failures++) * (1 - Math.random() / 2)));
     for (const [link, socket] of [...sockets]) {
       deliver(link, () => {
         if (again && link.state === OPEN) {

@@ -77,6 +77,12 @@ impl CloseReason {
         "Too much is being received",
         CloseMode::Final,
     );
+    /// Its key has too many connections.
+    pub(crate) const KEY_IS_FULL: Self = Self::new(
+        close::TRY_AGAIN_LATER,
+        "Too many connections of this key",
+        CloseMode::Cut,
+    );
     /// The peer has not read for so long that a close would not reach it.
     pub(crate) const STALLED: Self = Self::new(
         close::TRY_AGAIN_LATER,
@@ -100,6 +106,12 @@ impl CloseReason {
             mode: CloseMode::Final,
             by_peer: true,
         }
+    }
+
+    /// The server is about to stop. The peer is told after how many milliseconds to come back, by a reason that its
+    /// software understands.
+    pub(crate) fn come_back(code: u16, after_ms: u64) -> Self {
+        Self::by_application(code, format!("retry={after_ms}").into())
     }
 
     /// Whether the peer closed first.

@@ -6,18 +6,19 @@ mod ending;
 mod lifecycle;
 mod member;
 mod start_error;
+mod stopping;
 mod threads;
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::adapter;
 use crate::backplane::BackplaneHandle;
 use crate::config::GatewayConfig;
 use crate::frame::Encodings;
 use crate::hub::Hub;
-use crate::listener::ListenerState;
+use crate::listener::{ListenerState, Stopping};
 use crate::notice::Notices;
 use crate::shard::protocol::{Protocol, Services};
 use crate::sync::Mutex;
@@ -28,6 +29,7 @@ pub use dial::DialConfig;
 pub use lifecycle::Listening;
 pub use member::Member;
 pub use start_error::StartError;
+pub use stopping::{SpreadTerms, StopTerms};
 
 /// See the module. Threads that only send, subscribe and count use its [`Hub`].
 pub struct Gateway {
@@ -45,6 +47,8 @@ struct State {
     listeners: Vec<Arc<ListenerState>>,
     next_listener: u32,
     next_ticket: u32,
+    /// The stops by ticket; those that are over are removed with the next one.
+    stops: Vec<(u32, Weak<Stopping>)>,
     next_worker: u32,
     shards_left: usize,
     /// The notices of the thread that was the last to share it, which waits for the end.

@@ -65,6 +65,14 @@ limits! {
         connections: u32 = 100_000, 1..=COUNT, "accepting waits";
         /// Connections of one remote address; zero is off.
         connections_per_address: u32 = 0, 0..=COUNT, "HTTP 503";
+        /// Connections per second that this node accepts, on all listeners together, up to a second's worth at once; zero is off.
+        connections_per_second: u32 = 0, 0..=COUNT, "accepting waits";
+        /// Connections per second of one remote address on this node, up to a second's worth at once; zero is off.
+        connections_per_second_per_address: u32 = 0, 0..=COUNT, "HTTP 503";
+        /// Connections of one key on this node, the `limitKey` that `handleOpen` returns; zero is off.
+        connections_per_key: u32 = 0, 0..=COUNT, "HTTP 503, and `handleClose` with 1013";
+        /// Messages per second of all connections of one key on this node together, up to a second's worth at once, counted as for `messages_per_second`; zero is off.
+        messages_per_second_per_key: u32 = 0, 0..=COUNT, "reading pauses";
         /// Bytes that wait in a socket's outbox behind the message that is being written, each entry charged its length + 64, checked after an attempted write; replies to commands (RESP) are not counted.
         outbox_bytes: usize = 4 * 1024 * 1024, 1..=BYTES, "the outbox policy";
         /// Messages that wait in a socket's outbox behind the one that is being written.
@@ -131,6 +139,10 @@ limits! {
         patterns: usize = 65_536, "a further one is refused with `ERR_MILLRACE_TOO_MANY_PATTERNS`";
         /// Bytes of a token.
         token_bytes: usize = 1024 * 1024, "refused with a `TypeError`";
+        /// Bytes of a `limitKey`, at least one.
+        limit_key_bytes: usize = 256, "HTTP 500, and the error is reported";
+        /// Addresses without a connection whose connections per second are still remembered, for a second or two; and in the same way keys with their messages per second.
+        idle_rates: usize = 65_536, "the oldest is forgotten";
         /// Time that workers and Redis clients wait for a backplane that does not keep up.
         backplane_wait: Duration = Duration::from_secs(1), "they continue, and messages that do not fit into the queue are dropped and counted";
         /// Lines that the I/O threads have logged and JavaScript has not taken yet.

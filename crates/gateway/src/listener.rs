@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
 
 use crate::config::ListenerConfig;
 use crate::net::address::Bound;
@@ -12,7 +15,7 @@ use crate::net::raw::RawStream;
 use crate::net::tls::{Connector, Terms};
 use crate::notice::{Notice, Notices};
 use crate::permits::Permit;
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// A listener, shared by all its connections.
 #[derive(Debug)]
@@ -24,10 +27,20 @@ pub(crate) struct ListenerState {
     /// Whether its connections are encrypted.
     pub(crate) is_encrypted: bool,
     pub(crate) owner: Owner,
-    stopping: AtomicBool,
+    /// [`OPEN`], [`LEAVING`] or [`STOPPED`].
+    state: AtomicUsize,
     /// Calls back when the last user drops the listener.
     _left: Left,
 }
+
+/// It accepts connections.
+const OPEN: usize = 0;
+
+/// It accepts connections, and closes each as soon as that disturbs nobody: its stop is spread over a time.
+const LEAVING: usize = 1;
+
+/// It accepts nothing more.
+const STOPPED: usize = 2;
 
 /// The owner of a listener or of a dialled connection.
 #[derive(Clone, Debug, Default)]
@@ -110,10 +123,89 @@ pub(crate) struct Stopping {
     /// `None`: the owning thread leaves the gateway.
     pub(crate) ticket: Option<u32>,
     pub(crate) listeners: Vec<u32>,
-    pub(crate) deadline: Instant,
+    /// `Some` if its connections are closed one after the other.
+    pub(crate) spread: Option<Spread>,
+    /// A later stop may make these earlier.
+    pub(crate) times: watch::Sender<StopTimes>,
     pub(crate) cut: AtomicU64,
     /// The number of stops in progress, including this one.
     pub(crate) in_progress: Arc<AtomicUsize>,
+}
+
+/// How connections are closed one after the other.
+#[derive(Debug)]
+pub(crate) struct Spread {
+    /// The listeners, which accept connections until the last one has had its turn.
+    pub(crate) leaving: Vec<Arc<ListenerState>>,
+    pub(crate) began: Instant,
+    /// The time that was asked for.
+    pub(crate) time: Duration,
+    /// The close code.
+    pub(crate) code: u16,
+}
+
+/// When the steps of a stop happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StopTimes {
+    /// The listeners accept nothing more, and every connection is closing.
+    pub(crate) closed: Instant,
+    /// The time that outboxes have to be written.
+    pub(crate) drain: Duration,
+    /// Connections that are left are cut.
+    pub(crate) deadline: Instant,
+}
+
+impl StopTimes {
+    /// The times of a stop that begins now.
+    pub(crate) fn new(now: Instant, spread: Duration, drain: Duration) -> Self {
+        let closed = now + spread;
+        Self {
+            closed,
+            drain,
+            deadline: closed + drain,
+        }
+    }
+
+    /// The same with shorter times, counted from now. Longer ones change nothing.
+    #[must_use]
+    pub(crate) fn hastened(
+        self,
+        now: Instant,
+        spread: Option<Duration>,
+        drain: Option<Duration>,
+    ) -> Self {
+        let closed = spread.map_or(self.closed, |spread| self.closed.min(now + spread));
+        let shorter = drain.map_or(self.drain, |drain| self.drain.min(drain));
+        Self {
+            closed,
+            drain: shorter,
+            deadline: self.deadline.min(closed.max(now) + shorter),
+        }
+    }
+}
+
+impl Stopping {
+    pub(crate) fn times(&self) -> StopTimes {
+        *self.times.borrow()
+    }
+
+    /// Waits for something, until the deadline at the latest, which a later stop may make earlier.
+    pub(crate) async fn until_deadline(&self, what: impl Future<Output = ()>) {
+        let mut what = pin!(what);
+        let mut changes = self.times.subscribe();
+        loop {
+            let deadline = changes.borrow_and_update().deadline;
+            if Instant::now() >= deadline {
+                return;
+            }
+            tokio::select! {
+                () = &mut what => return,
+                () = tokio::time::sleep_until(deadline.into()) => return,
+                // the sender lives as long as this
+                _sent = changes.changed() => {}
+            }
+        }
+    }
 }
 
 impl ListenerState {
@@ -131,7 +223,7 @@ impl ListenerState {
             tls,
             is_encrypted,
             owner: Owner::default(),
-            stopping: AtomicBool::new(false),
+            state: AtomicUsize::new(OPEN),
             _left: Left(Some(Box::new(left))),
         }
     }
@@ -160,11 +252,22 @@ impl ListenerState {
     }
 
     pub(crate) fn stop(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
+        self.state.store(STOPPED, Ordering::SeqCst);
+    }
+
+    /// It will stop soon, and accepts connections until then.
+    pub(crate) fn leave(&self) {
+        // nothing else writes before it stops
+        self.state.store(LEAVING, Ordering::SeqCst);
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::SeqCst)
+        self.state.load(Ordering::SeqCst) == STOPPED
+    }
+
+    /// Whether it is stopping, or will be soon.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.state.load(Ordering::SeqCst) != OPEN
     }
 }
 
@@ -191,5 +294,38 @@ impl Drop for Stopping {
             Some(ticket) => Notice::ListenersStopped { ticket, cut },
             None => Notice::Stopped,
         });
+    }
+}
+
+#[cfg(all(test, not(millrace_loom)))]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_later_stop_makes_the_times_shorter_and_never_longer() {
+        let began = Instant::now();
+        let times = StopTimes::new(began, ms(60_000), ms(10_000));
+        let after = |time: Instant| (time - began).as_millis();
+        let of = |times: StopTimes| (after(times.closed), after(times.deadline));
+        assert_eq!(of(times), (60_000, 70_000));
+        let now = began + ms(20_000);
+        let hastened = |spread, drain| of(times.hastened(now, spread, drain));
+        assert_eq!(hastened(None, None), (60_000, 70_000));
+        assert_eq!(
+            hastened(Some(ms(50_000)), Some(ms(50_000))),
+            (60_000, 70_000)
+        );
+        assert_eq!(hastened(Some(ms(5000)), None), (25_000, 35_000));
+        assert_eq!(hastened(None, Some(ms(1000))), (60_000, 61_000));
+        assert_eq!(hastened(Some(ms(0)), Some(ms(0))), (20_000, 20_000));
+        // while outboxes drain
+        let now = began + ms(61_000);
+        let hastened = |spread, drain| of(times.hastened(now, spread, drain)).1;
+        assert_eq!(hastened(Some(ms(0)), None), 70_000);
+        assert_eq!(hastened(None, Some(ms(2000))), 63_000);
     }
 }

@@ -1,17 +1,24 @@
-//! Counts connections against their limits: those of a gateway, and those of each address. Accepts nothing.
+//! Counts connections against their limits: those of a gateway, of each address and of each key, and how fast they come.
+//! Accepts nothing.
+
+mod bucket;
+mod tally;
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use ahash::AHashMap;
 use tokio::sync::Notify;
 
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::limits::GatewayLimits;
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+pub(crate) use bucket::Bucket;
+use tally::Tally;
 
 /// Counts the connections of a gateway against their limits.
 #[derive(Debug)]
 pub(crate) struct Permits {
-    /// The place of all permits that count for no address.
+    /// The place of all permits that count for no address and no key.
     nowhere: Arc<Place>,
 }
 
@@ -25,44 +32,74 @@ struct Place {
     counts: Arc<Counts>,
     /// `Some` if connections per address are limited.
     address: Option<IpAddr>,
+    /// `Some` if it has a key, and keys have limits.
+    key: Option<Arc<str>>,
 }
+
+/// The key of a connection has as many connections as it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyIsFull;
 
 #[derive(Debug)]
 struct Counts {
+    epoch: Instant,
     taken: AtomicUsize,
     limit: AtomicUsize,
-    per_address_limit: AtomicUsize,
-    per_address: Mutex<AHashMap<IpAddr, usize>>,
     freed: Notify,
+    arrivals: Bucket,
+    /// The second in which it was last logged that accepting waits for the rate.
+    told_at: AtomicU64,
+    limits_addresses: AtomicBool,
+    addresses: Mutex<Tally<IpAddr>>,
+    limits_keys: AtomicBool,
+    keys: Mutex<Tally<Arc<str>>>,
 }
 
 impl Permits {
-    pub(crate) fn new() -> Self {
+    /// The rates of messages use the clock of `epoch`, as the shards do.
+    pub(crate) fn new(epoch: Instant) -> Self {
         let counts = Counts {
+            epoch,
             taken: AtomicUsize::new(0),
             limit: AtomicUsize::new(usize::MAX),
-            per_address_limit: AtomicUsize::new(0),
-            per_address: Mutex::new(AHashMap::new()),
             freed: Notify::new(),
+            arrivals: Bucket::new(0),
+            told_at: AtomicU64::new(0),
+            limits_addresses: AtomicBool::new(false),
+            addresses: Mutex::new(Tally::default()),
+            limits_keys: AtomicBool::new(false),
+            keys: Mutex::new(Tally::default()),
         };
         Self {
             nowhere: Arc::new(Place {
                 counts: Arc::new(counts),
                 address: None,
+                key: None,
             }),
         }
     }
 
-    pub(crate) fn set_limits(&self, connections: u32, per_address: u32) {
+    pub(crate) fn set_limits(&self, limits: &GatewayLimits) {
         let counts = &self.nowhere.counts;
-        counts.limit.store(
-            usize::try_from(connections).unwrap_or(usize::MAX),
-            Ordering::Relaxed,
+        let number = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
+        counts
+            .limit
+            .store(number(limits.connections), Ordering::Relaxed);
+        counts.arrivals.set(limits.connections_per_second);
+        let (most, rate) = (
+            limits.connections_per_address,
+            limits.connections_per_second_per_address,
         );
-        counts.per_address_limit.store(
-            usize::try_from(per_address).unwrap_or(usize::MAX),
-            Ordering::Relaxed,
+        counts.addresses.lock().set(number(most), rate);
+        let limited = most > 0 || rate > 0;
+        counts.limits_addresses.store(limited, Ordering::Relaxed);
+        let (most, rate) = (
+            limits.connections_per_key,
+            limits.messages_per_second_per_key,
         );
+        counts.keys.lock().set(number(most), rate);
+        let limited = most > 0 || rate > 0;
+        counts.limits_keys.store(limited, Ordering::Relaxed);
     }
 
     /// Open connections, including handshakes.
@@ -74,16 +111,39 @@ impl Permits {
         self.taken() >= self.nowhere.counts.limit.load(Ordering::Relaxed)
     }
 
-    /// Waits while every permit is taken.
+    /// Waits while every permit is taken, and while connections come too fast.
     pub(crate) async fn room(&self) {
         loop {
             let freed = self.nowhere.counts.freed.notified();
             if !self.is_full() {
-                return;
+                break;
             }
             tracing::warn!(target: "millrace::listener", "every connection is taken, accepting waits");
             freed.await;
         }
+        let counts = &self.nowhere.counts;
+        while counts.arrivals.limits() {
+            let now = counts.now();
+            let wait = counts.arrivals.wait(now);
+            if wait == 0 {
+                return;
+            }
+            let second = now / 1000 + 1;
+            if counts.told_at.swap(second, Ordering::Relaxed) != second {
+                tracing::warn!(target: "millrace::listener", "connections come faster than connectionsPerSecond, accepting waits");
+            }
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+        }
+    }
+
+    /// Takes a permit for a connection that was accepted. The flag says whether this address has too many connections,
+    /// or makes them too fast.
+    pub(crate) fn accepted(&self, address: Option<IpAddr>) -> (Permit, bool) {
+        let counts = &self.nowhere.counts;
+        if counts.arrivals.limits() {
+            counts.arrivals.spend(counts.now());
+        }
+        self.take(address)
     }
 
     /// Takes a permit, if one is free, for a connection that was not accepted on its own.
@@ -91,7 +151,7 @@ impl Permits {
         (!self.is_full()).then(|| self.take(address))
     }
 
-    /// Takes a permit. The flag says whether this address has too many connections.
+    /// Takes a permit. The flag says whether this address has too many connections, or makes them too fast.
     pub(crate) fn take(&self, address: Option<IpAddr>) -> (Permit, bool) {
         self.nowhere.counts.taken.fetch_add(1, Ordering::Relaxed);
         let mut permit = Permit(Arc::clone(&self.nowhere));
@@ -103,49 +163,85 @@ impl Permits {
 impl Permit {
     /// A permit without a count, for a connection that is counted elsewhere.
     pub(crate) fn uncounted() -> Self {
-        Permits::new().take(None).0
+        Permits::new(Instant::now()).take(None).0
     }
 
     /// Counts the connection for this address and no longer for the one before. The flag says whether the address has
-    /// too many.
+    /// too many, or makes them too fast.
     pub(crate) fn count_for(&mut self, address: IpAddr) -> bool {
+        self.count(address, true)
+    }
+
+    /// Counts a connection for this address again, which has not made a new one.
+    pub(crate) fn count_again_for(&mut self, address: IpAddr) {
+        // the connection was admitted before, so exceeding the limit concerns only the next one
+        let _over_limit = self.count(address, false);
+    }
+
+    fn count(&mut self, address: IpAddr, arrives: bool) -> bool {
         let counts = Arc::clone(&self.0.counts);
-        let limit = counts.per_address_limit.load(Ordering::Relaxed);
-        if limit == 0 {
+        if !counts.limits_addresses.load(Ordering::Relaxed) {
             return false;
         }
-        let mut per_address = counts.per_address.lock();
-        self.0.uncount(&mut per_address);
-        let count = per_address.entry(address).or_default();
-        *count += 1;
-        let over_limit = *count > limit;
-        drop(per_address);
-        self.0 = Arc::new(Place {
-            counts,
-            address: Some(address),
-        });
+        let now = counts.now();
+        let mut addresses = counts.addresses.lock();
+        if let Some(before) = &self.0.address {
+            addresses.leave(before, now);
+        }
+        let over_limit = addresses.enter(address, arrives, now);
+        drop(addresses);
+        self.move_to(Some(address), self.0.key.clone());
         over_limit
     }
 
     /// Stops counting the connection for an address.
     pub(crate) fn forget_address(&mut self) {
-        if self.0.address.is_none() {
-            return;
-        }
         let counts = Arc::clone(&self.0.counts);
-        self.0.uncount(&mut counts.per_address.lock());
+        if let Some(address) = &self.0.address {
+            counts.addresses.lock().leave(address, counts.now());
+            self.move_to(None, self.0.key.clone());
+        }
+    }
+
+    /// Counts the connection for this key, once, unless the key has too many. `Ok`: the bucket of messages that the
+    /// connections of the key share, if their rate is limited.
+    pub(crate) fn count_for_key(&mut self, key: &str) -> Result<Option<Arc<Bucket>>, KeyIsFull> {
+        let counts = Arc::clone(&self.0.counts);
+        if !counts.limits_keys.load(Ordering::Relaxed) || self.0.key.is_some() {
+            return Ok(None);
+        }
+        let key: Arc<str> = key.into();
+        let entered = counts
+            .keys
+            .lock()
+            .enter_within(Arc::clone(&key), counts.now());
+        let bucket = entered.map_err(|_full| KeyIsFull)?;
+        self.move_to(self.0.address, Some(key));
+        Ok(bucket)
+    }
+
+    fn move_to(&mut self, address: Option<IpAddr>, key: Option<Arc<str>>) {
+        let counts = Arc::clone(&self.0.counts);
         self.0 = Arc::new(Place {
             counts,
-            address: None,
+            address,
+            key,
         });
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let counts = &self.0.counts;
-        if self.0.address.is_some() {
-            self.0.uncount(&mut counts.per_address.lock());
+        let Place {
+            counts,
+            address,
+            key,
+        } = &*self.0;
+        if let Some(address) = address {
+            counts.addresses.lock().leave(address, counts.now());
+        }
+        if let Some(key) = key {
+            counts.keys.lock().leave(key, counts.now());
         }
         let before = counts.taken.fetch_sub(1, Ordering::Relaxed);
         if before >= counts.limit.load(Ordering::Relaxed) {
@@ -154,21 +250,17 @@ impl Drop for Permit {
     }
 }
 
-impl Place {
-    fn uncount(&self, per_address: &mut AHashMap<IpAddr, usize>) {
-        if let Some(address) = &self.address
-            && let Some(count) = per_address.get_mut(address)
-        {
-            *count -= 1;
-            if *count == 0 {
-                per_address.remove(address);
-            }
-        }
+impl Counts {
+    /// Milliseconds since the epoch.
+    fn now(&self) -> u64 {
+        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }
 
 #[cfg(all(test, not(millrace_loom)))]
 mod tests {
+    use ahash::AHashMap;
+
     use super::*;
 
     #[test]
@@ -177,12 +269,21 @@ mod tests {
         assert_eq!(size_of::<Option<Permit>>(), size_of::<usize>());
     }
 
+    fn permits(change: impl FnOnce(&mut GatewayLimits)) -> Permits {
+        let mut limits = GatewayLimits::default();
+        change(&mut limits);
+        let permits = Permits::new(Instant::now());
+        permits.set_limits(&limits);
+        permits
+    }
+
     #[test]
     fn a_permit_counts_for_one_address_at_a_time() {
-        let permits = Permits::new();
-        permits.set_limits(2, 1);
+        let permits = permits(|limits| {
+            (limits.connections, limits.connections_per_address) = (2, 1);
+        });
         let (one, other) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([127, 0, 0, 2]));
-        let counted = || permits.nowhere.counts.per_address.lock().clone();
+        let counted = || permits.nowhere.counts.addresses.lock().counts();
 
         let (mut first, over) = permits.take(Some(one));
         assert!(
@@ -203,6 +304,56 @@ mod tests {
         assert_eq!(permits.taken(), 0);
         assert!(counted().is_empty());
     }
+
+    #[test]
+    fn a_permit_counts_for_a_key_as_long_as_it_exists() {
+        let permits = permits(|limits| limits.connections_per_key = 1);
+        let (mut first, mut second) = (permits.take(None).0, permits.take(None).0);
+        assert!(first.count_for_key("a").is_ok());
+        assert_eq!(second.count_for_key("a").map(|_| ()), Err(KeyIsFull));
+        assert!(second.count_for_key("b").is_ok());
+        drop(first);
+        let (mut third, _) = permits.take(Some(IpAddr::from([127, 0, 0, 1])));
+        assert!(third.count_for_key("a").is_ok());
+        third.forget_address();
+        drop((second, third));
+        assert!(permits.nowhere.counts.keys.lock().counts().is_empty());
+    }
+
+    #[test]
+    fn an_address_that_makes_connections_too_fast_is_over_its_limit() {
+        let permits = permits(|limits| limits.connections_per_second_per_address = 2);
+        let address = Some(IpAddr::from([127, 0, 0, 1]));
+        let over = [(); 3].map(|()| permits.take(address).1);
+        assert_eq!(over, [false, false, true]);
+        let other = Some(IpAddr::from([127, 0, 0, 2]));
+        let (mut permit, over) = permits.take(other);
+        assert!(!over);
+        // one that is counted again is no new connection
+        for _ in 0..5 {
+            permit.forget_address();
+            permit.count_again_for(IpAddr::from([127, 0, 0, 2]));
+        }
+        assert!(!permits.take(other).1);
+    }
+
+    #[test]
+    fn without_limits_keys_are_not_counted() {
+        let permits = permits(|_| {});
+        let (mut permit, _) = permits.take(None);
+        assert!(
+            permit
+                .count_for_key("a")
+                .is_ok_and(|bucket| bucket.is_none())
+        );
+        assert!(permits.nowhere.counts.keys.lock().counts().is_empty());
+    }
+
+    #[test]
+    fn the_limit_of_idle_rates_is_that_of_the_tallies() {
+        let limits = crate::limits::FixedLimits::default();
+        assert_eq!(limits.idle_rates, tally::MOST_IDLE);
+    }
 }
 
 /// Run with `RUSTFLAGS="--cfg millrace_loom"`. Tasks that wait for room are woken by tokio's `Notify`, which loom does
@@ -214,8 +365,10 @@ mod loom_tests {
     #[test]
     fn permits_of_an_address_are_counted_once_and_freed() {
         loom::model(|| {
-            let permits = Arc::new(Permits::new());
-            permits.set_limits(10, 1);
+            let permits = Arc::new(Permits::new(Instant::now()));
+            let mut limits = GatewayLimits::default();
+            limits.connections_per_address = 1;
+            permits.set_limits(&limits);
             let address = IpAddr::from([127, 0, 0, 1]);
             let come = |permits: Arc<Permits>| move || permits.take(Some(address));
             let other = loom::thread::spawn(come(Arc::clone(&permits)));
@@ -224,7 +377,7 @@ mod loom_tests {
             assert!(over != others_over, "one of the two exceeds the limit");
             drop((own, others));
             assert_eq!(permits.taken(), 0);
-            assert!(permits.nowhere.counts.per_address.lock().is_empty());
+            assert!(permits.nowhere.counts.addresses.lock().counts().is_empty());
         });
     }
 }

@@ -51,6 +51,10 @@ counters! {
     inbound_closes,
     /// Connections refused during the handshake.
     refused,
+    /// Connections refused because their address had too many, or made them too fast.
+    refused_by_address,
+    /// Connections refused, after `handleOpen` had accepted them, because their key had too many.
+    refused_by_key,
     /// TLS handshakes that failed.
     failed_handshakes,
     /// Connections closed because the header of the PROXY protocol was missing, malformed, late, or from an untrusted address.

@@ -7,7 +7,7 @@ mod support;
 
 use std::time::Duration;
 
-use millrace_gateway::{GatewayConfig, ListenerConfig, Notice, StartError};
+use millrace_gateway::{GatewayConfig, ListenerConfig, Notice, SpreadTerms, StartError, StopTerms};
 use millrace_protocol::websocket::{self, Opcode};
 use support::client::{Client, Received, frame};
 use support::manual::{eventually, manual};
@@ -228,4 +228,50 @@ fn sockets_that_open_during_a_stop_are_not_forgotten() {
     }
     let notice = server.notice(|notice| matches!(notice, Notice::ListenersStopped { .. }));
     assert_eq!(notice, Notice::ListenersStopped { ticket, cut: 0 });
+}
+
+#[test]
+fn a_spread_of_any_length_is_ended_by_a_shorter_one() {
+    let server = server(2);
+    let worker = echo(&server.gateway, ALL);
+    let mut clients: Vec<_> = (0..4)
+        .map(|_| Client::connect(&server.address, b""))
+        .collect();
+    worker.opened(4);
+    let spread = Some(SpreadTerms {
+        time: Duration::MAX,
+        code: 1012,
+    });
+    let drain = Duration::MAX;
+    let ticket = server
+        .gateway
+        .stop_listeners(&[server.listener], StopTerms { drain, spread });
+    // connections are still accepted and served
+    clients.push(Client::connect(&server.address, b""));
+    for client in &mut clients {
+        client.text("here?");
+        assert_eq!(client.next(), Received::Text("here?".into()));
+    }
+    // longer times, none, and another ticket change nothing
+    server.gateway.hasten_stop(ticket, Some(drain), Some(drain));
+    server.gateway.hasten_stop(ticket, None, None);
+    let none = Some(Duration::ZERO);
+    server.gateway.hasten_stop(ticket + 1, none, none);
+    assert!(!has_stopped(&server));
+    server.gateway.hasten_stop(ticket, none, None);
+    let mut goodbye = Vec::new();
+    websocket::append_masked_close(&mut goodbye, 1012, "", [1, 2, 3, 4]);
+    for client in &mut clients {
+        let Received::Close(Some(1012), reason) = client.next() else {
+            panic!("no close with 1012");
+        };
+        let ms: u64 = reason.strip_prefix("retry=").unwrap().parse().unwrap();
+        assert!(ms >= 1000);
+        client.send(&goodbye);
+        assert_eq!(client.next(), Received::End);
+    }
+    let notice = server.notice(|notice| matches!(notice, Notice::ListenersStopped { .. }));
+    assert_eq!(notice, Notice::ListenersStopped { ticket, cut: 0 });
+    // it is over
+    server.gateway.hasten_stop(ticket, none, none);
 }

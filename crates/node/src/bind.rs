@@ -57,6 +57,7 @@ fn functions<'s>(js: Js<'s>, bound: &Rc<Bound>) -> Outcome<Value<'s>> {
         c"dial" => dial::dial,
         c"reloadTls" => control::reload_tls,
         c"stopListeners" => control::stop_listeners,
+        c"hastenStop" => control::hasten_stop,
         c"stopAccepting" => control::stop_accepting,
         c"setHeld" => control::set_held,
         c"shutdown" => control::shutdown,

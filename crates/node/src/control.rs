@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_gateway::{Doorbell, Notice};
+use millrace_gateway::{Doorbell, Notice, SpreadTerms, StopTerms};
 
 use crate::arguments;
 use crate::bound::Bound;
 use crate::config;
 use crate::entry::Call;
 use crate::failure::{Failure, Outcome};
+use crate::hot::close_code;
 use crate::js::{Js, Type, Value};
 use crate::sources::Listener;
 use crate::{log, numbers};
@@ -118,16 +119,42 @@ pub(crate) fn reload_tls<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     Ok(None)
 }
 
-/// `stopListeners(ids, drainMs): ticket`
+/// `stopListeners(ids, drainMs, spreadMs, code): ticket`: with a spread of 0, all connections are closed at once, and the
+/// code is not used. Listeners of a thread that shares its gateway have no spread.
 pub(crate) fn stop_listeners<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
-    let (js, [list, drain, ..]) = (call.js, call.arguments);
+    let (js, [list, drain, spread, code, ..]) = (call.js, call.arguments);
     let ids = listener_ids(js, list)?;
-    let drain = Duration::from_millis(u64::from(arguments::whole(js, drain, "drain")?));
-    let ticket = match call.own.member() {
-        Some(member) => member.stop_listeners(&ids, drain),
-        None => call.own.gateway()?.stop_listeners(&ids, drain),
+    let drain = time(js, drain, "drain")?;
+    let spread = SpreadTerms {
+        time: time(js, spread, "spread")?,
+        code: close_code(js, code)?,
+    };
+    let ticket = if let Some(member) = call.own.member() {
+        member.stop_listeners(&ids, drain)
+    } else {
+        let spread = (!spread.time.is_zero()).then_some(spread);
+        let terms = StopTerms { drain, spread };
+        call.own.gateway()?.stop_listeners(&ids, terms)
     };
     js.number(f64::from(ticket)).map(Some)
+}
+
+/// `hastenStop(ticket, drainMs?, spreadMs?)`: shortens a stop in progress.
+pub(crate) fn hasten_stop<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [ticket, drain, spread, ..]) = (call.js, call.arguments);
+    let ticket = arguments::whole(js, ticket, "ticket")?;
+    let given = |value, name| {
+        let is_given = !arguments::is_undefined(js, value)?;
+        is_given.then(|| time(js, value, name)).transpose()
+    };
+    let (drain, spread) = (given(drain, "drain")?, given(spread, "spread")?);
+    call.own.gateway()?.hasten_stop(ticket, spread, drain);
+    Ok(None)
+}
+
+fn time(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<Duration> {
+    let ms = arguments::whole(js, value, name)?;
+    Ok(Duration::from_millis(u64::from(ms)))
 }
 
 /// `stopAccepting(ids)`: makes these listeners refuse further connections.

@@ -264,7 +264,8 @@ pub(crate) fn close<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     js.boolean(closed).map(Some)
 }
 
-fn close_code(js: Js<'_>, value: Value<'_>) -> Outcome<u16> {
+/// Reads a close code that may be sent.
+pub(crate) fn close_code(js: Js<'_>, value: Value<'_>) -> Outcome<u16> {
     if let Some(number) = js.as_number(value)?
         && let Some(code) = numbers::to_u32(number)
         && let Ok(code) = u16::try_from(code)

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::time::Duration;
 
-use millrace_gateway::{BackplaneStats, Times};
+use millrace_gateway::{BackplaneStats, Times, WorkerStats};
 
 use crate::bound::Bound;
 use crate::entry::Call;
@@ -31,6 +31,8 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
             (c"opened", from_u64(traffic.opened)),
             (c"closed", from_u64(traffic.closed)),
             (c"refused", from_u64(traffic.refused)),
+            (c"refusedByAddress", from_u64(traffic.refused_by_address)),
+            (c"refusedByKey", from_u64(traffic.refused_by_key)),
             (c"failedHandshakes", from_u64(traffic.failed_handshakes)),
             (
                 c"refusedProxyHeaders",
@@ -62,8 +64,13 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
     if let Some(own) = &stats.backplane {
         js.set(object, c"backplane", backplane(js, own)?)?;
     }
-    let workers = js.array(stats.workers.len())?;
-    for (index, worker) in (0_u32..).zip(&stats.workers) {
+    js.set(object, c"workers", workers(js, &stats.workers)?)?;
+    Ok(Some(object))
+}
+
+fn workers<'s>(js: Js<'s>, workers: &[WorkerStats]) -> Outcome<Value<'s>> {
+    let list = js.array(workers.len())?;
+    for (index, worker) in (0_u32..).zip(workers) {
         let entry = js.object()?;
         put(
             js,
@@ -78,10 +85,9 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
         )?;
         js.set(entry, c"handlerTimes", times(js, &worker.handler_times)?)?;
         js.set(entry, c"loopDelays", times(js, &worker.loop_delays)?)?;
-        js.set_element(workers, index, entry)?;
+        js.set_element(list, index, entry)?;
     }
-    js.set(object, c"workers", workers)?;
-    Ok(Some(object))
+    Ok(list)
 }
 
 fn backplane<'s>(js: Js<'s>, stats: &BackplaneStats) -> Outcome<Value<'s>> {

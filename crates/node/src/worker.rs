@@ -93,6 +93,36 @@ pub(crate) fn claim_close<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
 pub(crate) fn accept_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let (js, [socket, protocol, token, headers, is_value]) = (call.js, call.arguments);
     let socket = arguments::id(js, socket, "socketId")?;
+    let acceptance = acceptance(call, protocol, (token, is_value), headers)?;
+    call.own
+        .post(|worker, dirty| worker.accept_open(socket, acceptance, dirty))?;
+    Ok(None)
+}
+
+/// `acceptForKey(socketId, limitKey, {protocol, token, headers, isValue})`: the same for a connection with a key.
+pub(crate) fn accept_for_key<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let (js, [socket, key, more, ..]) = (call.js, call.arguments);
+    let socket = arguments::id(js, socket, "socketId")?;
+    let key = arguments::text(js, key, "limitKey")?;
+    let mut acceptance = acceptance(
+        call,
+        js.get(more, c"protocol")?,
+        (js.get(more, c"token")?, js.get(more, c"isValue")?),
+        js.get(more, c"headers")?,
+    )?;
+    acceptance.limit_key = Some(key.into());
+    call.own
+        .post(|worker, dirty| worker.accept_open(socket, acceptance, dirty))?;
+    Ok(None)
+}
+
+fn acceptance<'s>(
+    call: &Call<'s, HandlerThread>,
+    protocol: Value<'s>,
+    (token, is_value): (Value<'s>, Value<'s>),
+    headers: Value<'s>,
+) -> Outcome<Acceptance> {
+    let js = call.js;
     let protocol = if arguments::is_undefined(js, protocol)? {
         None
     } else {
@@ -101,14 +131,12 @@ pub(crate) fn accept_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let mut scratch = call.own.environment().scratch().borrow();
     let token = arguments::optional_copied(js, token, "token", &mut scratch)?;
     let token = token.map(|bytes| arguments::token(js, bytes, is_value));
-    let acceptance = Acceptance {
+    Ok(Acceptance {
         protocol,
         token: token.transpose()?,
         headers: read_headers(js, headers)?,
-    };
-    call.own
-        .post(|worker, dirty| worker.accept_open(socket, acceptance, dirty))?;
-    Ok(None)
+        limit_key: None,
+    })
 }
 
 /// `refuseOpen(socketId, status, headers, body)`

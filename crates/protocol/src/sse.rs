@@ -28,9 +28,18 @@ pub fn append_binary(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'\n');
 }
 
-/// Appends the close: an event of the type [`CLOSE_EVENT`].
+/// Appends the close: an event of the type [`CLOSE_EVENT`]. A reason of `retry=` and milliseconds, in at most nine
+/// digits, also sets the time after which the client connects again.
 pub fn append_close(out: &mut Vec<u8>, code: u16, reason: &str) {
     append_type(out, CLOSE_EVENT);
+    if let Some(ms) = reason.strip_prefix("retry=")
+        && (1..=RETRY_DIGITS).contains(&ms.len())
+        && ms.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        out.extend_from_slice(b"retry: ");
+        out.extend_from_slice(ms.as_bytes());
+        out.push(b'\n');
+    }
     let mut data = code.to_string();
     if !reason.is_empty() {
         data.push(' ');
@@ -39,6 +48,9 @@ pub fn append_close(out: &mut Vec<u8>, code: u16, reason: &str) {
     append_data(out, data.as_bytes());
     out.push(b'\n');
 }
+
+/// The most digits of a time to connect again: eleven days and a half.
+const RETRY_DIGITS: usize = 9;
 
 /// Appends a comment, which keeps the connection alive in proxies and is ignored by the client.
 pub fn append_heartbeat(out: &mut Vec<u8>) {
@@ -110,6 +122,29 @@ mod tests {
             written(|out| append_text(out, b"")),
             [("message".into(), String::new())]
         );
+    }
+
+    #[test]
+    fn a_close_says_when_to_connect_again() {
+        let close = |reason: &str| {
+            let mut out = Vec::new();
+            append_close(&mut out, 1012, reason);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(
+            close("retry=1500"),
+            "event: close\nretry: 1500\ndata: 1012 retry=1500\n\n"
+        );
+        for other in [
+            "",
+            "retry=",
+            "retry=1s",
+            "retry=1\n2",
+            "now retry=1",
+            "retry=1234567890",
+        ] {
+            assert!(!close(other).contains("\nretry: "), "{other}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 // @ts-check
 /**
  * A WebSocket that reconnects: after a loss it tries again, waiting up to twice as long each time, for a random time,
- * so that a thousand pages do not reconnect to a restarted server at the same moment. It has nothing to do with the
- * chat.
+ * so that a thousand pages do not reconnect to a restarted server at the same moment. A server that stops says itself
+ * how long to wait, by the reason `retry=<ms>`. It has nothing to do with the chat.
  *
  * @typedef {{ name: 'connecting' | 'open' | 'waiting', retryAt?: number }} State
  */
@@ -43,9 +43,9 @@ export class Connection {
     };
     socket.onmessage = ({ data }) => this.#on.message(JSON.parse(data));
     // An error is always followed by a close.
-    socket.onclose = () => {
+    socket.onclose = ({ reason }) => {
       clearTimeout(tooLong);
-      this.#wait();
+      this.#wait(reason);
     };
   }
 
@@ -69,9 +69,11 @@ export class Connection {
     return true;
   }
 
-  #wait() {
+  /** @param {string} reason */
+  #wait(reason) {
     const longest = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#failures);
-    const wait = longest * (0.5 + Math.random() / 2);
+    const [, asked] = /^retry=(\d{1,9})$/.exec(reason) ?? [];
+    const wait = Number(asked ?? longest * (0.5 + Math.random() / 2));
     this.#failures += 1;
     this.#timer = setTimeout(() => this.connect(), wait);
     this.#on.state({ name: 'waiting', retryAt: Date.now() + wait });

@@ -13,9 +13,11 @@ function connect() {
     line.textContent = JSON.parse(data).text;
     document.querySelector('#messages').append(line);
   };
-  socket.onclose = () => {
+  socket.onclose = ({ reason }) => {
     state.textContent = 'Not connected, trying again';
-    setTimeout(connect, 500 + Math.random() * 1000);
+    // a server that stops says when to come back
+    const [, asked] = /^retry=(\d{1,9})$/.exec(reason) ?? [];
+    setTimeout(connect, Number(asked ?? 500 + Math.random() * 1000));
   };
 }
 

@@ -34,7 +34,8 @@ export function Announcements({ initial }) {
 }
 
 /**
- * A socket that reconnects: each random wait is up to twice as long as the last.
+ * A socket that reconnects: each random wait is up to twice as long as the last. A server that stops says itself how
+ * long to wait.
  *
  * @param {(list: string[]) => void} setList
  * @param {(status: string) => void} setStatus
@@ -55,10 +56,12 @@ function connect(setList, setStatus) {
       setStatus('open');
       setList(JSON.parse(data));
     };
-    socket.onclose = () => {
+    socket.onclose = ({ reason }) => {
       setStatus('waiting');
       failures += 1;
-      timer = setTimeout(open, Math.min(30_000, 250 * 2 ** failures) * (0.5 + Math.random() / 2));
+      const [, asked] = /^retry=(\d{1,9})$/.exec(reason) ?? [];
+      const wait = Math.min(30_000, 250 * 2 ** failures) * (0.5 + Math.random() / 2);
+      timer = setTimeout(open, Number(asked ?? wait));
     };
   }
 

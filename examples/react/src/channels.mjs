@@ -90,17 +90,23 @@ export class Channels {
       for (const listener of this.#listeners.get(message.channel) ?? []) listener(message);
     };
     // An error is always followed by a close.
-    socket.onclose = () => {
+    socket.onclose = ({ reason }) => {
       if (socket !== this.#socket) return;
       this.#failures = performance.now() - openedAt > STABLE_MS ? 0 : this.#failures + 1;
-      this.#wait();
+      this.#wait(reason);
     };
   }
 
-  /** Each wait is up to twice as long as the last, and at random: all pages lost their connections at the same moment. */
-  #wait() {
+  /**
+   * Each wait is up to twice as long as the last, and at random: all pages lost their connections at the same moment. A
+   * server that stops says itself how long to wait.
+   *
+   * @param {string} reason
+   */
+  #wait(reason) {
     const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures);
-    this.#timer = setTimeout(() => this.#connect(), longest * (0.5 + Math.random() / 2));
+    const [, asked] = /^retry=(\d{1,9})$/.exec(reason) ?? [];
+    this.#timer = setTimeout(() => this.#connect(), Number(asked ?? longest * (0.5 + Math.random() / 2)));
     this.#become('waiting');
   }
 

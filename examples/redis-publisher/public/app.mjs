@@ -15,9 +15,11 @@ function connect() {
     figure.textContent = `${litres.toFixed(1)} l/s`;
     state.textContent = `Turn ${turn}`;
   };
-  socket.onclose = () => {
+  socket.onclose = ({ reason }) => {
     state.textContent = 'Not connected, trying again';
-    setTimeout(connect, 1000);
+    // a server that stops says when to come back
+    const [, asked] = /^retry=(\d{1,9})$/.exec(reason) ?? [];
+    setTimeout(connect, Number(asked ?? 1000));
   };
 }
 

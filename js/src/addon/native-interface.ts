@@ -140,7 +140,10 @@ export interface NativeGateway {
   dial(config: Record<string, unknown>): number;
   /** Reloads all of them or, if one fails, none. */
   reloadTls(listeners: { id: number; tls: NativeTls }[]): void;
-  stopListeners(ids: number[], drainMs: number): number;
+  /** With a spread of 0, all connections are closed at once and the code is not used. Returns a ticket. */
+  stopListeners(ids: number[], drainMs: number, spreadMs: number, code: number): number;
+  /** Makes the times of a stop in progress shorter, counted from now. */
+  hastenStop(ticket: number, drainMs: number | undefined, spreadMs: number | undefined): void;
   /** The connections of these listeners stay open. */
   stopAccepting(ids: number[]): void;
   /** Sets whether the gateway that this thread started, or shares, keeps the process running. */
@@ -199,6 +202,12 @@ export interface NativeWorker {
     token: Data | undefined,
     headers: string[],
     isValue: boolean,
+  ): void;
+  /** The same for a connection that counts for a key. */
+  acceptForKey(
+    socketId: number,
+    limitKey: string,
+    more: { protocol: string | undefined; token: Data | undefined; headers: string[]; isValue: boolean },
   ): void;
   refuseOpen(socketId: number, status: number, headers: string[], body: Data | undefined): void;
   /**

@@ -4,19 +4,19 @@
  */
 
 import { DONE, nothing } from '../log/quiet.js';
-import { type StopOptions, type Stoppable, stopOnSignals } from './signals.js';
+import { type DrainOptions, type Stoppable, stopOnSignals } from './signals.js';
 
 /** See the module. A server has one of these for its whole life. */
 export class ListenCycle {
-  readonly #stop: (options?: StopOptions) => Promise<void>;
-  #signals: StopOptions | undefined;
+  readonly #stop: (options?: DrainOptions) => Promise<void>;
+  #signals: DrainOptions | undefined;
   /** The current cycle, as the signals see it. */
   #current: Promise<Stoppable> | undefined;
   #stopped: Promise<void> = DONE;
   #whenStopped: () => void = nothing;
 
   /** @param signals the option `stopOnSignals` of the server */
-  constructor(stop: (options?: StopOptions) => Promise<void>, signals: boolean | StopOptions | undefined) {
+  constructor(stop: (options?: DrainOptions) => Promise<void>, signals: boolean | DrainOptions | undefined) {
     this.#stop = stop;
     if (signals) this.#signals = signals === true ? {} : signals;
   }
@@ -50,7 +50,7 @@ export class ListenCycle {
   }
 
   /** Signals end the server from now on, whenever it listens. Only the first call counts. */
-  stopOnSignals(options: StopOptions = {}): void {
+  stopOnSignals(options: DrainOptions = {}): void {
     if (this.#signals !== undefined) return;
     this.#signals = options;
     if (this.#current !== undefined) stopOnSignals(this.#current, options);

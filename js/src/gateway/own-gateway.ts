@@ -7,6 +7,7 @@
 import { binding } from '../addon/binding.js';
 import type { NativeGateway } from '../addon/native-interface.js';
 import { nothing } from '../log/quiet.js';
+import { AT_ONCE } from '../options/server-options.js';
 import { Gateway, type StartOptions } from './gateway.js';
 import type { Begun, Supervisor } from './supervisor.js';
 
@@ -67,7 +68,7 @@ export class OwnGateway<Owner> {
     // keep the process running until the gateway has ended
     this.#holders += 1;
     this.#hold();
-    this.#ending = starting.then((begun) => this.supervisor.finish(begun, 0)).catch(nothing);
+    this.#ending = starting.then((begun) => this.supervisor.finish(begun, AT_ONCE)).catch(nothing);
     await this.#ending;
     this.#holders -= 1;
   }

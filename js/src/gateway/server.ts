@@ -15,8 +15,14 @@ export interface Server {
   /**
    * Ends the listeners of this call and their connections. It stops accepting, tells clients (1001), gives outboxes at
    * most `drain` milliseconds (default 5,000) to be written, and closes the connections. The last server to stop also
-   * ends the workers, after every `handleClose` and then `handleStop`, and the I/O threads. Later calls return the
-   * promise of the first one.
+   * ends the workers, after every `handleClose` and then `handleStop`, and the I/O threads.
+   *
+   * With `spread`, it first closes connections one after the other over that time, and still accepts connections.
+   *
+   * Later calls return the promise of the first one. If they give a `drain` or a `spread` that ends sooner, counted from
+   * the later call, it applies; `{ spread: 0, drain: 0 }` ends a stop at once.
+   *
+   * @throws {TypeError} (as a rejection) naming what is wrong with the options
    */
   stop(options?: StopOptions): Promise<void>;
   /**
@@ -90,8 +96,9 @@ export class RunningServer implements Server {
   }
 
   async stop(options?: StopOptions): Promise<void> {
-    const drain = parseStopOptions(options);
-    this.#stopping ??= this.#supervisor.finish(this.#begun, drain).finally(this.#isStopped);
+    const plan = parseStopOptions(options);
+    if (this.#stopping !== undefined) this.#begun.stop?.hasten(plan);
+    else this.#stopping = this.#supervisor.finish(this.#begun, plan).finally(this.#isStopped);
     return this.#stopping;
   }
 

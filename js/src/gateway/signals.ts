@@ -7,10 +7,24 @@ import { MillraceError } from '../errors.js';
 import { nothing } from '../log/quiet.js';
 import { print, readable } from '../log/report.js';
 
-/** Options for stopping a server. */
-export interface StopOptions {
+/** Options for stopping a server whose stop cannot be spread. */
+export interface DrainOptions {
   /** Time in milliseconds for outboxes to be written. Default 5,000. */
   drain?: number;
+}
+
+/** Options for stopping a server. */
+export interface StopOptions extends DrainOptions {
+  /**
+   * Time in milliseconds over which connections are closed, one after the other at equal distances. Default 0: all at
+   * once. The server accepts connections until the time is over, but `/ready` answers 503 from the beginning. Then
+   * outboxes have the time of `drain`. The reason of each close is `retry=<ms>`: after that time the client should
+   * connect again. It is between one and two seconds; those of connections that are closed together, because they came
+   * in the meantime or because another stop shortened the time, are between one second and one more than this time.
+   */
+  spread?: number;
+  /** The close code of a spread stop: 1000 to 1003, 1007 to 1014 or 3000 to 4999. Default 1012. Only with `spread`. */
+  code?: number;
 }
 
 /** What a signal stops. */

@@ -22,6 +22,10 @@ export interface Stats {
   closed: number;
   /** Connections refused during the handshake. */
   refused: number;
+  /** Connections refused because their address had too many, or made them too fast. */
+  refusedByAddress: number;
+  /** Connections refused, after `handleOpen` had accepted them, because their key (`limitKey`) had too many. */
+  refusedByKey: number;
   /** TLS handshakes that failed. */
   failedHandshakes: number;
   /** Connections closed because the header of the PROXY protocol was missing, malformed, late or from an address that is not trusted. */

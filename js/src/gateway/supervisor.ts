@@ -10,6 +10,7 @@ import { Log, type LogPlan } from '../log/log.js';
 import { print, workerFailure } from '../log/report.js';
 import { identityOf, loadBackplane, type NativeBackplane } from '../options/backplane.js';
 import { OWN_LIMITS } from '../options/limits.js';
+import { AT_ONCE, type StopPlan } from '../options/server-options.js';
 import { type GatewayPlan, type ListenerPlan, parseStartOptions, type StartPlan } from '../options/start-options.js';
 import { loadTls, type TlsPlan } from '../options/tls.js';
 import type { WorkerPlan } from '../options/worker-options.js';
@@ -19,6 +20,7 @@ import type { WorkerData } from '../worker/messages.js';
 import { Slot } from '../worker/slot.js';
 import { Dials } from './dials.js';
 import { watchInspector } from './inspector.js';
+import { type Stop, Stops } from './stops.js';
 
 /** What one call of `start` has started. */
 export interface Begun {
@@ -26,6 +28,8 @@ export interface Begun {
   listeners: number[];
   /** The TLS options of those listeners that speak TLS. */
   tls: Map<number, TlsPlan>;
+  /** Its stop, once that has begun. */
+  stop?: Stop;
 }
 
 /** The gateway that a supervisor starts and stops. */
@@ -38,7 +42,7 @@ export class Supervisor {
   readonly #native: NativeGateway;
   readonly #gateway: SupervisedGateway;
   readonly #id: number;
-  readonly #tickets = new Map<number, () => void>();
+  readonly #stops: Stops;
   readonly #dials: Dials;
   #slots: Slot[] = [];
   #hosts: Host[] = [];
@@ -55,6 +59,7 @@ export class Supervisor {
   constructor(native: NativeGateway, gateway: SupervisedGateway, id: number) {
     this.#native = native;
     this.#dials = new Dials(native);
+    this.#stops = new Stops(native);
     this.#gateway = gateway;
     this.#id = id;
   }
@@ -67,11 +72,12 @@ export class Supervisor {
   }
 
   /** Undoes one call of `start`. The last one ends the gateway. */
-  async finish(begun: Begun, drainMs: number): Promise<void> {
+  async finish(begun: Begun, plan: StopPlan): Promise<void> {
     // what a handler on this thread has sent goes out before connections are closed
     this.#gateway.flushReplies();
     this.#fixed?.log?.write('info', 'millrace::listener', 'stopping', { addresses: begun.addresses.join(', ') });
-    await this.#stopListeners(begun.listeners, drainMs);
+    begun.stop = this.#stops.begin(begun.listeners, plan);
+    await begun.stop.stopped;
     await this.#leave();
   }
 
@@ -134,7 +140,7 @@ export class Supervisor {
       }
       return begun;
     } catch (error) {
-      await this.#stopListeners(begun.listeners, 0);
+      await this.#stops.begin(begun.listeners, AT_ONCE).stopped;
       this.#slots = this.#slots.filter((slot) => !slots.includes(slot));
       this.#hosts = this.#hosts.filter((host) => !hosts.includes(host));
       for (const host of hosts) host.abandon();
@@ -268,13 +274,7 @@ export class Supervisor {
   /** Stops listeners, or closes connections that were dialled, by their ids. */
   stopListeners(ids: number[], drainMs: number): Promise<void> {
     this.#dials.forget(ids);
-    return this.#stopListeners(ids, drainMs);
-  }
-
-  #stopListeners(ids: number[], drainMs: number): Promise<void> {
-    if (ids.length === 0) return Promise.resolve();
-    const ticket = this.#native.stopListeners(ids, drainMs);
-    return new Promise((resolve) => this.#tickets.set(ticket, resolve));
+    return this.#stops.begin(ids, { ...AT_ONCE, drainMs }).stopped;
   }
 
   async #leave(): Promise<void> {
@@ -310,8 +310,7 @@ export class Supervisor {
   #heed(notice: Notice): void {
     switch (notice.kind) {
       case 'listenersStopped':
-        this.#tickets.get(notice.ticket)?.();
-        this.#tickets.delete(notice.ticket);
+        this.#stops.ended(notice.ticket);
         break;
       case 'stopped':
         this.#whenStopped?.();

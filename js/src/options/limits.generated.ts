@@ -189,6 +189,26 @@ export interface GatewayLimits {
   /** Connections of one remote address; zero is off. When met: HTTP 503. Default 0. */
   connectionsPerAddress?: number;
   /**
+   * Connections per second that this node accepts, on all listeners together, up to a second's worth at once; zero is
+   * off. When met: accepting waits. Default 0.
+   */
+  connectionsPerSecond?: number;
+  /**
+   * Connections per second of one remote address on this node, up to a second's worth at once; zero is off. When met:
+   * HTTP 503. Default 0.
+   */
+  connectionsPerSecondPerAddress?: number;
+  /**
+   * Connections of one key on this node, the `limitKey` that `handleOpen` returns; zero is off. When met: HTTP 503, and
+   * `handleClose` with 1013. Default 0.
+   */
+  connectionsPerKey?: number;
+  /**
+   * Messages per second of all connections of one key on this node together, up to a second's worth at once, counted as
+   * for `messagesPerSecond`; zero is off. When met: reading pauses. Default 0.
+   */
+  messagesPerSecondPerKey?: number;
+  /**
    * Bytes that wait in a socket's outbox behind the message that is being written, each entry charged its length + 64,
    * checked after an attempted write; replies to commands (RESP) are not counted. When met: the outbox policy. Default
    * 4 MiB.
@@ -370,6 +390,10 @@ export const SPLICE_RANGES: Readonly<Record<keyof SpliceLimits, Range>> = {
 export const GATEWAY_RANGES: Readonly<Record<Exclude<keyof GatewayLimits, 'outboxPolicy' | 'backplaneFull'>, Range>> = {
   connections: { least: 1, most: 4_294_967_295 },
   connectionsPerAddress: { least: 0, most: 4_294_967_295 },
+  connectionsPerSecond: { least: 0, most: 4_294_967_295 },
+  connectionsPerSecondPerAddress: { least: 0, most: 4_294_967_295 },
+  connectionsPerKey: { least: 0, most: 4_294_967_295 },
+  messagesPerSecondPerKey: { least: 0, most: 4_294_967_295 },
   outboxBytes: { least: 1, most: 1_099_511_627_776 },
   outboxFrames: { least: 1, most: 4_294_967_295 },
   outboxReadPauseBytes: { least: 1, most: 1_099_511_627_776 },

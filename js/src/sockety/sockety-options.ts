@@ -6,9 +6,9 @@
 import type { NetConnectOpts } from 'node:net';
 import { rootCertificates } from 'node:tls';
 
-import type { StopOptions } from '../gateway/signals.js';
+import type { DrainOptions } from '../gateway/signals.js';
 import { type Fields, NOTHING, readFlag, readNumber, readObject, shown } from '../options/fields.js';
-import { readStopOnSignals } from '../options/server-options.js';
+import { readDrainOnSignals } from '../options/server-options.js';
 import { loadTls, readTls, type TlsIdentity, type TlsPlan, type TlsSource } from '../options/tls.js';
 import { SocketyError } from './sockety-errors.js';
 import { MOST_DATA } from './sockety-worker.js';
@@ -64,7 +64,7 @@ export interface ServerOptions extends ConnectionOptions {
    * Whether SIGINT and SIGTERM stop the server, as its method `stopOnSignals()` does; an object has the options of that
    * method. Default false.
    */
-  stopOnSignals?: boolean | StopOptions;
+  stopOnSignals?: boolean | DrainOptions;
 }
 
 /** Options of `createSecureServer`. */
@@ -138,7 +138,7 @@ export interface ServerPlan {
   readonly terms: Terms;
   /** Undefined: no TLS. */
   readonly tls: { readonly plan: TlsPlan; readonly alpn: readonly string[] } | undefined;
-  readonly stopOnSignals: boolean | StopOptions | undefined;
+  readonly stopOnSignals: boolean | DrainOptions | undefined;
 }
 
 /** Checked options of a client. */
@@ -171,8 +171,8 @@ export function parseServer(value: unknown, isSecure: boolean): ServerPlan {
   const keys = [...CONNECTION_KEYS, 'stopOnSignals', ...(isSecure ? SECURE_SERVER_KEYS : [])];
   const options = value === undefined ? NOTHING : readObject(value, 'options', keys, problems);
   const terms = readTerms(options, true, problems);
-  readStopOnSignals(options['stopOnSignals'], problems);
-  const stopOnSignals = options['stopOnSignals'] as boolean | StopOptions | undefined;
+  readDrainOnSignals(options['stopOnSignals'], problems);
+  const stopOnSignals = options['stopOnSignals'] as boolean | DrainOptions | undefined;
   if (!isSecure) {
     refuse(problems);
     return { terms, tls: undefined, stopOnSignals };

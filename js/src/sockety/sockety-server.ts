@@ -3,10 +3,10 @@
 import { EventEmitter } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { ListenCycle } from '../gateway/listen-cycle.js';
-import type { StopOptions } from '../gateway/signals.js';
+import type { DrainOptions } from '../gateway/signals.js';
 import { nothing, quiet } from '../log/quiet.js';
 import { addressInfo, addressOf } from '../options/listen-address.js';
-import { parseStopOptions } from '../options/server-options.js';
+import { parseDrainOptions } from '../options/server-options.js';
 import { loadTls } from '../options/tls.js';
 import type { Heartbeat, Producer, Series } from './producer.js';
 import { Connection } from './sockety-connection.js';
@@ -90,7 +90,7 @@ export class Server extends EventEmitter<ServerEvents> {
   constructor(plan: ServerPlan) {
     super();
     this.#plan = plan;
-    this.#cycle = new ListenCycle((options) => this.#stop(parseStopOptions(options)), plan.stopOnSignals);
+    this.#cycle = new ListenCycle((options) => this.#stop(parseDrainOptions(options)), plan.stopOnSignals);
     this.#owner = {
       maxDataSize: plan.terms.maxDataSize,
       connectionOf: () => this.#came(),
@@ -231,8 +231,8 @@ export class Server extends EventEmitter<ServerEvents> {
    *
    * @throws {TypeError} naming what is wrong with the options
    */
-  stopOnSignals(options?: StopOptions): void {
-    parseStopOptions(options);
+  stopOnSignals(options?: DrainOptions): void {
+    parseDrainOptions(options);
     this.#cycle.stopOnSignals(options);
   }
 

@@ -33,7 +33,8 @@ export interface ConnectOptions {
   protocols?: string | string[];
   /**
    * Whether a lost connection is made again, and its sockets opened again. Each delay is shortened at random by up to a
-   * half, so that many clients do not connect at the same time.
+   * half, so that many clients do not connect at the same time. After a close with the reason `retry=<ms>`, as a server
+   * of Millrace sends it before it stops, the delay is that time instead.
    */
   reconnect?: boolean | ReconnectOptions;
   /** The class to connect with, if there is no global `WebSocket`, as in Node.js 20, or to use another one. */

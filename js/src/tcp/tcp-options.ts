@@ -1,8 +1,8 @@
 /** The options and arguments of a TCP server: types and checks. Opens no socket. */
 
-import type { StopOptions } from '../gateway/signals.js';
+import type { DrainOptions } from '../gateway/signals.js';
 import { NOTHING, readFlag, readNumber, readObject, shown } from '../options/fields.js';
-import { readStopOnSignals } from '../options/server-options.js';
+import { readDrainOnSignals } from '../options/server-options.js';
 import type { Bytes } from './tcp-outgoing.js';
 
 /** Options of `createServer`. */
@@ -32,7 +32,7 @@ export interface TCPServerOptions {
    * Whether SIGINT and SIGTERM close the server, as its method `stopOnSignals()` does; an object has the options of that
    * method. Default false.
    */
-  stopOnSignals?: boolean | StopOptions;
+  stopOnSignals?: boolean | DrainOptions;
 }
 
 /** Checked options. */
@@ -41,7 +41,7 @@ export interface ServerPlan {
   readonly writeLimit: number;
   readonly endTimeoutMs: number;
   readonly reusePort: boolean | undefined;
-  readonly stopOnSignals: boolean | StopOptions | undefined;
+  readonly stopOnSignals: boolean | DrainOptions | undefined;
 }
 
 /** @throws {TypeError} naming every problem */
@@ -52,13 +52,13 @@ export function parseServer(options: unknown): ServerPlan {
     const { byDefault, ...range } = LIMITS[name];
     return readNumber(root[name], `options.${name}`, range, problems) ?? byDefault;
   };
-  readStopOnSignals(root['stopOnSignals'], problems);
+  readDrainOnSignals(root['stopOnSignals'], problems);
   const plan = {
     bufferLimit: number('bufferLimit'),
     writeLimit: number('writeLimit'),
     endTimeoutMs: number('endTimeoutMs'),
     reusePort: readFlag(root['reusePort'], 'options.reusePort', problems),
-    stopOnSignals: root['stopOnSignals'] as boolean | StopOptions | undefined,
+    stopOnSignals: root['stopOnSignals'] as boolean | DrainOptions | undefined,
   };
   refuse(problems);
   return plan;

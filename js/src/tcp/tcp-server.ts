@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 
 import { MillraceError } from '../errors.js';
 import { ListenCycle } from '../gateway/listen-cycle.js';
-import type { StopOptions } from '../gateway/signals.js';
+import type { DrainOptions } from '../gateway/signals.js';
 import { nothing } from '../log/quiet.js';
 import { print, readable } from '../log/report.js';
 import { addressInfo, addressOf } from '../options/listen-address.js';
-import { parseStopOptions } from '../options/server-options.js';
+import { parseDrainOptions } from '../options/server-options.js';
 import { type Keeper, TCPConnection } from './tcp-connection.js';
 import { Shared, type StreamOwner } from './tcp-gateway.js';
 import { checkCallbacks, checkListen, parseServer, type ServerPlan, type TCPServerOptions } from './tcp-options.js';
@@ -72,7 +72,7 @@ export class TCPServer {
   /** @internal */
   constructor(plan: ServerPlan) {
     this.#plan = plan;
-    this.#cycle = new ListenCycle((options) => this.#stop(parseStopOptions(options)), plan.stopOnSignals);
+    this.#cycle = new ListenCycle((options) => this.#stop(parseDrainOptions(options)), plan.stopOnSignals);
   }
 
   /** Whether the server listens. */
@@ -176,8 +176,8 @@ export class TCPServer {
    *
    * @throws {TypeError} naming what is wrong with the options
    */
-  stopOnSignals(options?: StopOptions): void {
-    parseStopOptions(options);
+  stopOnSignals(options?: DrainOptions): void {
+    parseDrainOptions(options);
     this.#cycle.stopOnSignals(options);
   }
 

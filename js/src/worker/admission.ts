@@ -8,7 +8,13 @@ import { NO_TOKEN, type StoredToken, storedToken } from './token.js';
 
 /** A checked answer. `headers` holds names and values, alternating. */
 export type Answer =
-  | { accepted: true; protocol: string | undefined; token: StoredToken; headers: string[] }
+  | {
+      accepted: true;
+      protocol: string | undefined;
+      token: StoredToken;
+      headers: string[];
+      limitKey: string | undefined;
+    }
   | { accepted: false; status: number; headers: string[]; body: Data | undefined };
 
 /** The answer that accepts a connection without anything else. */
@@ -17,6 +23,7 @@ export const WELCOME: Answer = {
   protocol: undefined,
   token: NO_TOKEN,
   headers: [],
+  limitKey: undefined,
 };
 
 /** The answer if `handleOpen` returned `false`. */
@@ -83,13 +90,19 @@ export function readAnswer(result: unknown, request: OpenRequest): Answer {
 }
 
 function readAcceptance(answer: Record<string, unknown>, request: OpenRequest): Answer {
-  const { protocol, token, headers } = answer;
+  const { protocol, token, headers, limitKey } = answer;
   if (protocol !== undefined && (typeof protocol !== 'string' || !request.protocols.includes(protocol))) {
     throw new TypeError(
       `handleOpen: 'protocol' must be one that the client offers (${request.protocols.join(', ') || 'none'}), not ${readable(protocol)}`,
     );
   }
-  return { accepted: true, protocol, token: storedToken(token, "handleOpen: 'token'"), headers: readHeaders(headers) };
+  return {
+    accepted: true,
+    protocol,
+    token: storedToken(token, "handleOpen: 'token'"),
+    headers: readHeaders(headers),
+    limitKey: readKey(limitKey),
+  };
 }
 
 function readRejection(answer: Record<string, unknown>): Answer {
@@ -98,6 +111,14 @@ function readRejection(answer: Record<string, unknown>): Answer {
     throw new TypeError(`handleOpen: 'status' must be a whole number from 300 to 599, not ${readable(status)}`);
   }
   return { accepted: false, status, headers: readHeaders(headers), body: readData(body, 'body') };
+}
+
+function readKey(value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value !== 'string' || value === '' || Buffer.byteLength(value) > KEY_BYTES) {
+    throw new TypeError(`handleOpen: 'limitKey' must be a string of 1 to ${KEY_BYTES} bytes, not ${readable(value)}`);
+  }
+  return value;
 }
 
 function readData(value: unknown, name: string): Data | undefined {
@@ -124,6 +145,9 @@ function readHeaders(value: unknown): string[] {
   }
   return headers;
 }
+
+/** The most bytes of a key. */
+const KEY_BYTES = 256;
 
 /** RFC 9110 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;

@@ -57,6 +57,13 @@ export interface Acceptance<Data = unknown> {
   token?: Data;
   /** Headers that are added to the 101 response, or to the response of an event stream. */
   headers?: Record<string, string | string[]>;
+  /**
+   * What the connection counts for in `limits.connectionsPerKey` and `limits.messagesPerSecondPerKey`, such as the id of
+   * its user: 1 to 256 bytes of UTF-8. Connections of all listeners and workers of this node with the same key count
+   * together. If the key has too many connections, this one is refused with 503, and `handleClose` follows with 1013.
+   * Without these limits, the key has no effect.
+   */
+  limitKey?: string;
 }
 
 /** What `handleOpen` may return. `false` refuses with 403. Everything that is not a `Rejection` accepts. */

@@ -404,8 +404,10 @@ export class Runner {
 
   #answer(connection: Connection, answer: Answer): void {
     if (answer.accepted) {
-      const { data, isValue } = answer.token;
-      this.#worker.acceptOpen(connection.id, answer.protocol, data, answer.headers, isValue);
+      const { protocol, headers, limitKey } = answer;
+      const { data: token, isValue } = answer.token;
+      if (limitKey === undefined) this.#worker.acceptOpen(connection.id, protocol, token, headers, isValue);
+      else this.#worker.acceptForKey(connection.id, limitKey, { protocol, token, headers, isValue });
       connection.accepted = true;
     } else {
       connection.failed = true;

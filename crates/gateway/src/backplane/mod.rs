@@ -113,6 +113,15 @@ impl BackplaneHandle {
         }
     }
 
+    /// Takes back that messages may be sent until `before`, unless something else allows it, too: until then is enough.
+    pub(crate) fn may_drain_less(&self, before: Instant, until: Instant) {
+        if let Some(running) = &mut *self.running.lock()
+            && running.drains_until == Some(before)
+        {
+            running.drains_until = Some(until);
+        }
+    }
+
     /// Ends the task once everything is sent.
     pub(crate) fn end(&self) {
         if let Some(running) = &*self.running.lock() {

@@ -12,6 +12,8 @@ pub struct Acceptance {
     pub token: Option<Token>,
     /// Headers added to the 101 answer.
     pub headers: Vec<(String, String)>,
+    /// What the connection counts for in the limits by key, such as its user; 1 to 256 bytes.
+    pub limit_key: Option<Box<str>>,
 }
 
 impl Acceptance {

@@ -1,7 +1,6 @@
-//! Starting a gateway, its listeners and workers, and stopping its listeners.
+//! Starting a gateway, its listeners and workers.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use millrace_backplane::ClusterInfo;
 use millrace_core::ShardIndex;
@@ -15,14 +14,12 @@ use crate::event::Handlers;
 use crate::hub::Worker;
 use crate::inbox::Command;
 use crate::limits::{LimitValues, MAX_SHARDS};
-use crate::listener::{ListenerState, Listening as Accepting, Owner, Stopping};
+use crate::listener::{ListenerState, Listening as Accepting, Owner};
 use crate::net::address::{self, ListenError};
 use crate::net::tls::{Terms, TlsConfig, TlsError};
-use crate::notice::Notices;
 use crate::options::Options;
 use crate::shard::protocol::{Needs, Protocol};
 use crate::stats::ShardStats;
-use crate::sync::{AtomicU64, Ordering};
 
 /// A listener after it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,10 +63,7 @@ impl Gateway {
             .clone()
             .map(|backplane| self.backplane.prepare(backplane, &config.limits))
             .transpose()?;
-        self.hub.permits().set_limits(
-            config.limits.connections,
-            config.limits.connections_per_address,
-        );
+        self.hub.permits().set_limits(&config.limits);
         self.hub
             .inboxes()
             .open(config.io_threads, config.limits.shard_inbox_bytes);
@@ -227,68 +221,6 @@ impl Gateway {
         Ok(())
     }
 
-    /// Stops listeners: they accept no more connections, their clients get 1001, and connections that are still open
-    /// after `drain` are cut. Returns a ticket at once; [`Notice::ListenersStopped`](crate::Notice::ListenersStopped)
-    /// follows.
-    pub fn stop_listeners(self: &Arc<Self>, ids: &[u32], drain: Duration) -> u32 {
-        self.stop_for(ids, drain, self.hub.audience().starter())
-    }
-
-    /// Like [`stop_listeners`](Self::stop_listeners), with the notice posted to `notices`.
-    pub(super) fn stop_for(&self, ids: &[u32], drain: Duration, notices: Arc<Notices>) -> u32 {
-        let ticket = {
-            let mut state = self.state.lock();
-            state.next_ticket += 1;
-            state.next_ticket
-        };
-        self.stop(ids, drain, (notices, Some(ticket)));
-        ticket
-    }
-
-    /// Stops the listeners with these ids, and then posts the notice.
-    pub(super) fn stop(
-        &self,
-        ids: &[u32],
-        drain: Duration,
-        (notices, ticket): (Arc<Notices>, Option<u32>),
-    ) {
-        self.dialled.stop(ids);
-        {
-            let mut state = self.state.lock();
-            state.listeners.retain(|listener| {
-                let stops = ids.contains(&listener.id);
-                if stops {
-                    listener.stop();
-                }
-                !stops
-            });
-        }
-        let deadline = Instant::now() + drain.min(LONGEST_DRAIN);
-        self.backplane.may_drain(deadline);
-        let in_progress = self.hub.stops_in_progress();
-        in_progress.fetch_add(1, Ordering::SeqCst);
-        // the notice is posted when the last shard drops this; without shards that is now
-        let stopping = Arc::new(Stopping {
-            notices,
-            ticket,
-            listeners: ids.to_vec(),
-            deadline,
-            cut: AtomicU64::new(0),
-            in_progress,
-        });
-        self.hub
-            .inboxes()
-            .post_all(|| Command::Stop(Arc::clone(&stopping)));
-    }
-
-    /// Stops accepting connections. Open connections stay until [`stop_listeners`](Self::stop_listeners).
-    pub fn stop_accepting(&self, ids: &[u32]) {
-        let ids: Arc<[u32]> = ids.into();
-        self.hub
-            .inboxes()
-            .post_all(|| Command::StopAccepting(Arc::clone(&ids)));
-    }
-
     /// Asks all nodes how many subscribers these channels have, at most [`MOST_CHANNELS`](crate::MOST_CHANNELS) of
     /// them; returns a ticket for [`cluster_answer`](Self::cluster_answer).
     pub fn ask_cluster(&self, channels: Vec<Box<[u8]>>) -> u32 {
@@ -321,9 +253,6 @@ impl Gateway {
 fn shard_index(index: usize) -> Option<ShardIndex> {
     u8::try_from(index).ok().and_then(ShardIndex::new)
 }
-
-/// The longest drain, a year; longer ones are cut to it.
-const LONGEST_DRAIN: Duration = Duration::from_secs(365 * 24 * 3600);
 
 fn same(running: &GatewayConfig, config: &GatewayConfig) -> Result<(), StartError> {
     if running.io_threads != config.io_threads {

@@ -64,7 +64,8 @@ impl Member {
 
     /// Like [`Gateway::stop_listeners`]. The notice goes to this member.
     pub fn stop_listeners(&self, ids: &[u32], drain: Duration) -> u32 {
-        self.gateway.stop_for(ids, drain, Arc::clone(&self.notices))
+        self.gateway
+            .stop_for(ids, drain.into(), Arc::clone(&self.notices))
     }
 
     /// Like [`Gateway::add_worker`]: the worker gets the connections of this member's later listeners and dials, and no
@@ -110,7 +111,7 @@ impl Member {
         match phase {
             None => {
                 let notices = Arc::clone(&self.notices);
-                gateway.stop(&self.terms(), Duration::ZERO, (notices, None));
+                gateway.stop(&self.terms(), Duration::ZERO.into(), (notices, None));
             }
             Some(Phase::Running) => gateway.end_threads(),
             Some(Phase::Ending) => {}

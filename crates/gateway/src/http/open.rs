@@ -103,6 +103,7 @@ fn counted(exchange: &Exchange, head: Head<'_>, mut permit: Permit) -> Result<Pe
     let client = &exchange.client;
     let (address, _) = head.client(exchange);
     if address != client.address && address.is_some_and(|address| permit.count_for(address)) {
+        exchange.shard.stats.refused_by_address.add(1);
         permit.forget_address();
         *client.permit.borrow_mut() = Some(permit);
         return Err(Refusal::OverLimit);

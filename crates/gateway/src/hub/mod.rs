@@ -102,6 +102,7 @@ impl Hub {
     }
 
     fn telling(audience: Audience, encodings: Arc<Encodings>) -> Self {
+        let epoch = Instant::now();
         Self {
             core: Core::new(),
             inboxes: Inboxes::new(),
@@ -111,8 +112,8 @@ impl Hub {
             uplink: OnceLock::new(),
             workers: Workers::new(),
             audience,
-            permits: Permits::new(),
-            epoch: Instant::now(),
+            permits: Permits::new(epoch),
+            epoch,
             shards: AtomicUsize::new(0),
             next_shard: Padded(AtomicUsize::new(0)),
             liveness_suspended: AtomicBool::new(false),

@@ -132,7 +132,10 @@ fn deal(
     let address = peer.map(|peer| peer.ip().to_canonical());
     // the client behind a proxy is known later, and is counted then
     let counted = address.filter(|_| !listener.config.trusted.has(address));
-    let (permit, over_limit) = hub.permits().take(counted);
+    let (permit, over_limit) = hub.permits().accepted(counted);
+    if over_limit {
+        shard.stats.refused_by_address.add(1);
+    }
     let peer = Peer {
         address,
         port: peer.map_or(0, |peer| peer.port()),

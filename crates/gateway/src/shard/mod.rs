@@ -32,6 +32,7 @@ mod tests;
 mod timers;
 mod trim;
 mod turn;
+mod turns_to_close;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;

@@ -36,9 +36,15 @@ impl Shard {
     ) -> Option<Stream> {
         // the future is dropped when it is late, so its stage is stored here
         let mut stage = Stage::ProxyHeader;
+        let was_over_limit = peer.over_limit;
         let outcome = tokio::time::timeout(timeout, pass(stream, peer, &mut stage)).await;
         let error = match outcome {
-            Ok(Ok(stream)) => return Some(stream),
+            Ok(Ok(stream)) => {
+                if peer.over_limit && !was_over_limit {
+                    self.stats.refused_by_address.add(1);
+                }
+                return Some(stream);
+            }
             Ok(Err(error)) => error,
             Err(_) => io::ErrorKind::TimedOut.into(),
         };

@@ -19,7 +19,7 @@ use crate::event::{Acceptance, Opening, Rejection};
 use crate::hub::Worker;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
-use crate::permits::Permit;
+use crate::permits::{KeyIsFull, Permit};
 
 impl Env {
     /// Registers a connection under a new socket id: from now on it can be sent to and subscribed. The receiver gets
@@ -123,6 +123,7 @@ impl Env {
             return;
         };
         let refused = answer.is_err();
+        let (answer, key_is_full) = self.count_for_key(connection, io, answer);
         let left = waiting.send(answer).is_err();
         if refused {
             self.stats.refused.add(1);
@@ -145,12 +146,60 @@ impl Env {
             worker = connection.worker.id(),
             "opened"
         );
-        if left {
-            self.leave_core(connection, io, &CloseReason::ABNORMAL);
+        if left || key_is_full {
+            // the handler has accepted it, so it is told of the close
+            let reason = if key_is_full {
+                CloseReason::KEY_IS_FULL
+            } else {
+                CloseReason::ABNORMAL
+            };
+            self.leave_core(connection, io, &reason);
             io.phase = Phase::Gone;
             self.release(connection, io);
         } else if io.overflown {
             self.close(connection, io, &CloseReason::OVERFLOW);
+        }
+    }
+
+    /// Counts a connection for the key that its acceptance names. If the key has too many connections, the peer gets the
+    /// refusal that is returned instead.
+    fn count_for_key(
+        &self,
+        connection: &Shared,
+        io: &mut Io,
+        mut answer: Admission,
+    ) -> (Admission, bool) {
+        let acceptance = answer.as_mut().ok();
+        let Some(key) = acceptance.and_then(|acceptance| acceptance.limit_key.take()) else {
+            return (answer, false);
+        };
+        let Some(mut permit) = connection.permit.take() else {
+            return (answer, false);
+        };
+        let counted = permit.count_for_key(&key);
+        connection.permit.set(Some(permit));
+        match counted {
+            Ok(None) => (answer, false),
+            Ok(of_key @ Some(_)) => {
+                let extra = io.extra.get_or_insert_default();
+                extra.rate.get_or_insert_default().of_key = of_key;
+                (answer, false)
+            }
+            Err(KeyIsFull) => {
+                self.stats.refused_by_key.add(1);
+                tracing::warn!(
+                    target: "millrace::connection",
+                    socket = connection.socket.get(),
+                    "refused: its key has too many connections"
+                );
+                let text = CloseReason::KEY_IS_FULL.reason;
+                let rejection = Rejection {
+                    status: 503,
+                    headers: Vec::new(),
+                    body: Bytes::copy_from_slice(text.as_bytes()),
+                };
+                (Err(Box::new(rejection)), true)
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::bodies::Bodies;
 use super::credit::Credit;
 use super::outbox::Outbox;
-use super::rate::Rate;
+use super::rate::{Pace, Rate};
 use super::times::Times;
 use super::waker::SessionWaker;
 use crate::close::{CloseMode, CloseReason};
@@ -115,8 +115,8 @@ pub(crate) struct Io {
 /// State that few connections have.
 #[derive(Debug, Default)]
 pub(crate) struct Extra {
-    /// The limit of messages per second, if there is one.
-    pub(crate) rate: Option<Rate>,
+    /// The limits of messages per second, if there are any.
+    pub(crate) rate: Option<Pace>,
     /// The time for which its session asked to be woken; 0: none.
     pub(crate) wake_at: u64,
     /// Its transfers.
@@ -284,7 +284,10 @@ impl Io {
     ) -> Self {
         let extra = rate.map(|rate| {
             Box::new(Extra {
-                rate: Some(rate),
+                rate: Some(Pace {
+                    own: Some(rate),
+                    of_key: None,
+                }),
                 ..Extra::default()
             })
         });

@@ -221,13 +221,11 @@ impl Context<'_> {
     fn count(&mut self, bytes: usize) -> bool {
         self.outcome.delivered += 1;
         self.outcome.delivered_bytes += u64::try_from(bytes).unwrap_or_default();
-        let now = self.env.now();
         let extra = self.parts.extra.as_deref_mut();
-        let rate = extra.and_then(|extra| extra.rate.as_mut());
-        !rate.is_some_and(|rate| {
-            rate.spend(now);
-            rate.wait(now) > 0
-        })
+        match extra.and_then(|extra| extra.rate.as_mut()) {
+            None => true,
+            Some(pace) => pace.count(self.env.now()),
+        }
     }
 }
 

@@ -62,6 +62,11 @@ pub(crate) trait Session {
     /// Encodes the close that its traits require.
     fn append_close(&mut self, _reason: &CloseReason, _out: &mut Vec<u8>) {}
 
+    /// Whether its connection ends together with that of another session, which has dialled it.
+    fn follows(&self) -> bool {
+        false
+    }
+
     /// The connection closes: the core no longer has it, and the close follows, if there is one. Called once, after
     /// every other method except [input](Self::input) and [close](Self::append_close).
     fn left(&mut self, _reason: &CloseReason, _env: &env::Env) {}

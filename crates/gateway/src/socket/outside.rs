@@ -110,13 +110,24 @@ impl Env {
         matches: impl Fn(&Connection) -> bool,
     ) {
         for connection in self.select(matches) {
-            let pending = matches!(connection.io.borrow().phase, Phase::Pending(_));
-            if pending {
-                self.refuse(&connection, 503, refusal);
-            } else {
-                let io = &mut *connection.io.borrow_mut();
-                self.close_until(&connection, io, reason, deadline);
-            }
+            self.close_or_refuse(&connection, reason, refusal, deadline);
+        }
+    }
+
+    /// Closes one connection in this way.
+    pub(crate) fn close_or_refuse(
+        &self,
+        connection: &Shared,
+        reason: &CloseReason,
+        refusal: &'static str,
+        deadline: u64,
+    ) {
+        let pending = matches!(connection.io.borrow().phase, Phase::Pending(_));
+        if pending {
+            self.refuse(connection, 503, refusal);
+        } else {
+            let io = &mut *connection.io.borrow_mut();
+            self.close_until(connection, io, reason, deadline);
         }
     }
 

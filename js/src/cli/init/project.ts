@@ -158,8 +158,12 @@ const PAGE = `<!doctype html>
         line.textContent = \`\${from}: \${text}\`;
         document.querySelector('ul').append(line);
       };
-      // the server may be restarting: connect again after a random delay, so that not all clients come at once
-      socket.onclose = () => setTimeout(connect, 500 + Math.random() * 1000);
+      // the server may be restarting: connect again after a random delay, so that not all clients come at once, or when
+      // the server says
+      socket.onclose = ({ reason }) => {
+        const [, asked] = /^retry=(\\d{1,9})$/.exec(reason) ?? [];
+        setTimeout(connect, Number(asked ?? 500 + Math.random() * 1000));
+      };
     }
 
     connect();

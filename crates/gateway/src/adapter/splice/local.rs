@@ -67,6 +67,9 @@ async fn accept(
     let _guard = shard.guard_connection();
     while let Some(stream) = streams.recv().await {
         let (permit, over_limit) = shard.hub().permits().take(client.address);
+        if over_limit {
+            shard.stats.refused_by_address.add(1);
+        }
         let peer = Peer {
             permit: Some(permit),
             over_limit,

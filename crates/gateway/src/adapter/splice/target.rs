@@ -249,6 +249,10 @@ impl Session for Target {
         );
     }
 
+    fn follows(&self) -> bool {
+        true
+    }
+
     fn unfinished(&self) -> usize {
         self.decoder.unfinished_bytes()
     }

@@ -40,6 +40,8 @@ fn write(all: &State, out: &mut String) -> fmt::Result {
         ("opened", traffic.opened),
         ("closed", traffic.closed),
         ("refused", traffic.refused),
+        ("refusedByAddress", traffic.refused_by_address),
+        ("refusedByKey", traffic.refused_by_key),
         ("failedHandshakes", traffic.failed_handshakes),
         ("refusedProxyHeaders", traffic.refused_proxy_headers),
         ("requests", traffic.requests),

@@ -81,6 +81,15 @@ impl State {
                 &[("accepted", traffic.opened), ("refused", traffic.refused)][..],
             ),
             (
+                "limited_connections",
+                "Connections refused by a limit of their address or of their key",
+                "limit",
+                &[
+                    ("address", traffic.refused_by_address),
+                    ("key", traffic.refused_by_key),
+                ],
+            ),
+            (
                 "network_bytes",
                 "Bytes read and written",
                 "direction",

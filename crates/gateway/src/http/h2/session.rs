@@ -196,7 +196,11 @@ impl Session {
         }
         match self.shard.hub().permits().take_one_more(self.counted()) {
             Some((permit, false)) => return Ok(permit),
-            Some((_, true)) | None => self.return_permit(),
+            Some((_, true)) => {
+                self.shard.stats.refused_by_address.add(1);
+                self.return_permit();
+            }
+            None => self.return_permit(),
         }
         Err((StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT))
     }
@@ -207,8 +211,7 @@ impl Session {
         if let (0, Some(address)) = (self.sockets.get(), self.counted())
             && let Some(permit) = &mut *self.peer.permit.borrow_mut()
         {
-            // the connection was admitted before, so exceeding the limit concerns only the next one
-            let _over_limit = permit.count_for(address);
+            permit.count_again_for(address);
         }
     }
 

@@ -71,7 +71,7 @@ const GATEWAY: Crate = Crate {
                 "doorbell.rs",
                 "limits",
                 "notice.rs",
-                "permits.rs",
+                "permits",
                 "fault.rs",
                 "stats.rs",
                 "sync.rs",
