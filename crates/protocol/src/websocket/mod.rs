@@ -19,6 +19,7 @@
 //! ```
 
 pub mod close;
+pub mod deflate;
 pub mod handshake;
 
 mod assembly;
