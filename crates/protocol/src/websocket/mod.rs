@@ -35,6 +35,7 @@ mod masked;
 mod opcode;
 mod partial;
 mod rate;
+mod rsv1;
 
 pub use config::{DecoderConfig, Role};
 pub use decoder::Decoder;

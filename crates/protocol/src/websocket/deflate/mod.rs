@@ -7,11 +7,15 @@
 mod deflater;
 mod history;
 mod inflater;
+mod inflation;
+mod negotiation;
 mod window;
 
 pub use deflater::Deflater;
 pub use history::History;
 pub use inflater::{InflateError, Inflater};
+pub use inflation::Inflation;
+pub use negotiation::{ClientWindow, NAME, Offer, Terms, Wishes};
 pub use window::WindowBits;
 
 /// What the sender removes from the end of each message (RFC 7692 §7.2.1): an empty stored block without its first three
