@@ -176,6 +176,12 @@ fn step(
     Ok((taken, count(stream.total_out(), written), status))
 }
 
+impl AsMut<Self> for Inflater {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
 impl Default for Inflater {
     fn default() -> Self {
         Self::new()

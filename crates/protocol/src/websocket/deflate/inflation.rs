@@ -12,9 +12,9 @@ use super::inflater::{InflateError, Inflater};
 
 /// What inflates the next message of a connection.
 #[derive(Debug)]
-pub struct Inflation<'s> {
-    /// Any inflater: it keeps nothing of a connection.
-    pub inflater: &'s mut Inflater,
+pub struct Inflation<'s, I> {
+    /// Any inflater, or what gets one when it is asked: an inflater keeps nothing of a connection.
+    pub inflater: &'s mut I,
     /// The text that the peer's messages may refer to, if it was allowed context takeover.
     pub history: Option<&'s mut History>,
 }
@@ -36,12 +36,12 @@ impl Decoder {
     /// # Ok::<(), millrace_protocol::websocket::DecodeError>(())
     /// ```
     #[inline]
-    pub fn next_inflated<'s, 'a: 's>(
+    pub fn next_inflated<'s, 'a: 's, I: AsMut<Inflater>>(
         &'s mut self,
         input: &mut Input<'a>,
         config: &DecoderConfig,
         now_ms: u64,
-        inflation: Inflation<'s>,
+        inflation: Inflation<'s, I>,
     ) -> Result<Option<Item<'s>>, DecodeError> {
         let bounds = Bounds {
             most: config.message_bytes,
@@ -52,14 +52,14 @@ impl Decoder {
 }
 
 /// RSV1 is the mark of a compressed message.
-struct Allowed<'i>(Inflation<'i>, Bounds);
+struct Allowed<'i, I>(Inflation<'i, I>, Bounds);
 
 struct Bounds {
     most: usize,
     checks_text: bool,
 }
 
-impl Rsv1 for Allowed<'_> {
+impl<I: AsMut<Inflater>> Rsv1 for Allowed<'_, I> {
     const IS_ALLOWED: bool = true;
 
     #[inline]
@@ -76,16 +76,19 @@ impl Rsv1 for Allowed<'_> {
     }
 }
 
-impl<'s> Inflation<'s> {
-    fn inflate(
+impl<'i, I: AsMut<Inflater>> Inflation<'i, I> {
+    fn inflate<'s>(
         self,
         kind: Kind,
         compressed: &[u8],
         bounds: &Bounds,
-    ) -> Result<Item<'s>, DecodeError> {
+    ) -> Result<Item<'s>, DecodeError>
+    where
+        'i: 's,
+    {
         let Self { inflater, history } = self;
         let before = history.as_ref().map_or(&[][..], |history| history.bytes());
-        let payload = inflater.inflate(compressed, before, bounds.most);
+        let payload = inflater.as_mut().inflate(compressed, before, bounds.most);
         let payload = payload.map_err(|error| match error {
             InflateError::Corrupt => DecodeError::CorruptDeflate,
             InflateError::TooBig => DecodeError::InflatedTooBig,

@@ -11,6 +11,7 @@ mod inflation;
 mod negotiation;
 mod window;
 
+pub use super::handshake::Malformed;
 pub use deflater::Deflater;
 pub use history::History;
 pub use inflater::{InflateError, Inflater};
