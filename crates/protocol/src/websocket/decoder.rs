@@ -63,17 +63,15 @@ impl Decoder {
             self.partial = None;
         }
         if self.partial.is_none() && !self.control.is_ended() {
-            match self.whole::<R>(input, config, now_ms) {
-                Ok(Some((item, compressed))) => {
-                    let item = rsv1.finish(item, compressed);
-                    return item.map(Some).map_err(|error| self.fail(input, error));
-                }
-                Ok(None) if input.remaining().is_empty() => return Ok(None),
-                Ok(None) => {}
-                Err(error) => return Err(self.fail(input, error)),
+            match self.whole(input, (config, now_ms), rsv1) {
+                Ok(Ok(item)) => Ok(Some(item)),
+                Ok(Err(_)) if input.remaining().is_empty() => Ok(None),
+                Ok(Err(rsv1)) => self.resume(input, (config, now_ms), rsv1),
+                Err(error) => Err(self.fail(input, error)),
             }
+        } else {
+            self.resume(input, (config, now_ms), rsv1)
         }
-        self.resume(input, (config, now_ms), rsv1)
     }
 
     /// Does the same as [`next`](Self::next) for a caller that relays messages: a message that is one frame and lies
@@ -117,20 +115,20 @@ impl Decoder {
         Ok(item.map(Item::handed_on))
     }
 
-    /// The fast path: a frame that is a complete item and lies wholly in the input. `None` for everything else.
+    /// The fast path: a frame that is a complete item and lies wholly in the input. Gives `rsv1` back for everything else.
     #[inline]
-    fn whole<'a, R: Rsv1>(
+    fn whole<'s, 'a: 's, R: Rsv1 + 's>(
         &mut self,
         input: &mut Input<'a>,
-        config: &DecoderConfig,
-        now_ms: u64,
-    ) -> Result<Option<(Item<'a>, bool)>, DecodeError> {
+        (config, now_ms): (&DecoderConfig, u64),
+        rsv1: R,
+    ) -> Result<Result<Item<'s>, R>, DecodeError> {
         let bytes = input.remaining();
         let Some(head) = head::parse(bytes, &Expect::message::<R>(config))? else {
-            return Ok(None);
+            return Ok(Err(rsv1));
         };
         if !head.fin || bytes.len() - head.size < head.payload {
-            return Ok(None);
+            return Ok(Err(rsv1));
         }
         input.take(head.size);
         let (payload, ascii) = mask::remove(input.take(head.payload), head.mask);
@@ -150,7 +148,7 @@ impl Decoder {
             }
         };
         input.count_frame();
-        Ok(Some((item, head.compressed)))
+        rsv1.finish(item, head.compressed).map(Ok)
     }
 
     /// The general path: an item that is unfinished, or will be after this input.
@@ -164,12 +162,9 @@ impl Decoder {
             input.take(usize::MAX);
             return Ok(None);
         }
-        match self.advance::<R>(input, config, now_ms) {
+        match self.advance(input, (config, now_ms), rsv1) {
             Ok(Step::Starved) => Ok(None),
-            Ok(Step::Item(item, compressed)) => {
-                let item = rsv1.finish(item, compressed);
-                item.map(Some).map_err(|error| self.fail(input, error))
-            }
+            Ok(Step::Item(item)) => Ok(Some(item)),
             Ok(Step::Control(opcode)) => {
                 let payload = self
                     .partial
@@ -184,12 +179,12 @@ impl Decoder {
     }
 
     /// Consumes input up to the end of an item, or all of it.
-    fn advance<'a, R: Rsv1>(
+    fn advance<'s, 'a: 's, R: Rsv1 + 's>(
         &mut self,
         input: &mut Input<'a>,
-        config: &DecoderConfig,
-        now_ms: u64,
-    ) -> Result<Step<'a>, DecodeError> {
+        (config, now_ms): (&DecoderConfig, u64),
+        rsv1: R,
+    ) -> Result<Step<'s>, DecodeError> {
         let partial = self.partial.get_or_insert_default();
         loop {
             let Some(frame) = partial.current_frame::<R>(input, config)? else {
@@ -227,7 +222,7 @@ impl Decoder {
                 let compressed = R::IS_ALLOWED && message.compressed;
                 let item = message.finish()?;
                 input.count_frame();
-                return Ok(Step::Item(item, compressed));
+                return rsv1.finish(item, compressed).map(Step::Item);
             }
             input.count_frame();
         }
@@ -282,8 +277,7 @@ impl Decoder {
 enum Step<'a> {
     /// All input is consumed.
     Starved,
-    /// An item, and whether it is a compressed message.
-    Item(Item<'a>, bool),
+    Item(Item<'a>),
     /// A control frame whose payload is in [`Partial::control`].
     Control(Opcode),
 }
