@@ -57,21 +57,23 @@ impl Decoder {
         &'s mut self,
         input: &mut Input<'a>,
         (config, now_ms): (&DecoderConfig, u64),
-        rsv1: R,
+        mut rsv1: R,
     ) -> Result<Option<Item<'s>>, DecodeError> {
         if self.partial.as_deref_mut().is_some_and(Partial::settle) {
             self.partial = None;
         }
         if self.partial.is_none() && !self.control.is_ended() {
-            match self.whole(input, (config, now_ms), rsv1) {
-                Ok(Ok(item)) => Ok(Some(item)),
-                Ok(Err(_)) if input.remaining().is_empty() => Ok(None),
-                Ok(Err(rsv1)) => self.resume(input, (config, now_ms), rsv1),
-                Err(error) => Err(self.fail(input, error)),
+            match self.whole(input, (config, now_ms), &mut rsv1) {
+                Ok(Some(item)) => {
+                    let item = rsv1.finish(item);
+                    return item.map(Some).map_err(|error| self.fail(input, error));
+                }
+                Ok(None) if input.remaining().is_empty() => return Ok(None),
+                Ok(None) => {}
+                Err(error) => return Err(self.fail(input, error)),
             }
-        } else {
-            self.resume(input, (config, now_ms), rsv1)
         }
+        self.resume(input, (config, now_ms), rsv1)
     }
 
     /// Does the same as [`next`](Self::next) for a caller that relays messages: a message that is one frame and lies
@@ -115,20 +117,20 @@ impl Decoder {
         Ok(item.map(Item::handed_on))
     }
 
-    /// The fast path: a frame that is a complete item and lies wholly in the input. Gives `rsv1` back for everything else.
+    /// The fast path: a frame that is a complete item and lies wholly in the input. `None` for everything else.
     #[inline]
-    fn whole<'s, 'a: 's, R: Rsv1 + 's>(
+    fn whole<'a, R: Rsv1>(
         &mut self,
         input: &mut Input<'a>,
         (config, now_ms): (&DecoderConfig, u64),
-        rsv1: R,
-    ) -> Result<Result<Item<'s>, R>, DecodeError> {
+        rsv1: &mut R,
+    ) -> Result<Option<Item<'a>>, DecodeError> {
         let bytes = input.remaining();
         let Some(head) = head::parse(bytes, &Expect::message::<R>(config))? else {
-            return Ok(Err(rsv1));
+            return Ok(None);
         };
         if !head.fin || bytes.len() - head.size < head.payload {
-            return Ok(Err(rsv1));
+            return Ok(None);
         }
         input.take(head.size);
         let (payload, ascii) = mask::remove(input.take(head.payload), head.mask);
@@ -148,7 +150,8 @@ impl Decoder {
             }
         };
         input.count_frame();
-        rsv1.finish(item, head.compressed).map(Ok)
+        rsv1.note(head.compressed);
+        Ok(Some(item))
     }
 
     /// The general path: an item that is unfinished, or will be after this input.
@@ -183,7 +186,7 @@ impl Decoder {
         &mut self,
         input: &mut Input<'a>,
         (config, now_ms): (&DecoderConfig, u64),
-        rsv1: R,
+        mut rsv1: R,
     ) -> Result<Step<'s>, DecodeError> {
         let partial = self.partial.get_or_insert_default();
         loop {
@@ -219,10 +222,10 @@ impl Decoder {
             }
             if fin && let Some(message) = partial.message.take() {
                 self.partial = None;
-                let compressed = R::IS_ALLOWED && message.compressed;
+                rsv1.note(message.compressed);
                 let item = message.finish()?;
                 input.count_frame();
-                return rsv1.finish(item, compressed).map(Step::Item);
+                return rsv1.finish(item).map(Step::Item);
             }
             input.count_frame();
         }

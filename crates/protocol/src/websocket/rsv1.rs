@@ -10,8 +10,11 @@ pub(super) trait Rsv1 {
     /// Whether the first frame of a message may have it.
     const IS_ALLOWED: bool;
 
+    /// Notes whether the message that is finished next is compressed.
+    fn note(&mut self, compressed: bool);
+
     /// Takes a finished message, or another item, and returns what the caller gets.
-    fn finish<'s, 'a: 's>(self, item: Item<'a>, compressed: bool) -> Result<Item<'s>, DecodeError>
+    fn finish<'s, 'a: 's>(self, item: Item<'a>) -> Result<Item<'s>, DecodeError>
     where
         Self: 's;
 }
@@ -23,7 +26,10 @@ impl Rsv1 for Refused {
     const IS_ALLOWED: bool = false;
 
     #[inline]
-    fn finish<'s, 'a: 's>(self, item: Item<'a>, _: bool) -> Result<Item<'s>, DecodeError> {
+    fn note(&mut self, _: bool) {}
+
+    #[inline]
+    fn finish<'s, 'a: 's>(self, item: Item<'a>) -> Result<Item<'s>, DecodeError> {
         Ok(item)
     }
 }

@@ -47,12 +47,21 @@ impl Decoder {
             most: config.message_bytes,
             checks_text: config.checks_text,
         };
-        self.next_with(input, (config, now_ms), Allowed(inflation, bounds))
+        let rsv1 = Allowed {
+            inflation,
+            bounds,
+            compressed: false,
+        };
+        self.next_with(input, (config, now_ms), rsv1)
     }
 }
 
 /// RSV1 is the mark of a compressed message.
-struct Allowed<'i, I>(Inflation<'i, I>, Bounds);
+struct Allowed<'i, I> {
+    inflation: Inflation<'i, I>,
+    bounds: Bounds,
+    compressed: bool,
+}
 
 struct Bounds {
     most: usize,
@@ -63,13 +72,18 @@ impl<I: AsMut<Inflater>> Rsv1 for Allowed<'_, I> {
     const IS_ALLOWED: bool = true;
 
     #[inline]
-    fn finish<'s, 'a: 's>(self, item: Item<'a>, compressed: bool) -> Result<Item<'s>, DecodeError>
+    fn note(&mut self, compressed: bool) {
+        self.compressed = compressed;
+    }
+
+    #[inline]
+    fn finish<'s, 'a: 's>(self, item: Item<'a>) -> Result<Item<'s>, DecodeError>
     where
         Self: 's,
     {
         match item {
-            Item::Message { kind, payload, .. } if compressed => {
-                self.0.inflate(kind, &payload, &self.1)
+            Item::Message { kind, payload, .. } if self.compressed => {
+                self.inflation.inflate(kind, &payload, &self.bounds)
             }
             item => Ok(item),
         }
