@@ -4,6 +4,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 use crate::limits::SOCKET_ID_END;
+use crate::terms::TermsIndex;
 
 /// The id of a real or virtual socket: 1 to 2^53 − 1, unique for the life of the process, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,11 +42,29 @@ impl ChannelId {
         Self(id)
     }
 
+    /// The same id, with the terms of its channel in bits that no number reaches.
+    #[must_use]
+    pub(crate) fn with_terms(self, terms: Option<TermsIndex>) -> Self {
+        let terms = terms.map_or(0, |terms| u64::from(terms.number()) + 1);
+        Self(self.0 | terms << TERMS_SHIFT)
+    }
+
+    /// The terms of the channel; `None`: it has none, or this is the list of a pattern.
+    pub fn terms(self) -> Option<TermsIndex> {
+        let terms = (self.0 >> TERMS_SHIFT) & TERMS_MASK;
+        let index = u8::try_from(terms).ok()?.checked_sub(1)?;
+        TermsIndex::new(index)
+    }
+
     /// The number.
     pub const fn get(self) -> u64 {
         self.0
     }
 }
+
+/// The place of the terms in a channel's id: below the highest bit, which patterns have, and above 2^56 channels.
+const TERMS_SHIFT: u32 = 56;
+const TERMS_MASK: u64 = 0x7f;
 
 impl fmt::Display for ChannelId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -72,6 +91,20 @@ mod tests {
     #[test]
     fn an_optional_socket_id_is_as_small_as_the_id() {
         assert_eq!(size_of::<Option<SocketId>>(), 8);
+    }
+
+    #[test]
+    fn a_channel_id_carries_every_terms() {
+        let id = ChannelId::new(9);
+        assert_eq!(id.with_terms(None), id);
+        assert_eq!((id.terms(), ChannelId::new(1 << 63).terms()), (None, None));
+        let all = (0..TermsIndex::END).map(|index| TermsIndex::new(index).unwrap());
+        let ids: Vec<_> = all
+            .map(|terms| (terms, id.with_terms(Some(terms))))
+            .collect();
+        for (terms, id) in &ids {
+            assert_eq!((id.terms(), id.get() >> 63), (Some(*terms), 0));
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod registry;
 mod route;
 mod sockets;
 mod sync;
+mod terms;
 
 pub use crate::annotation::{Annotation, AnnotationError, NotAnObject};
 pub use crate::channel_list::Tally;
@@ -41,3 +42,4 @@ pub use crate::registry::{
 };
 pub use crate::route::{Route, ShardIndex, ShardSet};
 pub use crate::sockets::{Closed, SocketInfo, Token};
+pub use crate::terms::TermsIndex;

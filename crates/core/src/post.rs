@@ -6,6 +6,7 @@ use crate::annotation::Annotation;
 use crate::id::{ChannelId, SocketId};
 use crate::name::{Name, Topic};
 use crate::route::{Route, ShardIndex};
+use crate::terms::TermsIndex;
 
 /// One entry of an I/O shard's recipient list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct Match<'a> {
     pub pattern: ChannelId,
     /// The channel that the message was sent to.
     pub channel: &'a Name,
+    /// The terms of that channel.
+    pub terms: Option<TermsIndex>,
 }
 
 /// How the core reaches the I/O shards.
