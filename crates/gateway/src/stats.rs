@@ -1,5 +1,6 @@
 //! Counters: one set per I/O shard, written only by that shard, and summed on request.
 
+use crate::frame::CompressionStats;
 use crate::sync::{AtomicU64, Ordering};
 
 macro_rules! counters {
@@ -146,6 +147,8 @@ pub struct Stats {
     pub unannotated: u64,
     /// Closes for which no worker was left.
     pub unhandled_closes: u64,
+    /// What compression has done.
+    pub compression: CompressionStats,
     /// Bytes held by outboxes.
     pub outbox_bytes: usize,
     /// Bytes of messages that are being received.

@@ -220,7 +220,30 @@ impl State {
         ] {
             out.count(name, help, value)?;
         }
-        Ok(())
+        self.compression(out)
+    }
+
+    fn compression(&self, out: &mut Metrics<'_>) -> fmt::Result {
+        let compression = self.stats.compression;
+        out.counts(
+            "compression_bytes",
+            "Bytes of compressed messages, before and after",
+            "stage",
+            &[
+                ("before", compression.bytes_before),
+                ("after", compression.bytes_after),
+            ],
+        )?;
+        out.count(
+            "compressed_messages",
+            "Messages that were compressed, once for all recipients of a frame",
+            compression.messages,
+        )?;
+        out.count(
+            "compression_skipped",
+            "Messages sent uncompressed because too much waited for compression",
+            compression.skipped,
+        )
     }
 }
 
