@@ -107,6 +107,21 @@ fn long_and_short_messages_keep_their_order_while_a_thread_has_the_text() {
 }
 
 #[test]
+fn a_close_follows_every_message_that_waits_for_the_text() {
+    let stage = Stage::new(|_| {});
+    let mut subscriber = open(&stage);
+    let expected = [json(100_000), json(300), json(50_000), json(400)];
+    for text in &expected {
+        stage.send(&subscriber.actor, text);
+    }
+    stage.close(&subscriber.actor, 4000);
+    assert_eq!(arrived(&stage, &mut subscriber, 4), expected);
+    assert_eq!(subscriber.client.controls.len(), 1);
+    stage.hub.end_compressing();
+    stage.assert_nothing_left();
+}
+
+#[test]
 fn the_text_returns_from_a_queue_that_is_full() {
     let stage = Stage::new(|limits| limits.compression_queue_bytes = 1000);
     stage.hub.compressing().occupy(1000);
