@@ -2,12 +2,12 @@
 //! touches a socket, never posts.
 
 use crate::channel::{Channel, Left};
-use crate::id::{ChannelId, SocketId};
+use crate::id::{ChannelId, SocketId, TermsIndex};
 use crate::name::{Name, Space};
 use crate::name_map::{Hashed, NameMap};
 use crate::patterns::Patterns;
 use crate::sync::LOCK_SHARDS;
-use crate::terms::{TermsIndex, TermsList, first_match};
+use crate::terms::{TermsList, first_match};
 
 /// The channels whose names fall into one lock shard. Whenever the lock is free, each of them has at least one
 /// subscription.

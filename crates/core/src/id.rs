@@ -4,7 +4,6 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 use crate::limits::SOCKET_ID_END;
-use crate::terms::TermsIndex;
 
 /// The id of a real or virtual socket: 1 to 2^53 − 1, unique for the life of the process, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +57,34 @@ impl ChannelId {
 
     /// The number.
     pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// The number of a channel's terms, 0 to 63: their place in the list that the application gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TermsIndex(u8);
+
+impl TermsIndex {
+    /// How many terms there can be.
+    pub const END: u8 = 64;
+
+    /// The terms with this number; `None` from 64 on.
+    pub const fn new(index: u8) -> Option<Self> {
+        if index < Self::END {
+            Some(Self(index))
+        } else {
+            None
+        }
+    }
+
+    /// The number, for indexing.
+    pub fn get(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// The number as it is in a channel's id.
+    pub(crate) const fn number(self) -> u8 {
         self.0
     }
 }

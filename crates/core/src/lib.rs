@@ -31,7 +31,7 @@ mod terms;
 
 pub use crate::annotation::{Annotation, AnnotationError, NotAnObject};
 pub use crate::channel_list::Tally;
-pub use crate::id::{ChannelId, SocketId};
+pub use crate::id::{ChannelId, SocketId, TermsIndex};
 pub use crate::keys::{Held, Update};
 pub use crate::kind::Kind;
 pub use crate::name::{Name, Space, Topic};
@@ -42,4 +42,3 @@ pub use crate::registry::{
 };
 pub use crate::route::{Route, ShardIndex, ShardSet};
 pub use crate::sockets::{Closed, SocketInfo, Token};
-pub use crate::terms::TermsIndex;

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use crate::annotation::Annotation;
-use crate::id::{ChannelId, SocketId};
+use crate::id::{ChannelId, SocketId, TermsIndex};
 use crate::name::{Name, Topic};
 use crate::route::{Route, ShardIndex};
-use crate::terms::TermsIndex;
 
 /// One entry of an I/O shard's recipient list.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,37 +1,10 @@
 //! Which terms of the application a channel has: the first of a list of patterns that matches its name. Owns the
-//! patterns and the numbers of the terms; never knows what the terms say.
+//! patterns; never knows what the terms say.
 
 use std::sync::Arc;
 
+use crate::id::TermsIndex;
 use crate::pattern::Pattern;
-
-/// The number of a channel's terms, 0 to 63: their place in the list that the application gave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TermsIndex(u8);
-
-impl TermsIndex {
-    /// How many terms there can be.
-    pub const END: u8 = 64;
-
-    /// The terms with this number; `None` from 64 on.
-    pub const fn new(index: u8) -> Option<Self> {
-        if index < Self::END {
-            Some(Self(index))
-        } else {
-            None
-        }
-    }
-
-    /// The number, for indexing.
-    pub fn get(self) -> usize {
-        usize::from(self.0)
-    }
-
-    /// The number as it is in a channel's id.
-    pub(crate) const fn number(self) -> u8 {
-        self.0
-    }
-}
 
 /// The patterns of all terms, in order.
 pub(crate) type TermsList = Arc<[Pattern]>;

@@ -36,7 +36,7 @@ mod worker;
 pub use config::{GatewayConfig, ListenerConfig};
 pub use doorbell::Doorbell;
 pub use event::{Acceptance, Handlers, Head, Operation, Rejection, Step, TransferId, Whole};
-pub use frame::{CompressionStats, HEAD_ROOM, SharedBytes};
+pub use frame::{HEAD_ROOM, SharedBytes};
 pub use gateway::{DialConfig, Gateway, Listening, Member, StartError};
 pub use http::{AnswerHead, HeadError, Verbatim};
 pub use hub::{Forwardable, Hub, SubscribeError, TOKEN_WORDS, TokenWords, Worker, unix_ms};
@@ -59,7 +59,7 @@ pub use options::Options;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub use shard::bench;
-pub use stats::{Stats, Times, Traffic, WorkerStats};
+pub use stats::{CompressionStats, Stats, Times, Traffic, WorkerStats};
 pub use worker::{AsciiText, Batch, Sidecar};
 
 /// Whether an application may close a connection with this code: 1000 to 1003, 1007 to 1014, 3000 to 4999.

@@ -160,7 +160,7 @@ export class Supervisor {
     }
     for (const [name, value] of Object.entries(plan.gateway)) {
       if (name in fixed.gateway && JSON.stringify(fixed.gateway[name]) !== JSON.stringify(value)) {
-        throw alreadyStarted(NO_LIMITS.includes(name) ? name : `limits.${name}`);
+        throw alreadyStarted(['ioThreads', 'ioUring', 'channels'].includes(name) ? name : `limits.${name}`);
       }
     }
     // the native side knows the defaults, so it compares the options that the first call left out
@@ -397,6 +397,3 @@ function alreadyStarted(option: string): MillraceError {
     `options.${option} is fixed by the first start of a gateway, which runs with another value`,
   );
 }
-
-/** Options of the gateway that are no limits. */
-const NO_LIMITS = ['ioThreads', 'ioUring', 'channels'];

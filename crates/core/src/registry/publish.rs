@@ -9,12 +9,12 @@ use smallvec::SmallVec;
 use super::Core;
 use crate::annotation::Annotation;
 use crate::channel::{Channel, Recipients};
-use crate::id::SocketId;
+use crate::id::{SocketId, TermsIndex};
 use crate::name::{Name, Space, Topic};
 use crate::patterns::{Listed, Patterns};
 use crate::post::{Match, Post};
 use crate::route::{Route, ShardIndex};
-use crate::terms::{TermsIndex, TermsList, first_match};
+use crate::terms::{TermsList, first_match};
 
 /// The recipients of a message from another node. That node names the kind of subscription for which it sent the
 /// message, so that no subscriber gets it twice.

@@ -9,7 +9,8 @@ use millrace_protocol::websocket::{self, Opcode};
 
 use super::lead;
 use super::message::Message;
-use crate::sync::{AtomicU64, Mutex, Ordering, Padded};
+use crate::stats::CompressionCounts;
+use crate::sync::Mutex;
 
 /// How messages to a connection are compressed. Connections with the same terms share frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,59 +35,6 @@ pub(crate) struct Compressed {
 struct Compressor {
     deflater: Deflater,
     out: Vec<u8>,
-}
-
-/// What compression has done since the gateway was made.
-#[derive(Debug, Default)]
-pub(crate) struct CompressionCounts {
-    counts: Padded<Counts>,
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    messages: AtomicU64,
-    before: AtomicU64,
-    after: AtomicU64,
-    skipped: AtomicU64,
-}
-
-/// The counters of compression.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CompressionStats {
-    /// Messages that were compressed, each once for all its recipients that share the frame.
-    pub messages: u64,
-    /// Bytes of these messages before.
-    pub bytes_before: u64,
-    /// Bytes of these messages afterwards; a message that did not get shorter counts with its length before.
-    pub bytes_after: u64,
-    /// Messages that were sent uncompressed because too many bytes waited for the compressing threads.
-    pub skipped: u64,
-}
-
-impl CompressionCounts {
-    fn count(&self, before: usize, after: usize) {
-        let wide = |bytes| u64::try_from(bytes).unwrap_or(u64::MAX);
-        self.counts.messages.fetch_add(1, Ordering::Relaxed);
-        let counts = &self.counts;
-        counts.before.fetch_add(wide(before), Ordering::Relaxed);
-        counts.after.fetch_add(wide(after), Ordering::Relaxed);
-    }
-
-    /// Counts a message for which the compressing threads had no room.
-    pub(crate) fn count_skipped(&self) {
-        self.counts.skipped.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn stats(&self) -> CompressionStats {
-        let counts = &self.counts;
-        CompressionStats {
-            messages: counts.messages.load(Ordering::Relaxed),
-            bytes_before: counts.before.load(Ordering::Relaxed),
-            bytes_after: counts.after.load(Ordering::Relaxed),
-            skipped: counts.skipped.load(Ordering::Relaxed),
-        }
-    }
 }
 
 impl Compressed {

@@ -6,10 +6,11 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
-use super::compressed::{Compressed, CompressionCounts, CompressionTerms};
+use super::compressed::{Compressed, CompressionTerms};
 use super::definition::{EncodingDef, WordedDef};
 use super::lead;
 use super::message::Message;
+use crate::stats::CompressionCounts;
 
 /// A registered encoding in one byte, which also says whether its frames name the channel, without a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,5 +1,4 @@
-//! The frame of a message that is being compressed: whoever needs it on another thread is told when it is made, and
-//! never waits.
+//! The frame of a message that is being compressed: shards that need it are told when it is made, and never wait.
 
 use std::sync::Arc;
 

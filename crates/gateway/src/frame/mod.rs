@@ -16,7 +16,6 @@ mod shared;
 
 pub(crate) use block::{Block, Blocks};
 pub(crate) use charge::Charge;
-pub use compressed::CompressionStats;
 pub(crate) use compressed::{Compressed, CompressionTerms};
 pub(crate) use definition::{EncodingDef, WordedDef};
 pub(crate) use encoding::{Encoding, Encodings};

@@ -1,5 +1,6 @@
 //! What applications do with a gateway, started or not: messages, subscriptions, tokens, keys and counters. `dirty`
-//! collects the I/O shards to [wake](Hub::wake), so that many calls share one wake-up.
+//! collects the I/O shards to [wake](Hub::wake), so that many calls share one wake-up. Over 400 lines because each call has its
+//! documentation here.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,5 +1,5 @@
 //! The state as metrics, in the text format of `OpenMetrics` 1.0. Names follow its conventions: base units, counters end
-//! in `_total`, one label per kind of thing.
+//! in `_total`, one label per kind of thing. Over 400 lines because every metric has its help in the same place.
 
 mod targets;
 
