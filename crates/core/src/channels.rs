@@ -169,7 +169,7 @@ mod tests {
         };
         assert_eq!(id(&mut table, Space::Channel).terms(), None);
         let patterns = [b"a".as_slice(), b"c*"].map(|text| Pattern::new(text).unwrap());
-        table.set_terms(Some(patterns.into()));
+        table.set_terms(Some(std::sync::Arc::new(patterns.into())));
         let terms = |id: ChannelId| id.terms().map(TermsIndex::get);
         assert_eq!(terms(id(&mut table, Space::Channel)), Some(1));
         assert_eq!(terms(id(&mut table, Space::Sharded)), None);

@@ -10,6 +10,7 @@ mod topics;
 mod virtual_sockets;
 
 use std::fmt;
+use std::sync::Arc;
 
 use ahash::RandomState;
 
@@ -73,7 +74,7 @@ impl Core {
     /// once, when it gets its first subscription, and its [id](crate::ChannelId::terms) has them; those of channels that
     /// exist stay.
     pub fn set_terms(&self, patterns: Vec<Pattern>) {
-        let terms: Option<TermsList> = (!patterns.is_empty()).then(|| patterns.into());
+        let terms: Option<TermsList> = (!patterns.is_empty()).then(|| Arc::new(patterns));
         for mut table in self.channels.each() {
             table.set_terms(terms.clone());
         }

@@ -7,7 +7,7 @@ use crate::id::TermsIndex;
 use crate::pattern::Pattern;
 
 /// The patterns of all terms, in order.
-pub(crate) type TermsList = Arc<[Pattern]>;
+pub(crate) type TermsList = Arc<Vec<Pattern>>;
 
 /// The first terms whose pattern matches a channel's name.
 #[inline(never)]

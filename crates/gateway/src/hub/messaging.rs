@@ -51,8 +51,8 @@ impl Hub {
         except: &[SocketId],
         dirty: &mut ShardSet,
     ) -> usize {
-        let message = Outgoing::new(kind, payload).uncompressed();
-        self.send_message(targets, &message, except, dirty)
+        let publication = Publication::new(kind, payload).uncompressed();
+        self.send_message(targets, &Outgoing::shared(&publication), except, dirty)
     }
 
     /// Like [`send`](Self::send), with a large payload behind [`HEAD_ROOM`](crate::HEAD_ROOM) arbitrary bytes, which is

@@ -76,14 +76,6 @@ impl Outgoing<'_> {
         }
     }
 
-    /// The same message, to be sent as it is.
-    pub(crate) fn uncompressed(self) -> Self {
-        Self {
-            compresses: false,
-            ..self
-        }
-    }
-
     /// Whether it is copied into the inbox for a single socket.
     pub(super) fn is_small(&self) -> bool {
         self.payload.len() <= SMALL_BYTES && self.compresses
@@ -151,7 +143,8 @@ impl Outgoing<'_> {
     }
 
     pub(super) fn share(&self) -> Publication {
-        let make = || self.publication(self.payload);
+        // a message that is not to be compressed has its shared form from the beginning
+        let make = || Publication::new(self.kind, self.payload);
         self.shared.get_or_init(make).clone()
     }
 

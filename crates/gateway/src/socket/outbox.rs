@@ -70,6 +70,7 @@ impl Outbox {
     }
 
     /// Appends a shared frame with `messages` messages.
+    #[inline]
     pub(crate) fn append_frame(&mut self, ledger: &Arc<Ledger>, frame: &Frame, messages: u32) {
         if self.backlog.is_none() && frame.len() <= COPY_BYTES && self.chunk.len() <= CHUNK_BYTES {
             self.chunk.extend_from_slice(frame.bytes());
@@ -235,6 +236,7 @@ impl Outbox {
     }
 
     /// Records that `count` bytes from the front of the queue are written.
+    #[inline]
     pub(crate) fn advance(&mut self, count: usize) {
         let Some(backlog) = self.backlog.as_deref_mut() else {
             return;
@@ -361,6 +363,7 @@ impl Outbox {
         });
     }
 
+    #[inline]
     fn push(&mut self, entry: Entry) {
         self.backlog.get_or_insert_default().push(entry);
     }

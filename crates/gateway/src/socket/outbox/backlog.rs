@@ -35,6 +35,7 @@ pub(super) struct Entry {
 }
 
 impl Backlog {
+    #[inline]
     pub(super) fn push(&mut self, entry: Entry) {
         self.bytes += entry.frame.len();
         self.messages += entry.messages;
@@ -43,6 +44,7 @@ impl Backlog {
     }
 
     /// Like [`push`](Self::push), for an entry whose frame is being compressed.
+    #[cold]
     pub(super) fn push_late(&mut self, entry: Entry, late: Late) {
         let lates = self.lates.get_or_insert_default();
         lates.push(self.queue.len(), late);
@@ -86,6 +88,7 @@ impl Backlog {
     }
 
     /// Records that `count` bytes from the front are written; returns whether nothing is left.
+    #[inline]
     pub(super) fn advance(&mut self, count: usize) -> bool {
         if self.lates.is_some() {
             return self.advance_before_lates(count);
