@@ -55,6 +55,7 @@ const options: StartOptions = {
   workerArg: { any: 'thing' },
   ioThreads: 1,
   ioUring: false,
+  channels: { 'img:*': { compress: false } },
   limits: { messageBytes: 1024, outboxPolicy: 'dropOldest', backplaneFull: 'drop', handlerTimeoutMs: 100 },
   origins: ['https://a.example'],
   onError: (error: MillraceError) => {

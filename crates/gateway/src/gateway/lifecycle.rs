@@ -70,6 +70,7 @@ impl Gateway {
             config.limits.connections,
             config.limits.connections_per_address,
         );
+        self.hub.set_channel_terms(&config.channels);
         self.hub
             .inboxes()
             .open(config.io_threads, config.limits.shard_inbox_bytes);
@@ -338,6 +339,9 @@ fn same(running: &GatewayConfig, config: &GatewayConfig) -> Result<(), StartErro
         return Err(StartError::AlreadyStarted {
             option: "backplane",
         });
+    }
+    if running.channels != config.channels {
+        return Err(StartError::AlreadyStarted { option: "channels" });
     }
     if running.limits != config.limits {
         return Err(StartError::AlreadyStarted { option: "limits" });

@@ -8,7 +8,7 @@ use millrace_protocol::websocket::deflate::{History, Offer, Terms, WindowBits, W
 use super::compressed::{Compressed, Context, Shared};
 use super::contexts::{Contexts, Reservation};
 use super::inflaters::Inflaters;
-use crate::contract::{Encoding, Encodings, ListenError, Reader, Session};
+use crate::contract::{CompressionTerms, Encoding, Encodings, ListenError, Reader, Session};
 
 /// See the module.
 #[derive(Debug)]
@@ -137,8 +137,15 @@ impl Compression {
 
     /// The encoding of messages to a client.
     fn encoding(&self, window: WindowBits, takeover: bool) -> Encoding {
-        let _ = (&self.means.1, self.level, self.threshold, window, takeover);
-        Encodings::LEAD
+        let terms = CompressionTerms {
+            level: self.level,
+            window,
+            threshold: self.threshold,
+            takeover,
+        };
+        // with too many encodings for one more, messages are sent as they are
+        let encoding = self.means.1.compressed(terms);
+        encoding.unwrap_or(Encodings::LEAD)
     }
 }
 
