@@ -111,7 +111,10 @@ impl Compression {
             ..self.wishes
         };
         let terms = frugal.meet(&offer);
-        let reservation = self.means.0.reserve(context_bytes(terms), usize::MAX);
+        let reservation = match context_bytes(terms) {
+            0 => None,
+            bytes => self.means.0.reserve(bytes, usize::MAX),
+        };
         (terms, reservation)
     }
 
@@ -143,6 +146,21 @@ impl Compression {
         // with too many encodings for one more, messages are sent as they are
         let encoding = self.means.1.compressed(terms);
         encoding.unwrap_or(Encodings::LEAD)
+    }
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+impl Compression {
+    /// A session without its stream, whose client uses context takeover. Messages to it are not compressed.
+    pub(super) fn session_on_stage(decoder: Arc<DecoderConfig>) -> Box<dyn Session> {
+        let shared = Shared {
+            decoder,
+            inflaters: Arc::default(),
+            encoding: Encodings::LEAD,
+        };
+        let reservation = Contexts::default().reserve(WindowBits::MOST.bytes(), CONTEXT_BYTES);
+        let context = context(Terms::default(), reservation).expect("the contexts have room");
+        Box::new(Compressed::new(Arc::new(shared), Box::new(context)))
     }
 }
 
@@ -182,4 +200,107 @@ fn number(options: &Reader<'_>, name: &str, most: usize) -> Result<Option<usize>
         .filter(|number| *number <= most);
     let wrong = || options.wrong(name, &format!("a whole number from 0 to {most}"));
     number.map(Some).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::ListenError;
+    use crate::options::Options;
+
+    fn read(compression: Options) -> Result<Compression, ListenError> {
+        let options = Options::new().fields("compression", compression);
+        let reader = options.reader();
+        let means = (Contexts::default(), Arc::new(Encodings::new()));
+        let read = Compression::read(&reader, &means, &Arc::default())?;
+        reader.finish()?;
+        Ok(read.expect("it is given"))
+    }
+
+    fn offer(line: &str) -> Offer {
+        let first = Offer::first([line.as_bytes()]);
+        first.expect("it is a list").expect("it is acceptable")
+    }
+
+    #[test]
+    fn it_is_off_unless_it_is_given() {
+        let means = (Contexts::default(), Arc::new(Encodings::new()));
+        let options = Options::new();
+        let read = Compression::read(&options.reader(), &means, &Arc::default());
+        assert!(read.expect("nothing is wrong").is_none());
+        let usual = read_usual();
+        assert_eq!((usual.threshold, usual.level), (512, 3));
+        assert_eq!(usual.context_bytes, 64 << 20);
+        assert!(usual.wishes.client_takeover && !usual.wishes.server_takeover && !usual.always);
+    }
+
+    fn read_usual() -> Compression {
+        read(Options::new()).expect("nothing is wrong")
+    }
+
+    #[test]
+    fn a_wrong_value_is_reported_with_its_path() {
+        for (options, problem) in [
+            (
+                Options::new().number("level", 10),
+                "compression.level must be a whole number from 0 to 9",
+            ),
+            (
+                Options::new().number("serverMaxWindowBits", 7),
+                "compression.serverMaxWindowBits must be a whole number from 8 to 15",
+            ),
+            (
+                Options::new().number("clientMaxWindowBits", 16),
+                "compression.clientMaxWindowBits must be a whole number from 8 to 15",
+            ),
+            (
+                Options::new().text("clientContextTakeover", "no"),
+                "compression.clientContextTakeover must be one of 'never', 'bounded', 'always'",
+            ),
+            (
+                Options::new().flag("memory", true),
+                "compression.memory is no option of this protocol",
+            ),
+        ] {
+            let error = read(options).expect_err("it is wrong").to_string();
+            assert_eq!(error, problem);
+        }
+    }
+
+    #[test]
+    fn connections_share_all_but_their_contexts() {
+        let compression = read_usual();
+        let (one, _) = compression.agree(offer("permessage-deflate; client_no_context_takeover"));
+        let (two, _) = compression.agree(offer("permessage-deflate; server_max_window_bits=9"));
+        assert!(Arc::ptr_eq(
+            &compression.shared(one),
+            &compression.shared(one)
+        ));
+        assert!(!Arc::ptr_eq(
+            &compression.shared(one),
+            &compression.shared(two)
+        ));
+    }
+
+    #[test]
+    fn context_takeover_needs_room_in_both_directions() {
+        let options = Options::new()
+            .flag("serverContextTakeover", true)
+            .number("memoryBytes", 50_000);
+        let compression = read(options).expect("nothing is wrong");
+        // 32 KiB for each direction do not fit, 16 KiB do
+        let (terms, held) = compression.agree(offer("permessage-deflate"));
+        assert!(terms.server_no_context_takeover && terms.client_no_context_takeover);
+        assert!(context(terms, held).is_none());
+        let small =
+            offer("permessage-deflate; server_max_window_bits=14; client_max_window_bits=14");
+        let (terms, held) = compression.agree(small);
+        assert!(!terms.server_no_context_takeover && !terms.client_no_context_takeover);
+        assert!(held.is_some());
+        let (terms, _) = compression.agree(small);
+        assert!(terms.server_no_context_takeover && terms.client_no_context_takeover);
+        drop(held);
+        let (terms, _held) = compression.agree(small);
+        assert!(!terms.server_no_context_takeover);
+    }
 }

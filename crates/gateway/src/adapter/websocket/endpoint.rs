@@ -141,3 +141,11 @@ fn decoder(limits: &ListenerLimits, http: &HttpLimits) -> Arc<DecoderConfig> {
 pub(crate) fn session_on_stage(limits: &ListenerLimits) -> Box<dyn crate::contract::Session> {
     Box::new(WebSocket::new(decoder(limits, &HttpLimits::default())))
 }
+
+/// The same with compression, and context takeover of the client.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn compressed_session_on_stage(
+    limits: &ListenerLimits,
+) -> Box<dyn crate::contract::Session> {
+    Compression::session_on_stage(decoder(limits, &HttpLimits::default()))
+}

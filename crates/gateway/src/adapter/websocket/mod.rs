@@ -12,4 +12,4 @@ pub(crate) use compression::Means;
 pub(crate) use contexts::Contexts;
 pub(crate) use endpoint::WebSockets;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use endpoint::session_on_stage;
+pub(crate) use endpoint::{compressed_session_on_stage, session_on_stage};
