@@ -4,6 +4,7 @@ import {
   type BackplaneOptions,
   type ClusterInfo,
   type ClusterNode,
+  type CompressionOptions,
   close,
   clusterInfo,
   copySubscriptions,
@@ -81,6 +82,19 @@ const link: BackplaneOptions = {
 
 const origins: Origins = 'same-host';
 const paths: PathOptions = { events: true, stats: '/numbers' };
+const compression: CompressionOptions = {
+  threshold: 100,
+  level: 1,
+  serverContextTakeover: true,
+  clientContextTakeover: 'bounded',
+  serverMaxWindowBits: 8,
+  clientMaxWindowBits: 15,
+  memoryBytes: 1 << 20,
+};
+// @ts-expect-error: the server's is bounded if it is on
+void (() => start({ bind: ':0', compression: { serverContextTakeover: 'bounded' } }));
+// @ts-expect-error: unknown
+void (() => start({ bind: ':0', compression: { windowBits: 9 } }));
 const files: StaticOptions = { directory: 'public' };
 const user: RespUser = { name: 'a', password: 'b', channels: ['c*'] };
 const access: RespOptions = { protocol: 'resp', users: [user], publishAs: 'text' };
@@ -90,6 +104,8 @@ const raw: TcpOptions = { protocol: 'tcp', framing: 'length', lengthBytes: 2 };
 const listeners: Listener[] = [
   { address: ':1', origins, ...paths, static: [files, 'other'], rawMethods: true, limits: { messageBytes: 1 } },
   { address: ':2', protocol: 'http', websocketPath: '/ws', tls: false },
+  { address: ':6', compression: true },
+  { address: ':7', compression },
   { address: ':4', ...raw, tls: { cert: 'a', key: 'b' }, limits: { messageBytes: 1024 } },
   { address: ':5', protocol: 'tcp', framing: 'line', allowHttp: true },
   { address: ':3', ...access, reusePort: true, trustProxy: ['private'], proxyProtocol: true },
