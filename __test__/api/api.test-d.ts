@@ -179,7 +179,7 @@ export async function use(): Promise<void> {
   const posted: number =
     send(1, 'text') +
     send('channel', new Uint8Array(1)) +
-    send([1, 'channel', new ArrayBuffer(1)], 'x', { except: [1] });
+    send([1, 'channel', new ArrayBuffer(1)], 'x', { except: [1], compress: false });
   const ids: number[] = [
     ...subscribe(1, 'c'),
     ...subscribe(['c', 1], 'd', 2),
@@ -228,6 +228,8 @@ export async function use(): Promise<void> {
   await start({ bind: 'x', onLog: (line: string) => void line });
   // @ts-expect-error data is text or bytes
   send(1, 5);
+  // @ts-expect-error no boolean
+  send(1, 'x', { compress: 1 });
   // @ts-expect-error an id is a number
   createVirtualSocket('1');
   // @ts-expect-error no such mode
