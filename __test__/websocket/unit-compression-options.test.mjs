@@ -75,7 +75,7 @@ test('wrong values of compression are named with their path', (t) => {
     t.is(messageOf({ bind: [listener], ...MODULE }), problem.replace('options.', 'options.bind[0].'));
   }
   t.is(
-    messageOf({ bind: [{ address: ':0', protocol: 'resp', compression: true }], ...MODULE }),
+    messageOf({ bind: [{ address: ':0', protocol: 'tcp', framing: 'line', compression: true }], ...MODULE }),
     "options.bind[0].compression is for listeners with protocol 'http'",
   );
 });
