@@ -4,6 +4,7 @@ import {
   type BackplaneOptions,
   type ClusterInfo,
   type ClusterNode,
+  type CompressionOptions,
   close,
   clusterInfo,
   copySubscriptions,
@@ -55,6 +56,7 @@ const options: StartOptions = {
   workerArg: { any: 'thing' },
   ioThreads: 1,
   ioUring: false,
+  channels: { 'img:*': { compress: false } },
   limits: { messageBytes: 1024, outboxPolicy: 'dropOldest', backplaneFull: 'drop', handlerTimeoutMs: 100 },
   origins: ['https://a.example'],
   onError: (error: MillraceError) => {
@@ -80,6 +82,19 @@ const link: BackplaneOptions = {
 
 const origins: Origins = 'same-host';
 const paths: PathOptions = { events: true, stats: '/numbers' };
+const compression: CompressionOptions = {
+  threshold: 100,
+  level: 1,
+  serverContextTakeover: true,
+  clientContextTakeover: 'bounded',
+  serverMaxWindowBits: 8,
+  clientMaxWindowBits: 15,
+  memoryBytes: 1 << 20,
+};
+// @ts-expect-error: the server's is bounded if it is on
+void (() => start({ bind: ':0', compression: { serverContextTakeover: 'bounded' } }));
+// @ts-expect-error: unknown
+void (() => start({ bind: ':0', compression: { windowBits: 9 } }));
 const files: StaticOptions = { directory: 'public' };
 const user: RespUser = { name: 'a', password: 'b', channels: ['c*'] };
 const access: RespOptions = { protocol: 'resp', users: [user], publishAs: 'text' };
@@ -89,6 +104,8 @@ const raw: TcpOptions = { protocol: 'tcp', framing: 'length', lengthBytes: 2 };
 const listeners: Listener[] = [
   { address: ':1', origins, ...paths, static: [files, 'other'], rawMethods: true, limits: { messageBytes: 1 } },
   { address: ':2', protocol: 'http', websocketPath: '/ws', tls: false },
+  { address: ':6', compression: true },
+  { address: ':7', compression },
   { address: ':4', ...raw, tls: { cert: 'a', key: 'b' }, limits: { messageBytes: 1024 } },
   { address: ':5', protocol: 'tcp', framing: 'line', allowHttp: true },
   { address: ':3', ...access, reusePort: true, trustProxy: ['private'], proxyProtocol: true },
@@ -167,7 +184,7 @@ export async function use(): Promise<void> {
   const posted: number =
     send(1, 'text') +
     send('channel', new Uint8Array(1)) +
-    send([1, 'channel', new ArrayBuffer(1)], 'x', { except: [1] });
+    send([1, 'channel', new ArrayBuffer(1)], 'x', { except: [1], compress: false });
   const ids: number[] = [
     ...subscribe(1, 'c'),
     ...subscribe(['c', 1], 'd', 2),
@@ -217,6 +234,8 @@ export async function use(): Promise<void> {
   await start({ bind: 'x', onLog: (line: string) => void line });
   // @ts-expect-error data is text or bytes
   send(1, 5);
+  // @ts-expect-error no boolean
+  send(1, 'x', { compress: 1 });
   // @ts-expect-error an id is a number
   createVirtualSocket('1');
   // @ts-expect-error no such mode

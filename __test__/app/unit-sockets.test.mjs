@@ -43,3 +43,21 @@ test('an app does not keep a socket that is refused, or whose open returns an in
     }
   }
 });
+
+test('a socket sends with the options that it is given', async (t) => {
+  const sent = [];
+  const sockets = new Sockets();
+  sockets.belongTo({ getDebugState: () => ({}), send: (...given) => sent.push(given) });
+  const open = (socket) => {
+    socket.send('plain');
+    socket.send('image', { compress: false });
+    socket.publish('channel', 'to others');
+  };
+  sockets.add('/', { open });
+  await sockets.open(7, '127.0.0.1', { url: '/', path: '/', headers: {}, protocols: [] });
+  t.deepEqual(sent, [
+    [7, 'plain'],
+    [7, 'image', { compress: false }],
+    ['channel', 'to others', { except: 7 }],
+  ]);
+});

@@ -71,12 +71,6 @@ test('all problems are reported at once', (t) => {
   }
 });
 
-test('options that are not built yet are unknown', (t) => {
-  for (const name of ['compression']) {
-    t.is(messageOf({ bind: ':0', ...MODULE, [name]: true }), `unknown option options.${name}`);
-  }
-});
-
 test('rawMethods is an option of a listener', (t) => {
   const { listeners } = parseStartOptions({ bind: [':1', { address: ':2', rawMethods: true }], ...MODULE }, true);
   t.deepEqual(

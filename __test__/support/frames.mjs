@@ -89,6 +89,8 @@ export class FrameParser {
   #have = 0;
   #fragmented = false;
   #masked;
+  /** Whether the first frame of a message may have RSV1, which compression needs. */
+  compression = false;
 
   constructor({ masked = false } = {}) {
     this.#masked = masked;
@@ -118,7 +120,11 @@ export class FrameParser {
     if (!head) return undefined;
     if (!(head[1] & 0x80) === this.#masked)
       throw new Violation(this.#masked ? 'client frame is not masked' : 'server frame is masked');
-    if (head[0] & 0x70) throw new Violation(`frame has reserved bits (${(head[0] >> 4) & 7})`);
+    const opcode = head[0] & 0xf;
+    const compressed = (head[0] & 0x40) !== 0;
+    const allowed = this.compression && (opcode === TEXT || opcode === BINARY);
+    if (head[0] & 0x30 || (compressed && !allowed))
+      throw new Violation(`frame has reserved bits (${(head[0] >> 4) & 7})`);
     let length = head[1] & 0x7f;
     let start = 2;
     if (length === 126) {
@@ -134,7 +140,6 @@ export class FrameParser {
       start = 10;
       if (length < 65536) throw new Violation('64-bit length form for a short frame');
     }
-    const opcode = head[0] & 0xf;
     const fin = (head[0] & 0x80) !== 0;
     this.#judge(opcode, fin, length);
     if (this.#masked) start += 4;
@@ -145,11 +150,11 @@ export class FrameParser {
     if (all.length === start + length) this.#chunks.shift();
     else this.#chunks[0] = all.subarray(start + length);
     if (opcode < CLOSE) this.#fragmented = !fin;
-    if (!this.#masked) return { opcode, fin, payload };
+    if (!this.#masked) return { opcode, fin, compressed, payload };
     const mask = all.subarray(start - 4, start);
     const plain = Buffer.from(payload);
     applyMask(plain, mask);
-    return { opcode, fin, payload: plain, mask };
+    return { opcode, fin, compressed, payload: plain, mask };
   }
 
   #judge(opcode, fin, length) {

@@ -34,7 +34,7 @@ export class Refused extends Error {
 /**
  * Connects and performs the handshake. Options: path, headers (as `handshakeBytes`), protocols (offered
  * subprotocols), before (bytes before everything else), after (bytes sent in the same segment as the handshake),
- * autoPong, autoClose (both true), paused (nothing is read after the handshake until `resume()`), localAddress, tls
+ * autoPong, autoClose (both true), compression (a `Compression` of deflate.mjs, whose offer is sent), paused (nothing is read after the handshake until `resume()`), localAddress, tls
  * (options of `tls.connect`), http2 (a client session of node:http2, in which it is a stream), ms. Pass ava's `t` to
  * destroy the connection after the test.
  */
@@ -68,12 +68,15 @@ export class WsClient {
   finished = false;
   /** Messages seen in total, replies to `request()` not included. */
   received = 0;
+  /** The bytes of the server's compressed messages as they came. */
+  compressedBytes = 0;
   /** This process was so busy that the handshake went out long after it could have. */
   spokeLate = false;
   #socket;
   #parser = new FrameParser();
   #parts = [];
   #kind = TEXT;
+  #compressed = false;
   #waiters = new Set();
   #pending = new Map();
   #serial = 0;
@@ -93,7 +96,7 @@ export class WsClient {
       if (before !== undefined) bare.write(before);
       this.#socket = tls === undefined ? bare : secure.connect({ socket: bare, host: where.host, ...tls });
       if (tls !== undefined) bare.on('error', () => {});
-    } else this.#socket = http2.request(connectHeaders(address, path, headers, protocols));
+    } else this.#socket = http2.request(connectHeaders(address, path, { ...this.#offer(), ...headers }, protocols));
     this.#socket.on('error', () => {});
     this.#socket.on('end', () => {
       this.finished = true;
@@ -110,7 +113,7 @@ export class WsClient {
     const extra = protocols ? { 'Sec-WebSocket-Protocol': protocols.join(', ') } : {};
     const request = handshakeBytes({
       path,
-      headers: Array.isArray(headers) ? headers : { ...extra, 'Sec-WebSocket-Key': key, ...headers },
+      headers: Array.isArray(headers) ? headers : { ...extra, ...this.#offer(), 'Sec-WebSocket-Key': key, ...headers },
     });
     this.#socket.write(after ? Buffer.concat([request, after]) : request);
     this.opened = this.#handshake(acceptOf(key));
@@ -139,6 +142,12 @@ export class WsClient {
           reject(new Violation(`wrong Sec-WebSocket-Accept ${head.headers['sec-websocket-accept']}`));
           return;
         }
+        try {
+          this.#agree(head.headers['sec-websocket-extensions']);
+        } catch (error) {
+          reject(error);
+          return;
+        }
         if (this.#options.paused) this.#socket.pause();
         else this.#socket.on('data', (data) => this.#take(data));
         this.#take(rest);
@@ -157,6 +166,7 @@ export class WsClient {
         this.headers = headers;
         if (headers[':status'] === 200) {
           this.#socket.off('close', fail);
+          this.#agree(headers['sec-websocket-extensions']);
           if (!this.#options.paused) this.#socket.on('data', (data) => this.#take(data));
           resolve(this);
           return;
@@ -168,6 +178,20 @@ export class WsClient {
         this.#socket.once('end', () => reject(new Refused({ status: headers[':status'], headers, body })));
       });
     });
+  }
+
+  #offer() {
+    const { compression } = this.#options;
+    return compression === undefined ? {} : { 'Sec-WebSocket-Extensions': compression.offer };
+  }
+
+  /** Takes the extensions of the answer, which are a violation without an offer. */
+  #agree(extensions) {
+    const { compression } = this.#options;
+    if (compression !== undefined) this.#parser.compression = compression.agree(extensions);
+    else if (extensions !== undefined && this.#options.headers?.['Sec-WebSocket-Extensions'] === undefined) {
+      throw new Violation(`extensions that were not offered: ${extensions}`);
+    }
   }
 
   /** Writes bytes as they are; a list is written piece by piece, each in its own turn of the event loop. */
@@ -314,7 +338,7 @@ export class WsClient {
     this.#changed();
   }
 
-  #frame({ opcode, fin, payload }) {
+  #frame({ opcode, fin, compressed, payload }) {
     if (this.closeFrame) throw new Violation(`frame with opcode ${opcode} after the close frame`);
     if (opcode === PING) {
       this.pings.push(payload);
@@ -324,9 +348,15 @@ export class WsClient {
     } else if (opcode === CLOSE) {
       this.#onClose(payload);
     } else {
-      if (opcode !== CONTINUATION) this.#kind = opcode;
+      if (opcode !== CONTINUATION) {
+        this.#kind = opcode;
+        this.#compressed = compressed;
+      }
       this.#parts.push(payload);
-      if (fin) this.#message(this.#parts.length === 1 ? payload : Buffer.concat(this.#parts));
+      if (!fin) return;
+      const whole = this.#parts.length === 1 ? payload : Buffer.concat(this.#parts);
+      if (this.#compressed) this.compressedBytes += whole.length;
+      this.#message(this.#compressed ? this.#options.compression.inflate(whole) : whole);
     }
   }
 

@@ -39,6 +39,7 @@ export type {
 export type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
 export type { LogLevel, LogLine } from './log/log-line.js';
 export type { BackplaneOptions, BackplaneTls } from './options/backplane.js';
+export type { Channels, ChannelTerms } from './options/channels.js';
 export type { BackplaneFull, OutboxPolicy } from './options/limit-values.js';
 export type { GatewayLimits, Limits, ListenerLimits } from './options/limits.js';
 export type { Listener, ListenerOptions } from './options/start-options.js';
@@ -89,7 +90,8 @@ export function start<Types extends WorkerTypes = BytesOnly>(
  * recipients' outboxes.
  *
  * @param target a socket id, a channel name, or an array of these; a socket that is reached twice gets it twice
- * @param options `except`: sockets left out, with all virtual sockets that resolve to them
+ * @param options `except`: sockets left out, with all virtual sockets that resolve to them; `compress: false`: sent as it
+ * is to connections with compression
  * @returns how many deliveries were posted; ids that are gone and channels without subscribers count 0
  * @throws {TypeError} naming the bad argument; nothing was sent
  * @example

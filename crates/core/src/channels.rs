@@ -2,11 +2,12 @@
 //! touches a socket, never posts.
 
 use crate::channel::{Channel, Left};
-use crate::id::{ChannelId, SocketId};
+use crate::id::{ChannelId, SocketId, TermsIndex};
 use crate::name::{Name, Space};
 use crate::name_map::{Hashed, NameMap};
 use crate::patterns::Patterns;
 use crate::sync::LOCK_SHARDS;
+use crate::terms::{TermsList, first_match};
 
 /// The channels whose names fall into one lock shard. Whenever the lock is free, each of them has at least one
 /// subscription.
@@ -18,6 +19,8 @@ pub(crate) struct ChannelTable {
     subscriptions: usize,
     /// Every lock shard has the same index; `None` while there is no pattern.
     patterns: Option<Patterns>,
+    /// The patterns of the channels' terms, the same in every lock shard; `None`: no channel has terms.
+    terms: Option<TermsList>,
 }
 
 impl ChannelTable {
@@ -30,7 +33,17 @@ impl ChannelTable {
             sharded: NameMap::default(),
             subscriptions: 0,
             patterns: None,
+            terms: None,
         }
+    }
+
+    /// Replaces the patterns of terms, for channels that are made from now on.
+    pub(crate) fn set_terms(&mut self, terms: Option<TermsList>) {
+        self.terms = terms;
+    }
+
+    pub(crate) fn terms(&self) -> Option<&TermsList> {
+        self.terms.as_ref()
     }
 
     /// Replaces the index of patterns.
@@ -47,6 +60,10 @@ impl ChannelTable {
     pub(crate) fn get_or_make(&mut self, key: Hashed<'_>) -> &mut Channel {
         if self.get(key).is_none() {
             let id = ChannelId::new(self.index + 1 + self.made * LOCK_SHARDS);
+            let id = match &self.terms {
+                None => id,
+                Some(terms) => id.with_terms(terms_of(terms, key)),
+            };
             self.made += 1;
             let name = Name::new(key.space, key.name);
             let channel = Box::new(Channel::new(id, name));
@@ -111,9 +128,18 @@ impl ChannelTable {
     }
 }
 
+/// The terms of a channel; sharded ones have none.
+fn terms_of(terms: &TermsList, key: Hashed<'_>) -> Option<TermsIndex> {
+    match key.space {
+        Space::Channel => first_match(terms, key.name),
+        Space::Sharded | Space::Pattern => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern::Pattern;
     use crate::route::{Route, ShardIndex};
 
     fn key(space: Space) -> Hashed<'static> {
@@ -131,6 +157,22 @@ mod tests {
             slot: 7,
             socket,
         }
+    }
+
+    #[test]
+    fn a_channel_gets_its_terms_when_it_is_made() {
+        let mut table = ChannelTable::new(3);
+        let id = |table: &mut ChannelTable, space| {
+            let id = table.get_or_make(key(space)).id;
+            table.discard(key(space));
+            id
+        };
+        assert_eq!(id(&mut table, Space::Channel).terms(), None);
+        let patterns = [b"a".as_slice(), b"c*"].map(|text| Pattern::new(text).unwrap());
+        table.set_terms(Some(std::sync::Arc::new(patterns.into())));
+        let terms = |id: ChannelId| id.terms().map(TermsIndex::get);
+        assert_eq!(terms(id(&mut table, Space::Channel)), Some(1));
+        assert_eq!(terms(id(&mut table, Space::Sharded)), None);
     }
 
     #[test]

@@ -41,11 +41,57 @@ impl ChannelId {
         Self(id)
     }
 
+    /// The same id, with the terms of its channel in bits that no number reaches.
+    #[must_use]
+    pub(crate) fn with_terms(self, terms: Option<TermsIndex>) -> Self {
+        let terms = terms.map_or(0, |terms| u64::from(terms.number()) + 1);
+        Self(self.0 | terms << TERMS_SHIFT)
+    }
+
+    /// The terms of the channel; `None`: it has none, or this is the list of a pattern.
+    pub fn terms(self) -> Option<TermsIndex> {
+        let terms = (self.0 >> TERMS_SHIFT) & TERMS_MASK;
+        let index = u8::try_from(terms).ok()?.checked_sub(1)?;
+        TermsIndex::new(index)
+    }
+
     /// The number.
     pub const fn get(self) -> u64 {
         self.0
     }
 }
+
+/// The number of a channel's terms, 0 to 63: their place in the list that the application gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TermsIndex(u8);
+
+impl TermsIndex {
+    /// How many terms there can be.
+    pub const END: u8 = 64;
+
+    /// The terms with this number; `None` from 64 on.
+    pub const fn new(index: u8) -> Option<Self> {
+        if index < Self::END {
+            Some(Self(index))
+        } else {
+            None
+        }
+    }
+
+    /// The number, for indexing.
+    pub fn get(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// The number as it is in a channel's id.
+    pub(crate) const fn number(self) -> u8 {
+        self.0
+    }
+}
+
+/// The place of the terms in a channel's id: below the highest bit, which patterns have, and above 2^56 channels.
+const TERMS_SHIFT: u32 = 56;
+const TERMS_MASK: u64 = 0x7f;
 
 impl fmt::Display for ChannelId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -72,6 +118,20 @@ mod tests {
     #[test]
     fn an_optional_socket_id_is_as_small_as_the_id() {
         assert_eq!(size_of::<Option<SocketId>>(), 8);
+    }
+
+    #[test]
+    fn a_channel_id_carries_every_terms() {
+        let id = ChannelId::new(9);
+        assert_eq!(id.with_terms(None), id);
+        assert_eq!((id.terms(), ChannelId::new(1 << 63).terms()), (None, None));
+        let all = (0..TermsIndex::END).map(|index| TermsIndex::new(index).unwrap());
+        let ids: Vec<_> = all
+            .map(|terms| (terms, id.with_terms(Some(terms))))
+            .collect();
+        for (terms, id) in &ids {
+            assert_eq!((id.terms(), id.get() >> 63), (Some(*terms), 0));
+        }
     }
 
     #[test]

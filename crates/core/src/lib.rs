@@ -27,10 +27,11 @@ mod registry;
 mod route;
 mod sockets;
 mod sync;
+mod terms;
 
 pub use crate::annotation::{Annotation, AnnotationError, NotAnObject};
 pub use crate::channel_list::Tally;
-pub use crate::id::{ChannelId, SocketId};
+pub use crate::id::{ChannelId, SocketId, TermsIndex};
 pub use crate::keys::{Held, Update};
 pub use crate::kind::Kind;
 pub use crate::name::{Name, Space, Topic};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::annotation::Annotation;
-use crate::id::{ChannelId, SocketId};
+use crate::id::{ChannelId, SocketId, TermsIndex};
 use crate::name::{Name, Topic};
 use crate::route::{Route, ShardIndex};
 
@@ -25,6 +25,8 @@ pub struct Match<'a> {
     pub pattern: ChannelId,
     /// The channel that the message was sent to.
     pub channel: &'a Name,
+    /// The terms of that channel.
+    pub terms: Option<TermsIndex>,
 }
 
 /// How the core reaches the I/O shards.

@@ -10,6 +10,7 @@ mod topics;
 mod virtual_sockets;
 
 use std::fmt;
+use std::sync::Arc;
 
 use ahash::RandomState;
 
@@ -20,10 +21,12 @@ use crate::id::SocketId;
 use crate::keys::KeyTable;
 use crate::name::{Name, Space};
 use crate::name_map::Hashed;
+use crate::pattern::Pattern;
 use crate::patterns::PatternTable;
 use crate::post::Post;
 use crate::sockets::{Removed, SocketTable};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Sharded};
+use crate::terms::TermsList;
 
 pub use self::debug_state::{ChannelState, Counts, SocketState};
 pub use self::lifecycle::TokenError;
@@ -64,6 +67,16 @@ impl Core {
             key_bytes: AtomicU64::new(0),
             opened: AtomicU64::new(0),
             hasher,
+        }
+    }
+
+    /// Sets the patterns of the channels' terms, at most 64: the first that matches counts. A channel's terms are found
+    /// once, when it gets its first subscription, and its [id](crate::ChannelId::terms) has them; those of channels that
+    /// exist stay.
+    pub fn set_terms(&self, patterns: Vec<Pattern>) {
+        let terms: Option<TermsList> = (!patterns.is_empty()).then(|| Arc::new(patterns));
+        for mut table in self.channels.each() {
+            table.set_terms(terms.clone());
         }
     }
 

@@ -2,6 +2,7 @@
 //! gateway runs.
 
 use millrace_backplane::Config as BackplaneConfig;
+use millrace_core::Pattern;
 
 use crate::limits::{GatewayLimits, LimitError, LimitValues, ListenerLimits, Table as _};
 use crate::net::proxy::Trusted;
@@ -15,6 +16,8 @@ pub struct GatewayConfig {
     pub io_threads: usize,
     /// Whether a shard submits the writes to many connections together if the kernel has `io_uring`. Default true.
     pub io_uring: bool,
+    /// What applies to the messages of channels: the first terms whose pattern matches a channel's name, at most 64.
+    pub channels: Vec<ChannelTerms>,
     /// The limits of the gateway.
     pub limits: GatewayLimits,
     /// The link to other nodes; `None`: there is none. Its limits are part of `limits`.
@@ -23,12 +26,32 @@ pub struct GatewayConfig {
     pub log: Option<tracing::Dispatch>,
 }
 
+/// What applies to the messages of the channels that a pattern matches.
+#[derive(Clone, Debug)]
+pub struct ChannelTerms {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// The pattern as it was given.
+    pub text: Box<[u8]>,
+    /// Whether messages are compressed for connections with compression. Default true.
+    pub compress: bool,
+}
+
+impl PartialEq for ChannelTerms {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text && self.compress == other.compress
+    }
+}
+
+impl Eq for ChannelTerms {}
+
 impl Default for GatewayConfig {
     fn default() -> Self {
         let parallelism = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
             io_threads: parallelism.min(crate::limits::MAX_SHARDS),
             io_uring: true,
+            channels: Vec::new(),
             limits: GatewayLimits::default(),
             backplane: None,
             log: None,

@@ -13,7 +13,8 @@ pub(crate) use crate::event::{
 };
 pub(crate) use crate::event::{Event, Instruction, Operation, Waiting};
 pub(crate) use crate::frame::{
-    Charge, Encoding, EncodingDef, Encodings, Frame, LateReply, Message, WordedDef,
+    Charge, CompressionTerms, Encoding, EncodingDef, Encodings, Frame, LateReply, Message,
+    WordedDef,
 };
 pub(crate) use crate::hub::{Hub, Worker, unix_ms};
 pub(crate) use crate::listener::Peer;

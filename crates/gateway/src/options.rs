@@ -189,6 +189,25 @@ impl<'o> Reader<'o> {
             .collect()
     }
 
+    /// Reads nested options with `read`, and checks that they were read completely.
+    pub fn nested<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&Self) -> Result<T, ListenError>,
+    ) -> Result<Option<T>, ListenError> {
+        let Some(options) = self.kind(name, "an object", Value::as_fields)? else {
+            return Ok(None);
+        };
+        let own = Reader {
+            options,
+            at: format!("{}{name}.", self.at),
+            read: RefCell::default(),
+        };
+        let made = read(&own)?;
+        own.finish()?;
+        Ok(Some(made))
+    }
+
     /// The value of an option, of any kind.
     pub fn value(&self, name: &str) -> Option<&'o Value> {
         let (name, value) = self.options.0.get_key_value(name)?;

@@ -1,6 +1,6 @@
 //! Counters: one set per I/O shard, written only by that shard, and summed on request.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, Padded};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -122,6 +122,60 @@ impl Counter {
     }
 }
 
+/// What compression has done since the gateway was made.
+#[derive(Debug, Default)]
+pub(crate) struct CompressionCounts {
+    counts: Padded<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    messages: AtomicU64,
+    before: AtomicU64,
+    after: AtomicU64,
+    skipped: AtomicU64,
+}
+
+/// The counters of compression.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompressionStats {
+    /// Messages that were compressed, each once for all its recipients that share the frame.
+    pub messages: u64,
+    /// Bytes of these messages before.
+    pub bytes_before: u64,
+    /// Bytes of these messages afterwards; a message that did not get shorter counts with its length before.
+    pub bytes_after: u64,
+    /// Messages that were sent uncompressed because too many bytes waited for the compressing threads.
+    pub skipped: u64,
+}
+
+impl CompressionCounts {
+    /// Counts a message that was compressed.
+    pub(crate) fn count(&self, before: usize, after: usize) {
+        let wide = |bytes| u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.counts.messages.fetch_add(1, Ordering::Relaxed);
+        let counts = &self.counts;
+        counts.before.fetch_add(wide(before), Ordering::Relaxed);
+        counts.after.fetch_add(wide(after), Ordering::Relaxed);
+    }
+
+    /// Counts a message for which the compressing threads had no room.
+    pub(crate) fn count_skipped(&self) {
+        self.counts.skipped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stats(&self) -> CompressionStats {
+        let counts = &self.counts;
+        CompressionStats {
+            messages: counts.messages.load(Ordering::Relaxed),
+            bytes_before: counts.before.load(Ordering::Relaxed),
+            bytes_after: counts.after.load(Ordering::Relaxed),
+            skipped: counts.skipped.load(Ordering::Relaxed),
+        }
+    }
+}
+
 /// The state of a gateway at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -150,6 +204,8 @@ pub struct Stats {
     pub unannotated: u64,
     /// Closes for which no worker was left.
     pub unhandled_closes: u64,
+    /// What compression has done.
+    pub compression: CompressionStats,
     /// Bytes held by outboxes.
     pub outbox_bytes: usize,
     /// Bytes of messages that are being received.

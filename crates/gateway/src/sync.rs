@@ -2,7 +2,7 @@
 //! different threads on different cache lines.
 
 #[cfg(not(millrace_loom))]
-pub(crate) use parking_lot::{Mutex, MutexGuard};
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 #[cfg(not(millrace_loom))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -27,6 +27,35 @@ impl<T> Mutex<T> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().expect("loom stops at a panic")
     }
+}
+
+/// Loom's condition variable with the interface of parking_lot.
+#[cfg(millrace_loom)]
+#[derive(Debug, Default)]
+pub(crate) struct Condvar(loom::sync::Condvar);
+
+#[cfg(millrace_loom)]
+impl Condvar {
+    pub(crate) fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    pub(crate) fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+/// Releases a lock until the variable is notified.
+#[cfg(not(millrace_loom))]
+pub(crate) fn wait_for<'a, T>(bell: &Condvar, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    bell.wait(&mut guard);
+    guard
+}
+
+/// Releases a lock until the variable is notified.
+#[cfg(millrace_loom)]
+pub(crate) fn wait_for<'a, T>(bell: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    bell.0.wait(guard).expect("loom stops at a panic")
 }
 
 /// A value on cache lines of its own, for what one thread writes often beside what others read or write. Processors

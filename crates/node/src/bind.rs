@@ -36,6 +36,7 @@ fn functions<'s>(js: Js<'s>, bound: &Rc<Bound>) -> Outcome<Value<'s>> {
     define!(js, object, bound, {
         c"send" => hot::send,
         c"sendLong" => hot::send_long,
+        c"sendUncompressed" => hot::send_uncompressed,
         c"reply" => replies::reply,
         c"subscribe" => hot::subscribe,
         c"unsubscribe" => hot::unsubscribe,

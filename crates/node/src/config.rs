@@ -9,10 +9,11 @@ mod tls;
 
 use std::ffi::{CStr, CString};
 
+use millrace_gateway::config::ChannelTerms;
 use millrace_gateway::limits::{
     BackplaneFull, GatewayLimits, LimitError, OutboxPolicy, Table as _,
 };
-use millrace_gateway::{GatewayConfig, ListenerConfig, Trusted};
+use millrace_gateway::{GatewayConfig, ListenerConfig, Pattern, Trusted};
 
 use crate::arguments;
 use crate::failure::{Failure, Outcome};
@@ -28,9 +29,34 @@ pub(crate) fn gateway(js: Js<'_>, options: Value<'_>) -> Outcome<GatewayConfig> 
     let mut config = GatewayConfig::default();
     options.number(c"ioThreads", &mut config.io_threads)?;
     options.boolean(c"ioUring", &mut config.io_uring)?;
+    config.channels = channels(&options)?;
     gateway_limits(&options, &mut config.limits)?;
     config.backplane = backplane::optional(&options)?;
     Ok(config)
+}
+
+fn channels(options: &Options<'_>) -> Outcome<Vec<ChannelTerms>> {
+    let js = options.js;
+    let list = js.get(options.object, c"channels")?;
+    if arguments::is_undefined(js, list)? {
+        return Ok(Vec::new());
+    }
+    (0..js.array_length(list)?)
+        .map(|index| {
+            let object = js.element(list, index)?;
+            let terms = Options { js, object };
+            let text = terms.text(c"pattern")?.unwrap_or_default();
+            let mut compress = true;
+            terms.boolean(c"compress", &mut compress)?;
+            let pattern = Pattern::new(text.as_bytes())
+                .map_err(|error| Failure::Argument(format!("option 'channels': {error}")))?;
+            Ok(ChannelTerms {
+                pattern,
+                text: text.into_bytes().into(),
+                compress,
+            })
+        })
+        .collect()
 }
 
 fn gateway_limits(options: &Options<'_>, limits: &mut GatewayLimits) -> Outcome<()> {

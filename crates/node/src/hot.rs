@@ -53,6 +53,24 @@ pub(crate) fn send_long<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     js.number(numbers::from_usize(count)).map(Some)
 }
 
+/// `sendUncompressed(target, data, except, replies, texts): number`: does the same as `send`, without
+/// compression.
+pub(crate) fn send_uncompressed<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [target, data, except, ..]) = (call.js, call.arguments);
+    replies_first(call)?;
+    let mut scratch = call.own.environment().scratch().borrow();
+    let targets = Items::read(js, target, "target", &mut scratch)?;
+    let except = arguments::ids(js, except, "options.except")?;
+    let count = arguments::with_data(js, data, "data", &mut scratch, |names, kind, payload| {
+        targets.with(names, |targets| {
+            call.own.post(|gateway, dirty| {
+                gateway.send_uncompressed(targets, kind, payload, &except, dirty)
+            })
+        })
+    })??;
+    js.number(numbers::from_usize(count)).map(Some)
+}
+
 fn replies_first(call: &Call<'_, Bound>) -> Outcome<()> {
     if call.given <= 3 {
         return Ok(());

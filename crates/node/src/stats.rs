@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::time::Duration;
 
-use millrace_gateway::{BackplaneStats, Times, WorkerStats};
+use millrace_gateway::{BackplaneStats, CompressionStats, Times, WorkerStats};
 
 use crate::bound::Bound;
 use crate::entry::Call;
@@ -60,6 +60,7 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
             (c"panics", from_u64(traffic.panics)),
         ],
     )?;
+    put_compression(js, object, stats.compression)?;
     js.set(object, c"handlerTimes", times(js, &stats.handler_times)?)?;
     if let Some(own) = &stats.backplane {
         js.set(object, c"backplane", backplane(js, own)?)?;
@@ -124,6 +125,22 @@ fn backplane<'s>(js: Js<'s>, stats: &BackplaneStats) -> Outcome<Value<'s>> {
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn put_compression(js: Js<'_>, object: Value<'_>, compression: CompressionStats) -> Outcome<()> {
+    put(
+        js,
+        object,
+        &[
+            (c"compressedMessages", from_u64(compression.messages)),
+            (
+                c"compressionBytesBefore",
+                from_u64(compression.bytes_before),
+            ),
+            (c"compressionBytesAfter", from_u64(compression.bytes_after)),
+            (c"compressionSkipped", from_u64(compression.skipped)),
+        ],
+    )
 }
 
 /// `countError()`: counts an error that JavaScript reported to the application.

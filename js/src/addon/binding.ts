@@ -55,6 +55,7 @@ function load(): Binding {
 const GATEWAY: Record<keyof NativeGateway, 'function'> = {
   send: 'function',
   sendLong: 'function',
+  sendUncompressed: 'function',
   reply: 'function',
   subscribe: 'function',
   unsubscribe: 'function',

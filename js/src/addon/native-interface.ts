@@ -112,6 +112,14 @@ export interface NativeGateway {
   send(target: Target, data: Data, except?: number | number[], replies?: number, texts?: string): number;
   /** As `send`, for a text that is long enough for a buffer of its own. */
   sendLong(target: Target, text: string, except?: number | number[], replies?: number, texts?: string): number;
+  /** As `send`, without compression. */
+  sendUncompressed(
+    target: Target,
+    data: Data,
+    except: number | number[] | undefined,
+    replies: number,
+    texts: string,
+  ): number;
   reply(count: number, texts: string): void;
   subscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
   unsubscribe(who: Target, channel: Name | Pattern, delta?: number): number[];

@@ -13,6 +13,8 @@ import { MillraceError } from '../errors.js';
 import type { LogLine } from '../log/log-line.js';
 import type { NodeHandler } from '../node/node-handler.js';
 import type { BackplaneOptions } from '../options/backplane.js';
+import type { Channels } from '../options/channels.js';
+import { shown } from '../options/fields.js';
 import type { Limits } from '../options/limits.js';
 import type { Listener } from '../options/start-options.js';
 import type { TlsOptions } from '../options/tls.js';
@@ -63,6 +65,11 @@ export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends Htt
    * The first call fixes it.
    */
   ioUring?: boolean;
+  /**
+   * What applies to the messages of channels, by globs: `{ 'img:*': { compress: false } }`. The first that matches
+   * counts. Default: nothing special. The first call fixes it.
+   */
+  channels?: Channels;
   /**
    * Whether SIGINT and SIGTERM stop this server, as its method `stopOnSignals()` does; an object has the options of
    * that method. Signals that arrive while the server starts count, too. Default false.
@@ -219,6 +226,9 @@ export class Gateway {
     }
     const native = this.#native;
     if (replies?.first !== undefined) replies.first();
+    if (options?.compress !== undefined && !mayCompress(options.compress)) {
+      return native.sendUncompressed(target, data, options.except, replies?.count ?? 0, replies?.release() ?? '');
+    }
     if (typeof data === 'string' && data.length > LONG) {
       if (replies?.isReceived(data)) return replies.forward(target, options?.except);
       return native.sendLong(target, data, options?.except, replies?.count ?? 0, replies?.release() ?? '');
@@ -353,6 +363,12 @@ const LONG = 2048;
 
 /** The id of the native side's first gateway. */
 const DEFAULT_GATEWAY = 1;
+
+/** @throws {TypeError} if the option is no boolean */
+function mayCompress(compress: unknown): boolean {
+  if (typeof compress === 'boolean') return compress;
+  throw new TypeError(`argument 'options.compress' must be true or false, not ${shown(compress)}`);
+}
 
 /** Adds the counters that only JavaScript has. */
 function withMemory(stats: Omit<Stats, 'residentBytes'>): Stats {

@@ -60,6 +60,14 @@ export interface Stats {
   unannotated: number;
   /** Closes that no worker was left to handle. */
   unhandledCloses: number;
+  /** Messages that were compressed, each once for all recipients that share the frame. */
+  compressedMessages: number;
+  /** Bytes of compressed messages before. */
+  compressionBytesBefore: number;
+  /** Bytes of compressed messages afterwards; those that did not get shorter count with their length before. */
+  compressionBytesAfter: number;
+  /** Messages that were sent uncompressed because `compressionQueueBytes` waited for their compression. */
+  compressionSkipped: number;
   /** Bytes held by outboxes. */
   outboxBytes: number;
   /** Bytes of messages that are being received. */

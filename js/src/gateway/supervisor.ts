@@ -165,8 +165,8 @@ export class Supervisor {
       throw alreadyStarted('limits.workerStartTimeoutMs');
     }
     for (const [name, value] of Object.entries(plan.gateway)) {
-      if (name in fixed.gateway && fixed.gateway[name] !== value) {
-        throw alreadyStarted(name === 'ioThreads' || name === 'ioUring' ? name : `limits.${name}`);
+      if (name in fixed.gateway && JSON.stringify(fixed.gateway[name]) !== JSON.stringify(value)) {
+        throw alreadyStarted(['ioThreads', 'ioUring', 'channels'].includes(name) ? name : `limits.${name}`);
       }
     }
     // the native side knows the defaults, so it compares the options that the first call left out

@@ -23,4 +23,9 @@ export type Target = number | Name | (number | Name)[];
 export interface SendOptions {
   /** Sockets that are left out, and all virtual sockets that resolve to them. */
   except?: number | number[];
+  /**
+   * Whether connections with `compression` may get the message compressed. Default: true. Say false for data that does
+   * not get shorter, such as images, which saves the attempt; the terms of a channel say it for all its messages.
+   */
+  compress?: boolean;
 }

@@ -59,9 +59,12 @@ export class Socket<Attached = unknown, Path = Params> {
     this.params = params;
   }
 
-  /** Sends a message: a string as text, bytes as binary. Returns 1, or 0 if the socket is closed. */
-  send(data: Data): number {
-    return this.#gateway.send(this.id, data);
+  /**
+   * Sends a message: a string as text, bytes as binary. Returns 1, or 0 if the socket is closed. `compress: false` sends
+   * it as it is to a client with compression.
+   */
+  send(data: Data, options?: Pick<SendOptions, 'compress'>): number {
+    return options === undefined ? this.#gateway.send(this.id, data) : this.#gateway.send(this.id, data, options);
   }
 
   /** Subscribes the socket to a channel. */

@@ -240,6 +240,11 @@ export interface GatewayLimits {
    * eighth. Default 256 MiB.
    */
   inboundTotalBytes?: number;
+  /**
+   * Bytes of messages over 16 KiB that wait for their compression on other threads, each charged its length + 64. When
+   * met: the message is sent uncompressed and counted. Default 16 MiB.
+   */
+  compressionQueueBytes?: number;
   /** Time without progress of a blocked write. When met: the connection is cut. Default 30,000. */
   writeTimeoutMs?: number;
   /**
@@ -399,6 +404,7 @@ export const GATEWAY_RANGES: Readonly<Record<Exclude<keyof GatewayLimits, 'outbo
   outboxReadPauseBytes: { least: 1, most: 1_099_511_627_776 },
   outboxesTotalBytes: { least: 1, most: 1_099_511_627_776 },
   inboundTotalBytes: { least: 1, most: 1_099_511_627_776 },
+  compressionQueueBytes: { least: 1, most: 1_099_511_627_776 },
   writeTimeoutMs: { least: 1, most: 86_400_000 },
   unhandledEvents: { least: 1, most: 4_294_967_295 },
   unhandledBytes: { least: 1, most: 1_099_511_627_776 },

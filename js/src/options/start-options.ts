@@ -12,6 +12,7 @@ import type { ProtocolName, Protocols } from '../protocols/listeners.js';
 import type { Defaults } from '../protocols/protocol.js';
 import PROTOCOLS from '../protocols/registry.js';
 import { type BackplanePlan, readBackplane } from './backplane.js';
+import { type ChannelPlan, readChannels } from './channels.js';
 import { choice, type Fields, NOTHING, readFlag, readFunction, readNumber, readObject, shown } from './fields.js';
 import type { Range } from './limit-values.js';
 import {
@@ -67,7 +68,7 @@ export type ListenerPlan = {
 } & ProxyPlan;
 
 /** The gateway's options in the form of the native side. Holds only the given options. */
-export type GatewayPlan = Record<string, number | string | boolean>;
+export type GatewayPlan = Record<string, number | string | boolean | ChannelPlan[]>;
 
 /** Checked options. */
 export interface StartPlan {
@@ -133,6 +134,7 @@ const START_KEYS = [
   'workerArg',
   'ioThreads',
   'ioUring',
+  'channels',
   'stopOnSignals',
   'backplane',
   'limits',
@@ -275,6 +277,8 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
   if (ioThreads !== undefined) plan['ioThreads'] = ioThreads;
   const ioUring = readFlag(root['ioUring'], 'options.ioUring', problems);
   if (ioUring !== undefined) plan['ioUring'] = ioUring;
+  const channels = readChannels(root['channels'], 'options.channels', problems);
+  if (channels !== undefined) plan['channels'] = channels;
   for (const name of [...Object.keys(GATEWAY_RANGES), ...Object.keys(GATEWAY_WORDS)]) {
     const value = limits[name];
     if (!(name in OWN_LIMITS) && value !== undefined) plan[name] = value as number | string;

@@ -1,8 +1,9 @@
 /** The options of a listener that speaks HTTP, and the plan that the native side gets. Types only. */
 
+import type { CompressionOptions, CompressionPlan } from '../options/compression.js';
 import type { StaticOptions, StaticPlan } from '../options/static.js';
 
-export type { StaticOptions };
+export type { CompressionOptions, StaticOptions };
 
 /** Paths of a listener that answer something other than a WebSocket. All are off by default. */
 export interface PathOptions {
@@ -48,6 +49,11 @@ export interface HttpOptions extends PathOptions {
    */
   websocketPath?: string | string[];
   /**
+   * Whether messages of WebSockets are compressed for clients that offer it: browsers do, and `ws`. `true` has the defaults
+   * of `CompressionOptions`. Default `false`.
+   */
+  compression?: boolean | CompressionOptions;
+  /**
    * One or several directories whose files are served without JavaScript: a path, or an object with more options.
    * WebSockets and the paths of `stats`, `metrics` and `events` take precedence over files, and files over `fetch`.
    */
@@ -78,6 +84,7 @@ export type HttpPlan = {
   websocketPaths?: string[];
   rawMethods?: boolean;
   static?: StaticPlan[];
+  compression?: CompressionPlan;
 } & PathPlan;
 
 /** The paths of `PathOptions` that are on. */

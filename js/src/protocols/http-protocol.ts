@@ -1,5 +1,6 @@
 /** The parser of the options of a listener that speaks HTTP. Answers no request: the native side does. */
 
+import { readCompression } from '../options/compression.js';
 import { type Fields, readFlag, shown } from '../options/fields.js';
 import { ANSWER_RANGES, FILE_RANGES, HTTP_RANGES } from '../options/limits.generated.js';
 import { readStatic } from '../options/static.js';
@@ -10,6 +11,7 @@ import type { ProtocolModule } from './protocol.js';
 export const HTTP_KEYS = [
   'origins',
   'websocketPath',
+  'compression',
   'static',
   'events',
   'stats',
@@ -39,6 +41,8 @@ export function readHttp(given: Fields, at: string, defaults: HttpPlan, problems
   const websocketPaths =
     readPathList(given['websocketPath'], `${at}.websocketPath`, problems) ?? defaults.websocketPaths;
   if (websocketPaths !== undefined) plan.websocketPaths = websocketPaths;
+  const compression = readCompression(given['compression'], `${at}.compression`, problems) ?? defaults.compression;
+  if (compression) plan.compression = compression;
   const files = readStatic(given['static'], `${at}.static`, problems) ?? defaults.static;
   if (files !== undefined) plan.static = files;
   return plan;

@@ -25,7 +25,14 @@ export type {
   SocketyLimits,
   SpliceLimits,
 } from '../options/limits.generated.js';
-export type { HttpListenerOptions, HttpOptions, Origins, PathOptions, StaticOptions } from './http-listener.js';
+export type {
+  CompressionOptions,
+  HttpListenerOptions,
+  HttpOptions,
+  Origins,
+  PathOptions,
+  StaticOptions,
+} from './http-listener.js';
 export type { RespOptions, RespUser } from './resp-listener.js';
 export type { SocketyHandlers, SocketyOptions, SocketyPublishForm } from './sockety-listener.js';
 export type { SpliceAnswer, SpliceEventName, SpliceHandlers, SpliceOptions, SpliceTarget } from './splice-listener.js';

@@ -9,11 +9,12 @@ use smallvec::SmallVec;
 use super::Core;
 use crate::annotation::Annotation;
 use crate::channel::{Channel, Recipients};
-use crate::id::SocketId;
+use crate::id::{SocketId, TermsIndex};
 use crate::name::{Name, Space, Topic};
 use crate::patterns::{Listed, Patterns};
 use crate::post::{Match, Post};
 use crate::route::{Route, ShardIndex};
+use crate::terms::{TermsList, first_match};
 
 /// The recipients of a message from another node. That node names the kind of subscription for which it sent the
 /// message, so that no subscriber gets it twice.
@@ -39,6 +40,9 @@ struct InChannel<'a> {
     bytes: &'a [u8],
     entry: Option<&'a Channel>,
     made: OnceCell<Name>,
+    /// The patterns of terms, if there are any.
+    list: Option<&'a TermsList>,
+    terms: OnceCell<Option<TermsIndex>>,
 }
 
 impl Core {
@@ -111,7 +115,7 @@ impl Core {
         match table.patterns() {
             None => posted,
             Some(patterns) => {
-                let channel = InChannel::new(channel, entry);
+                let channel = InChannel::new(channel, entry, table.terms());
                 posted + self.post_matches(patterns, &channel, message, except, post)
             }
         }
@@ -168,7 +172,7 @@ impl Core {
         let key = self.hashed(space, name);
         let table = self.channel_table(key);
         let entry = table.get(key);
-        let channel = InChannel::new(name, entry);
+        let channel = InChannel::new(name, entry, table.terms());
         match reach {
             Reach::Subscribers(_) | Reach::Sharded(_) => {
                 entry.map_or(0, |entry| self.post_to(entry, message, &[], post))
@@ -243,6 +247,7 @@ impl Core {
         let matched = Match {
             pattern: list.id,
             channel: channel.name(),
+            terms: channel.terms(),
         };
         self.post_each(&list, except, |shard, except, count| {
             post.publish_match(shard, matched, message, except, count)
@@ -324,11 +329,22 @@ impl Core {
 }
 
 impl<'a> InChannel<'a> {
-    fn new(bytes: &'a [u8], entry: Option<&'a Channel>) -> Self {
+    fn new(bytes: &'a [u8], entry: Option<&'a Channel>, list: Option<&'a TermsList>) -> Self {
         Self {
+            list,
             bytes,
             entry,
             made: OnceCell::new(),
+            terms: OnceCell::new(),
+        }
+    }
+
+    /// Its terms. Those of a channel without subscribers are found at the first pattern that matches it.
+    fn terms(&self) -> Option<TermsIndex> {
+        let list = self.list?;
+        match self.entry {
+            Some(channel) => channel.id.terms(),
+            None => *self.terms.get_or_init(|| first_match(list, self.bytes)),
         }
     }
 

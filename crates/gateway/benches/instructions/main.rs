@@ -10,6 +10,7 @@
 mod application;
 mod carriers;
 mod codec;
+mod compression;
 mod core;
 mod parts;
 mod server;
@@ -39,13 +40,14 @@ const fn case(name: &'static str, operations: u64, run: fn(u64)) -> Case {
     }
 }
 
-const GROUPS: [&[Case]; 6] = [
+const GROUPS: [&[Case]; 7] = [
     codec::CASES,
     core::CASES,
     parts::CASES,
     server::CASES,
     shards::CASES,
     carriers::CASES,
+    compression::CASES,
 ];
 
 fn main() -> ExitCode {

@@ -104,9 +104,15 @@ fn start(handle: Handle) -> SocketAddr {
 
 /// A client after its handshake.
 pub(crate) fn connected(address: SocketAddr) -> TcpStream {
+    connected_with(address, "")
+}
+
+/// A client after its handshake, whose request has these lines, too.
+pub(crate) fn connected_with(address: SocketAddr, lines: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("the server listens");
     stream.set_nodelay(true).expect("TCP has it");
-    stream.write_all(REQUEST).expect("the server reads");
+    let request = [REQUEST, lines.as_bytes(), b"\r\n"].concat();
+    stream.write_all(&request).expect("the server reads");
     let (mut answer, mut length) = ([0; 1024], 0);
     while !answer[..length].ends_with(b"\r\n\r\n") {
         length += stream.read(&mut answer[length..]).expect("an answer");
@@ -131,4 +137,4 @@ const KEY: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
 const REQUEST: &[u8] =
     b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";

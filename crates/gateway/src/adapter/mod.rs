@@ -23,15 +23,17 @@ use requests::WorkerRequests;
 use resp::RespProtocol;
 use sse::EventStreams;
 use status::Status;
-use websocket::WebSockets;
+use websocket::{Means, WebSockets};
 
 /// The protocols that a gateway's listeners can speak.
 pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
+    let means = (websocket::Contexts::default(), Arc::clone(encodings));
+    let means_inside = means.clone();
     let events = encodings.add(sse::ENCODING);
     let spliced = encodings.add(splice::ENCODING);
     vec![
         Box::new(HttpProtocol::new("http", move |options, limits| {
-            endpoints(options, limits, events)
+            endpoints(options, limits, (events, &means))
         })),
         Box::new(RespProtocol::new(encodings)),
         Box::new(tcp::TcpProtocol::new(encodings)),
@@ -40,7 +42,8 @@ pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
             let mut all = Endpoints::default();
             all.add(Some(splice::sessions(options, limits, spliced, || {
                 let mut inside = Endpoints::default();
-                inside.add(Some(WebSockets::new(&Options::new().reader(), limits)?));
+                let (none, means) = (Options::new(), &means_inside);
+                inside.add(Some(WebSockets::new(&none.reader(), limits, means)?));
                 Ok(inside)
             })?));
             all.add(Status::new(options)?);
@@ -53,10 +56,10 @@ pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
 fn endpoints(
     options: &Reader<'_>,
     limits: &EndpointLimits<'_>,
-    events: Encoding,
+    (events, means): (Encoding, &Means),
 ) -> Result<Endpoints, ListenError> {
     let mut all = Endpoints::default();
-    all.add(Some(WebSockets::new(options, limits)?));
+    all.add(Some(WebSockets::new(options, limits, means)?));
     all.add(Status::new(options)?);
     all.add(EventStreams::new(options, events)?);
     all.add(Files::open(options, limits)?);

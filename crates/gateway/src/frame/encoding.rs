@@ -6,9 +6,11 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
+use super::compressed::{Compressed, CompressionTerms};
 use super::definition::{EncodingDef, WordedDef};
 use super::lead;
 use super::message::Message;
+use crate::stats::CompressionCounts;
 
 /// A registered encoding in one byte, which also says whether its frames name the channel, without a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,20 +21,41 @@ pub(crate) struct Encodings {
     entries: [OnceLock<Entry>; MOST],
     /// The number of encodings.
     count: Mutex<usize>,
+    compression: CompressionCounts,
 }
 
 #[derive(Debug)]
 struct Entry {
     def: EncodingDef,
-    /// The word that a listener chose, and the definition for it.
-    worded: Option<(Box<str>, WordedDef)>,
+    form: Form,
+}
+
+/// How an encoding is made.
+#[derive(Debug)]
+enum Form {
+    /// By its definition.
+    Defined,
+    /// With the word that a listener chose, by the definition for it.
+    Worded(Box<str>, WordedDef),
+    /// As the lead, compressed.
+    Compressed(Box<Compressed>),
 }
 
 impl Entry {
-    fn append(&self, message: &Message<'_>, out: &mut Vec<u8>) {
-        match &self.worded {
-            None => (self.def.append)(message, out),
-            Some((word, worded)) => (worded.append)(word, message, out),
+    fn append(&self, message: &Message<'_>, counts: &CompressionCounts, out: &mut Vec<u8>) {
+        match &self.form {
+            Form::Defined => (self.def.append)(message, out),
+            Form::Worded(word, worded) => (worded.append)(word, message, out),
+            Form::Compressed(compressed) => {
+                compressed.append(message, &[], counts, out);
+            }
+        }
+    }
+
+    fn compressed(&self) -> Option<&Compressed> {
+        match &self.form {
+            Form::Compressed(compressed) => Some(compressed),
+            Form::Defined | Form::Worded(..) => None,
         }
     }
 }
@@ -73,6 +96,7 @@ impl Encodings {
         let made = Self {
             entries: [const { OnceLock::new() }; MOST],
             count: Mutex::new(0),
+            compression: CompressionCounts::default(),
         };
         made.add(lead::DEF);
         made
@@ -81,7 +105,8 @@ impl Encodings {
     /// Registers an encoding. A protocol calls it when it is made.
     pub(crate) fn add(&self, def: EncodingDef) -> Encoding {
         let mut count = self.count.lock();
-        self.push(&mut count, Entry { def, worded: None })
+        let form = Form::Defined;
+        self.push(&mut count, Entry { def, form })
             .expect("protocols register a handful of encodings")
     }
 
@@ -89,7 +114,7 @@ impl Encodings {
     pub(crate) fn worded(&self, worded: WordedDef, word: &str) -> Option<Encoding> {
         let mut count = self.count.lock();
         let known = self.entries.iter().map_while(OnceLock::get).position(
-            |entry| matches!(&entry.worded, Some((known, def)) if &**known == word && def.def.name == worded.def.name),
+            |entry| matches!(&entry.form, Form::Worded(known, def) if &**known == word && def.def.name == worded.def.name),
         );
         let def = EncodingDef {
             around: worded.def.around + word.len(),
@@ -98,8 +123,35 @@ impl Encodings {
         if let Some(Ok(number)) = known.map(u8::try_from) {
             return Some(Encoding::new(number, &def));
         }
-        let worded = Some((word.into(), worded));
-        self.push(&mut count, Entry { def, worded })
+        let form = Form::Worded(word.into(), worded);
+        self.push(&mut count, Entry { def, form })
+    }
+
+    /// The encoding of messages that are compressed on these terms, registered if it is new. `None`: too many are
+    /// registered.
+    pub(crate) fn compressed(&self, terms: CompressionTerms) -> Option<Encoding> {
+        let mut count = self.count.lock();
+        let def = EncodingDef {
+            name: "compressed websocket",
+            ..lead::DEF
+        };
+        let of = |entry: &Entry| entry.compressed().map(|compressed| compressed.terms);
+        let mut entries = self.entries.iter().map_while(OnceLock::get);
+        if let Some(known) = entries.position(|entry| of(entry) == Some(terms)) {
+            return Some(Encoding::new(u8::try_from(known).ok()?, &def));
+        }
+        let form = Form::Compressed(Box::new(Compressed::new(terms)));
+        self.push(&mut count, Entry { def, form })
+    }
+
+    /// How messages in this encoding are compressed; `None`: they are not.
+    pub(crate) fn compression(&self, encoding: Encoding) -> Option<&Compressed> {
+        self.entry(encoding).compressed()
+    }
+
+    /// What compression has done.
+    pub(crate) fn compression_counts(&self) -> &CompressionCounts {
+        &self.compression
     }
 
     fn push(&self, count: &mut usize, entry: Entry) -> Option<Encoding> {
@@ -123,7 +175,7 @@ impl Encodings {
 
     /// Appends a message in an encoding that [carries](Self::carries) it.
     pub(crate) fn append(&self, encoding: Encoding, message: &Message<'_>, out: &mut Vec<u8>) {
-        self.entry(encoding).append(message, out);
+        self.entry(encoding).append(message, &self.compression, out);
     }
 
     /// Encodes a message into a buffer of its exact size; `None`: the encoding cannot carry a payload of that length.
@@ -138,7 +190,7 @@ impl Encodings {
             via.channel.as_bytes().len() + pattern
         });
         let mut out = Vec::with_capacity(message.payload.len() + names + def.around);
-        entry.append(message, &mut out);
+        entry.append(message, &self.compression, &mut out);
         Some(out)
     }
 

@@ -2,9 +2,11 @@
 
 mod block;
 mod charge;
+mod compressed;
 mod definition;
 mod encoding;
 mod frames;
+mod late;
 mod late_reply;
 mod lead;
 mod ledger;
@@ -14,9 +16,11 @@ mod shared;
 
 pub(crate) use block::{Block, Blocks};
 pub(crate) use charge::Charge;
+pub(crate) use compressed::{Compressed, CompressionTerms};
 pub(crate) use definition::{EncodingDef, WordedDef};
 pub(crate) use encoding::{Encoding, Encodings};
 pub(crate) use frames::Frames;
+pub(crate) use late::{Late, Outcome};
 pub(crate) use late_reply::LateReply;
 pub use lead::HEAD_ROOM;
 pub(crate) use ledger::{Ledger, Ledgers};

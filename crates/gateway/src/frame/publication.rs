@@ -9,6 +9,7 @@ use millrace_core::Kind;
 
 use super::block::Block;
 use super::encoding::{Encoding, Encodings};
+use super::late::Late;
 use super::lead::{self, HEAD_ROOM};
 use super::message::{Message, Origin};
 use super::shared::Frame;
@@ -22,6 +23,8 @@ pub(crate) struct Publication(Arc<Published<[u8]>>);
 #[derive(Debug)]
 struct Published<B: ?Sized> {
     kind: Kind,
+    /// Whether connections with compression get it as it is.
+    uncompressed: bool,
     /// Where the payload begins in the frame.
     payload: usize,
     /// The frame, if the message is long, or once an outbox has queued it.
@@ -60,12 +63,26 @@ impl Publication {
         let start = lead::put_header(kind, &mut bytes, head_room);
         Self(Arc::new(Published {
             kind,
+            uncompressed: false,
             payload: head_room - start,
             frame: OnceLock::from(Frame::starting(start, bytes)),
             others: OnceLock::new(),
             start: 0,
             short: [],
         }))
+    }
+
+    /// The same message, which connections with compression get as it is. Only for a message that nobody else has yet.
+    pub(crate) fn uncompressed(mut self) -> Self {
+        if let Some(held) = Arc::get_mut(&mut self.0) {
+            held.uncompressed = true;
+        }
+        self
+    }
+
+    /// Whether it may be compressed.
+    pub(crate) fn compresses(&self) -> bool {
+        !self.0.uncompressed
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -116,6 +133,12 @@ impl Publication {
                 Some(Frame::uncounted(bytes))
             })
     }
+
+    /// The frame in an encoding that compresses, and whether this is the first call for it: then the caller has to
+    /// [fill](Late::fill) it.
+    pub(crate) fn claim(&self, encoding: Encoding) -> (Late, bool) {
+        self.0.others.get_or_init(Box::default).claim(encoding)
+    }
 }
 
 impl Published<[u8]> {
@@ -151,6 +174,7 @@ impl<const N: usize> Default for Published<[u8; N]> {
     fn default() -> Self {
         Self {
             kind: Kind::Binary,
+            uncompressed: false,
             payload: 0,
             frame: OnceLock::new(),
             others: OnceLock::new(),

@@ -99,6 +99,7 @@ impl Gateway {
                 // the panic was reported by the thread itself
                 let _panic = thread.join();
             }
+            self.hub.end_compressing();
             self.hub.sum_counters();
             self.hub.inherit(Vec::new());
             self.hub.audience().post(&Notice::Stopped);

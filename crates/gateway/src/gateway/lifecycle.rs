@@ -64,6 +64,7 @@ impl Gateway {
             .map(|backplane| self.backplane.prepare(backplane, &config.limits))
             .transpose()?;
         self.hub.permits().set_limits(&config.limits);
+        self.hub.set_channel_terms(&config.channels);
         self.hub
             .inboxes()
             .open(config.io_threads, config.limits.shard_inbox_bytes);
@@ -267,6 +268,9 @@ fn same(running: &GatewayConfig, config: &GatewayConfig) -> Result<(), StartErro
         return Err(StartError::AlreadyStarted {
             option: "backplane",
         });
+    }
+    if running.channels != config.channels {
+        return Err(StartError::AlreadyStarted { option: "channels" });
     }
     if running.limits != config.limits {
         return Err(StartError::AlreadyStarted { option: "limits" });

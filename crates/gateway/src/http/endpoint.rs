@@ -5,6 +5,7 @@ use std::fmt;
 use std::pin::Pin;
 
 use hyper::StatusCode;
+use millrace_protocol::websocket::deflate::Terms;
 
 use super::{Answer, Asked, Exchange, SimpleRequest, Taking, plain};
 use crate::event::Transport;
@@ -20,9 +21,9 @@ pub(crate) trait Endpoint: Send + Sync + fmt::Debug {
         Taking::Unsure
     }
 
-    /// What a valid request for a WebSocket on this path opens; `None`: it has to see the request as [`Asked`], or does
-    /// not claim it.
-    fn upgrade(&self, _exchange: &Exchange, _path: &str) -> Option<Opens> {
+    /// What a valid request for a WebSocket on this path opens, with these lines of `Sec-WebSocket-Extensions`; `None`:
+    /// it has to see the request as [`Asked`], or does not claim it.
+    fn upgrade(&self, _exchange: &Exchange, _path: &str, _extensions: &[&[u8]]) -> Option<Opens> {
         None
     }
 
@@ -31,8 +32,13 @@ pub(crate) trait Endpoint: Send + Sync + fmt::Debug {
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e>;
 }
 
-/// The transport of a socket, and its session.
-pub(crate) type Opens = (Transport, Box<dyn Session>);
+/// What a request for a WebSocket opens.
+pub(crate) struct Opens {
+    pub(crate) transport: Transport,
+    pub(crate) session: Box<dyn Session>,
+    /// The terms of compression, if it is agreed on.
+    pub(crate) terms: Option<Terms>,
+}
 
 /// An endpoint's claim on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +95,13 @@ impl Endpoints {
 
     /// What a valid request for a WebSocket opens. Only the first endpoint is asked, because an endpoint that is asked
     /// earlier could claim what another one opens.
-    pub(super) fn upgrade(&self, exchange: &Exchange, path: &str) -> Option<Opens> {
-        self.0.first()?.upgrade(exchange, path)
+    pub(super) fn upgrade(
+        &self,
+        exchange: &Exchange,
+        path: &str,
+        extensions: &[&[u8]],
+    ) -> Option<Opens> {
+        self.0.first()?.upgrade(exchange, path, extensions)
     }
 
     /// The claims on a request, from the first endpoint on.

@@ -1,13 +1,16 @@
 //! The opening handshake of WebSockets: which requests ask for one, what they offer, and the answer. The endpoint
 //! decides which session handles the connection.
 
+use std::mem;
+
 use bytes::Bytes;
 use hyper::body::Body as _;
 use hyper::header::{
-    ALLOW, CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL,
-    UPGRADE,
+    ALLOW, CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_EXTENSIONS,
+    SEC_WEBSOCKET_PROTOCOL, UPGRADE,
 };
 use hyper::{Method, Response, StatusCode, Version};
+use millrace_protocol::websocket::deflate::{Malformed, Offer, Terms};
 use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
 use smallvec::SmallVec;
 
@@ -31,21 +34,30 @@ pub(crate) struct Offered {
     /// The value of `Sec-WebSocket-Key`.
     key: SmallVec<[u8; KEY_BYTES]>,
     protocols: Vec<String>,
+    /// The terms of compression that the answer confirms.
+    terms: Option<Terms>,
 }
 
 impl Offered {
-    /// Reads the lines of a GET in HTTP/1.1 without a body; `None`: the request is invalid.
-    pub(super) fn by(lines: &[Line<'_>]) -> Option<Self> {
-        handshake::check_get(lines.iter().copied())
-            .ok()
-            .map(Self::of)
+    /// Reads the lines of a GET in HTTP/1.1 without a body; `None`: the request is invalid. Also returns the lines that
+    /// offer extensions.
+    pub(super) fn by<'a>(lines: &[Line<'a>]) -> Option<(Self, Vec<&'a [u8]>)> {
+        let mut offer = handshake::check_get(lines.iter().copied()).ok()?;
+        let extensions = mem::take(&mut offer.extensions);
+        Some((Self::of(offer), extensions))
     }
 
     fn of(offer: handshake::Offer<'_>) -> Self {
         Self {
             key: SmallVec::from_slice(offer.key.as_bytes()),
             protocols: offer.protocols.into_iter().map(str::to_owned).collect(),
+            terms: None,
         }
+    }
+
+    /// Sets the terms of compression that the answer confirms.
+    pub(crate) fn agree(&mut self, terms: Option<Terms>) {
+        self.terms = terms;
     }
 
     /// Appends the head of the 101 up to the date. False: the acceptance has more in it than this head.
@@ -61,6 +73,10 @@ impl Offered {
         if let Some(chosen) = chosen {
             out.extend_from_slice(b"\r\nsec-websocket-protocol: ");
             out.extend_from_slice(chosen.as_bytes());
+        }
+        if let Some(terms) = self.terms {
+            out.extend_from_slice(b"\r\nsec-websocket-extensions: ");
+            terms.append(out);
         }
         out.extend_from_slice(b"\r\n");
         true
@@ -83,6 +99,13 @@ pub(crate) fn offered(request: &Asked) -> Result<Offered, Box<Answer>> {
         return Err(Box::new(answer));
     }
     Ok(offered)
+}
+
+/// The compression that a request offers, if it does. `Err`: the answer to one with malformed extensions (RFC 6455 §9.1).
+pub(crate) fn compression_offer(request: &Asked) -> Result<Option<Offer>, Box<Answer>> {
+    let lines = request.headers().get_all(SEC_WEBSOCKET_EXTENSIONS);
+    let offer = Offer::first(lines.iter().map(HeaderValue::as_bytes));
+    offer.map_err(|Malformed| Box::new(refuse(Refusal::Extensions)))
 }
 
 fn judge(request: &Asked) -> Result<Offered, Refusal> {
@@ -128,7 +151,7 @@ pub(crate) fn begin(
     client: &Client,
     offered: &Offered,
 ) -> Answer {
-    let mut response = switching(&offered.key);
+    let mut response = switching(offered);
     if let Err(problem) = apply(acceptance, &mut response, &offered.protocols) {
         return open::invalid(opened, problem);
     }
@@ -138,9 +161,9 @@ pub(crate) fn begin(
     response
 }
 
-fn switching(key: &[u8]) -> Answer {
-    let mut accept = Vec::new();
-    handshake::append_accept_key(key, &mut accept);
+fn switching(offered: &Offered) -> Answer {
+    let (mut accept, mut extensions) = (Vec::new(), Vec::new());
+    handshake::append_accept_key(&offered.key, &mut accept);
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = response.headers_mut();
@@ -148,6 +171,12 @@ fn switching(key: &[u8]) -> Answer {
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     if let Ok(accept) = HeaderValue::from_bytes(&accept) {
         headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    if let Some(terms) = offered.terms {
+        terms.append(&mut extensions);
+        if let Ok(extensions) = HeaderValue::from_bytes(&extensions) {
+            headers.insert(SEC_WEBSOCKET_EXTENSIONS, extensions);
+        }
     }
     response
 }

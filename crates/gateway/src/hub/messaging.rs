@@ -1,5 +1,6 @@
 //! What applications do with a gateway, started or not: messages, subscriptions, tokens, keys and counters. `dirty`
-//! collects the I/O shards to [wake](Hub::wake), so that many calls share one wake-up.
+//! collects the I/O shards to [wake](Hub::wake), so that many calls share one wake-up. Over 400 lines because each call has its
+//! documentation here.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -38,6 +39,20 @@ impl Hub {
             return self.send_small(*id, (kind, payload), except, dirty);
         }
         self.send_message(targets, &Outgoing::new(kind, payload), except, dirty)
+    }
+
+    /// Like [`send`](Self::send), with a payload that connections with compression get as it is. Other nodes decide by
+    /// the terms of the channel alone.
+    pub fn send_uncompressed(
+        &self,
+        targets: &[Target<'_>],
+        kind: Kind,
+        payload: &[u8],
+        except: &[SocketId],
+        dirty: &mut ShardSet,
+    ) -> usize {
+        let publication = Publication::new(kind, payload).uncompressed();
+        self.send_message(targets, &Outgoing::shared(&publication), except, dirty)
     }
 
     /// Like [`send`](Self::send), with a large payload behind [`HEAD_ROOM`](crate::HEAD_ROOM) arbitrary bytes, which is
@@ -134,7 +149,7 @@ impl Hub {
         dirty: &mut ShardSet,
     ) -> (usize, Lost) {
         let quick = self.core.reach(id, except, |route, annotation| {
-            if annotation.is_some() {
+            if annotation.is_some() || !message.compresses {
                 return None;
             }
             post_small((message.kind, message.payload), &self.inboxes, route, dirty)
@@ -360,6 +375,7 @@ impl Hub {
             deliveries: posted.deliveries + too_late,
             deliveries_refused: posted.refused,
             unannotated: self.counted.unannotated.load(Ordering::Relaxed),
+            compression: self.encodings.compression_counts().stats(),
             unhandled_closes: self.counted.unhandled_closes.load(Ordering::Relaxed),
             outbox_bytes: self.ledgers.held(),
             inbound_bytes: self.inbound.bytes(),

@@ -1,6 +1,7 @@
 //! What all threads of a gateway share, and every call that any of them may make; no call waits for the network. The
 //! hub is in this file, with the core, the inboxes, the workers and the counters; its calls are in the submodules.
 
+mod compressing;
 mod inbound;
 mod liveness;
 mod messaging;
@@ -18,8 +19,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use millrace_backplane::State as LinkState;
-use millrace_core::{Core, ShardIndex, ShardSet, SocketId, SocketState};
+use millrace_core::{Core, ShardIndex, ShardSet, SocketId, SocketState, TermsIndex};
 
+use crate::config::ChannelTerms;
 use crate::fault::Faults;
 use crate::frame::{Encodings, Ledgers};
 use crate::inbox::Inboxes;
@@ -30,6 +32,8 @@ use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded};
 use crate::target_stats::TargetStats;
 use crate::worker::queue::PendingClose;
 
+use compressing::Compressing;
+pub(crate) use compressing::Job;
 pub(crate) use inbound::Inbound;
 pub(crate) use liveness::watch;
 pub use messaging::{Forwardable, unix_ms};
@@ -50,6 +54,9 @@ pub struct Hub {
     encodings: Arc<Encodings>,
     /// Set at most once. The uplink may be idle.
     uplink: OnceLock<Arc<dyn Uplink>>,
+    compressing: Compressing,
+    /// What the application chose for channels, by the number of their terms.
+    terms: Mutex<Arc<[ChannelTerms]>>,
     workers: Workers,
     audience: Audience,
     permits: Permits,
@@ -110,6 +117,8 @@ impl Hub {
             inbound: Inbound::new(),
             encodings,
             uplink: OnceLock::new(),
+            compressing: Compressing::default(),
+            terms: Mutex::new(Arc::default()),
             workers: Workers::new(),
             audience,
             permits: Permits::new(epoch),
@@ -195,6 +204,21 @@ impl Hub {
     #[inline]
     pub(crate) fn encodings(&self) -> &Encodings {
         &self.encodings
+    }
+
+    /// Sets the terms of channels when the gateway starts.
+    pub(crate) fn set_channel_terms(&self, terms: &[ChannelTerms]) {
+        *self.terms.lock() = terms.into();
+        let patterns = terms.iter().map(|terms| terms.pattern.clone()).collect();
+        self.core.set_terms(patterns);
+    }
+
+    /// Whether messages in a channel with these terms may be compressed.
+    pub(crate) fn compresses(&self, terms: Option<TermsIndex>) -> bool {
+        terms.is_none_or(|index| {
+            let all = self.terms.lock();
+            all.get(index.get()).is_none_or(|terms| terms.compress)
+        })
     }
 
     /// Makes the uplink, at the first call only: from then on it is told what other nodes have to know.

@@ -20,6 +20,8 @@ pub(crate) struct Outgoing<'a> {
     pub(super) charged: Cell<ShardSet>,
     /// Made before the lock for posting is taken.
     pub(super) marked: Cell<Option<Box<Marked>>>,
+    /// Whether it may be compressed.
+    pub(super) compresses: bool,
 }
 
 /// Posts a small message to a real socket; `None` if it is not small. It has no poster, so that everything stays in
@@ -70,7 +72,13 @@ impl Outgoing<'_> {
             except: Cell::new(None),
             charged: Cell::default(),
             marked: Cell::new(None),
+            compresses: true,
         }
+    }
+
+    /// Whether it is copied into the inbox for a single socket.
+    pub(super) fn is_small(&self) -> bool {
+        self.payload.len() <= SMALL_BYTES && self.compresses
     }
 
     /// A message whose shared form exists.
@@ -82,6 +90,7 @@ impl Outgoing<'_> {
             except: Cell::new(None),
             charged: Cell::default(),
             marked: Cell::new(None),
+            compresses: publication.compresses(),
         }
     }
 
@@ -110,8 +119,8 @@ impl Outgoing<'_> {
 
     pub(super) fn mark(&self, annotation: &Annotation) -> Form {
         match annotation.apply(self.kind, self.payload) {
-            Ok(payload) if payload.len() <= SMALL_BYTES => Form::Small(payload),
-            Ok(payload) => Form::Large(Publication::new(self.kind, &payload)),
+            Ok(payload) if payload.len() <= SMALL_BYTES && self.compresses => Form::Small(payload),
+            Ok(payload) => Form::Large(self.publication(&payload)),
             Err(_) => {
                 if !self.is_light() {
                     self.share();
@@ -134,8 +143,17 @@ impl Outgoing<'_> {
     }
 
     pub(super) fn share(&self) -> Publication {
+        // a message that is not to be compressed has its shared form from the beginning
         let make = || Publication::new(self.kind, self.payload);
         self.shared.get_or_init(make).clone()
+    }
+
+    fn publication(&self, payload: &[u8]) -> Publication {
+        let publication = Publication::new(self.kind, payload);
+        if self.compresses {
+            return publication;
+        }
+        publication.uncompressed()
     }
 }
 

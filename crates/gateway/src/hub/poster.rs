@@ -175,7 +175,7 @@ impl<'p> Poster<'p, '_> {
         let (payload, publication) = match &form {
             Form::Small(payload) => (&payload[..], None),
             Form::Large(publication) => (publication.payload(), Some(publication.clone())),
-            Form::AsItIs if message.payload.len() <= SMALL_BYTES => (message.payload, None),
+            Form::AsItIs if message.is_small() => (message.payload, None),
             Form::AsItIs => (message.payload, Some(message.share())),
         };
         let Some(publication) = publication else {
@@ -282,6 +282,7 @@ impl<'m> Post for Poster<'_, 'm> {
         let matched = Matched {
             pattern: matched.pattern,
             channel: matched.channel.clone(),
+            terms: matched.terms,
             publication: message.share(),
             except: message.share_except(except),
         };

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId};
+use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId, TermsIndex};
 
 use crate::event::{Acceptance, Rejection, Step, TransferId, Waiting};
-use crate::frame::{LateReply, Publication};
+use crate::frame::{Late, LateReply, Publication};
 use crate::listener::{Dialling, Incoming, Listening, Stopping};
 
 /// A command for an I/O shard.
@@ -94,6 +94,8 @@ pub(crate) enum Command {
         events: u32,
         bytes: u32,
     },
+    /// The frame of a message is made that recipients on this shard wait for.
+    Settle(Late),
     /// Check the messages that are being received: their total crossed the limit.
     LookAtInbound,
     /// A worker's step of a transfer.
@@ -129,6 +131,8 @@ pub(crate) struct AliasOf {
 pub(crate) struct Matched {
     pub(crate) pattern: ChannelId,
     pub(crate) channel: Name,
+    /// The terms of the channel.
+    pub(crate) terms: Option<TermsIndex>,
     pub(crate) publication: Publication,
     pub(crate) except: Option<Arc<[SocketId]>>,
 }

@@ -81,6 +81,7 @@ fn a_publication_is_charged_once_per_shard() {
         let matched = Match {
             pattern: list,
             channel: &name,
+            terms: None,
         };
         assert_eq!(poster.publish(shard(), list, &message, &[], 9), fits);
         assert_eq!(

@@ -4,11 +4,13 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId};
+use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId, TermsIndex};
 
 use super::Shard;
+use super::compression::{Form, Place};
 use super::recipients::{List, Local};
 use crate::frame::{Encoding, Encodings, Frame, Frames, Ledger, Message, Origin, Publication, Via};
+use crate::inbox::Matched;
 use crate::limits::OutboxPolicy;
 use crate::socket::connection::{Io, Phase, Shared};
 
@@ -18,39 +20,38 @@ struct Outbound<'a> {
     /// Its bytes in the lead encoding.
     lead: &'a [u8],
     origin: Origin<'a>,
-    encodings: &'a Encodings,
-    /// Its frames in other encodings than the lead, as far as recipients need them.
-    others: Frames,
+    /// The terms of its channel.
+    terms: Option<TermsIndex>,
+    shard: &'a Shard,
+    /// What recipients with other encodings than the lead get, as far as there are some.
+    others: Frames<Form>,
 }
 
 impl<'a> Outbound<'a> {
-    fn new(publication: &'a Publication, origin: Origin<'a>, encodings: &'a Encodings) -> Self {
+    fn new(
+        shard: &'a Shard,
+        publication: &'a Publication,
+        origin: Origin<'a>,
+        terms: Option<TermsIndex>,
+    ) -> Self {
         Self {
             publication,
             lead: publication.lead(),
             origin,
-            encodings,
+            terms,
+            shard,
             others: Frames::new(),
         }
     }
 
-    /// Its bytes in an encoding; `None`: the encoding cannot carry it.
-    fn bytes(&self, encoding: Encoding) -> Option<&[u8]> {
-        if encoding == Encodings::LEAD {
-            return Some(self.lead);
-        }
-        self.other(encoding).map(Frame::bytes)
-    }
-
-    /// Its frame in an encoding other than the lead; `None`: the encoding cannot carry it.
+    /// What recipients with an encoding other than the lead get.
     #[inline]
-    fn other(&self, encoding: Encoding) -> Option<&Frame> {
-        self.others
-            .get_or_make(encoding, || {
-                self.publication
-                    .other(self.encodings, encoding, Some(&self.origin))
-            })
-            .as_ref()
+    fn other(&self, encoding: Encoding) -> &Form {
+        self.others.get_or_make(encoding, || {
+            let compresses = self.shard.hub.compresses(self.terms);
+            self.shard
+                .form(self.publication, encoding, Some(&self.origin), compresses)
+        })
     }
 }
 
@@ -71,11 +72,11 @@ impl Shard {
     }
 
     /// Delivers a publication to the recipients of a list, except some: the list of the channel that it was sent to, or
-    /// of a pattern that matches the channel `matched`.
+    /// of a pattern that matches a channel.
     pub(super) fn publish(
         &self,
         id: ChannelId,
-        matched: Option<&Name>,
+        matched: Option<&Matched>,
         publication: &Publication,
         except: &[SocketId],
     ) {
@@ -83,7 +84,11 @@ impl Shard {
         let Some(list) = recipients.of(id) else {
             return;
         };
-        let outbound = Outbound::new(publication, list.origin(id, matched), self.hub.encodings());
+        let (channel, terms) = match matched {
+            None => (None, id.terms()),
+            Some(matched) => (Some(&matched.channel), matched.terms),
+        };
+        let outbound = Outbound::new(self, publication, list.origin(id, channel), terms);
         self.each_recipient(list, 1, |connection, local| {
             if except.is_empty() || except.binary_search(&local.subscriber).is_err() {
                 self.publish_to(connection, local, &outbound);
@@ -106,27 +111,29 @@ impl Shard {
             return;
         };
         let count = u32::try_from(run.len()).unwrap_or(u32::MAX);
-        let encodings = self.hub.encodings();
-        let outbounds = || {
-            run.iter()
-                .map(|publication| Outbound::new(publication, list.origin(id, None), encodings))
-        };
+        let outbound =
+            |publication| Outbound::new(self, publication, list.origin(id, None), id.terms());
+        // what recipients need that do not get the joined frame
+        let singles = OnceCell::new();
+        let singles = || singles.get_or_init(|| run.iter().map(outbound).collect::<Vec<_>>());
         // recipients with the lead encoding need no look-up
         let (lead, others) = (OnceCell::new(), Frames::new());
         self.each_recipient(list, u64::from(count), |connection, local| {
             if local.annotation.is_some() {
-                for outbound in outbounds() {
-                    self.publish_to(connection, local, &outbound);
+                for outbound in singles() {
+                    self.publish_to(connection, local, outbound);
                 }
                 return;
             }
             self.append(connection, u64::from(count), |io, ledger| {
                 let encoding = io.encoding;
-                let join = || join(&outbounds().collect::<Vec<_>>(), encoding);
                 let joined = if encoding == Encodings::LEAD {
-                    lead.get_or_init(join)
+                    lead.get_or_init(|| join_leads(run))
                 } else {
-                    others.get_or_make(encoding, join)
+                    match others.get_or_make(encoding, || join(singles(), encoding)) {
+                        Some(joined) => joined,
+                        None => return self.append_each((io, ledger), singles(), connection),
+                    }
                 };
                 if joined.messages > 0 {
                     io.outbox
@@ -160,8 +167,11 @@ impl Shard {
                     io.outbox.append_shared(ledger, (outbound.lead, 1), frame);
                 }
                 None => match outbound.other(encoding) {
-                    Some(frame) => io.outbox.append_frame(ledger, frame, 1),
-                    None => self.count_uncarried(1),
+                    Form::Frame(frame) => io.outbox.append_frame(ledger, frame, 1),
+                    form => {
+                        let place = (connection.slot, connection.socket);
+                        self.append_form((io, ledger), form, publication, place);
+                    }
                 },
                 Some(payload) => {
                     let message = Message {
@@ -169,10 +179,34 @@ impl Shard {
                         payload: &payload,
                         via: Some(outbound.origin.via),
                     };
-                    self.append_message(io, ledger, &message);
+                    let place = (connection.slot, connection.socket);
+                    if encoding == Encodings::LEAD || self.compresses(outbound) {
+                        self.append_message((io, ledger), &message, place);
+                    } else {
+                        self.append_uncompressed((io, ledger), &message, place);
+                    }
                 }
             }
         });
+    }
+
+    fn compresses(&self, outbound: &Outbound<'_>) -> bool {
+        outbound.publication.compresses() && self.hub.compresses(outbound.terms)
+    }
+
+    /// Appends messages one by one to an outbox, because the encoding does not allow to join them.
+    #[cold]
+    fn append_each(
+        &self,
+        (io, ledger): (&mut Io, &Arc<Ledger>),
+        run: &[Outbound<'_>],
+        connection: &Shared,
+    ) {
+        let place = (connection.slot, connection.socket);
+        for outbound in run {
+            let form = outbound.other(io.encoding);
+            self.append_form((io, ledger), form, outbound.publication, place);
+        }
     }
 
     /// The payload with a virtual socket's user data, or `None` if it cannot carry it.
@@ -188,18 +222,46 @@ impl Shard {
 
     /// Encodes a message for one socket alone.
     #[inline]
-    pub(super) fn append_message(&self, io: &mut Io, ledger: &Arc<Ledger>, message: &Message<'_>) {
+    pub(super) fn append_message(
+        &self,
+        (io, ledger): (&mut Io, &Arc<Ledger>),
+        message: &Message<'_>,
+        place: Place,
+    ) {
         if io.encoding == Encodings::LEAD {
             return io
                 .outbox
                 .append(ledger, |out| Encodings::append_lead(message, out));
         }
-        self.append_other(io, ledger, message);
+        self.append_other((io, ledger), message, place);
+    }
+
+    /// Like [`append_message`](Self::append_message), without compression.
+    #[cold]
+    fn append_uncompressed(
+        &self,
+        (io, ledger): (&mut Io, &Arc<Ledger>),
+        message: &Message<'_>,
+        place: Place,
+    ) {
+        if self.hub.encodings().compression(io.encoding).is_none() {
+            return self.append_message((io, ledger), message, place);
+        }
+        io.outbox
+            .append(ledger, |out| Encodings::append_lead(message, out));
     }
 
     #[inline(never)]
-    fn append_other(&self, io: &mut Io, ledger: &Arc<Ledger>, message: &Message<'_>) {
+    fn append_other(
+        &self,
+        (io, ledger): (&mut Io, &Arc<Ledger>),
+        message: &Message<'_>,
+        place: Place,
+    ) {
         let (encodings, encoding) = (self.hub.encodings(), io.encoding);
+        if let Some(compressed) = encodings.compression(encoding) {
+            return self.append_compressed((io, ledger), compressed, message, place);
+        }
         if !encodings.carries(encoding, message.payload.len()) {
             return self.count_uncarried(1);
         }
@@ -208,18 +270,21 @@ impl Shard {
     }
 
     /// Appends a large message for one socket.
-    pub(super) fn append_direct(&self, io: &mut Io, ledger: &Arc<Ledger>, message: &Publication) {
+    pub(super) fn append_direct(
+        &self,
+        (io, ledger): (&mut Io, &Arc<Ledger>),
+        message: &Publication,
+        place: Place,
+    ) {
         if io.encoding == Encodings::LEAD {
             return io.outbox.append_frame(ledger, message.frame(), 1);
         }
-        match message.other(self.hub.encodings(), io.encoding, None) {
-            Some(frame) => io.outbox.append_frame(ledger, &frame, 1),
-            None => self.count_uncarried(1),
-        }
+        let form = self.form(message, io.encoding, None, true);
+        self.append_form((io, ledger), &form, message, place);
     }
 
     /// Counts messages that are dropped because the recipient's encoding cannot carry them.
-    fn count_uncarried(&self, messages: u64) {
+    pub(super) fn count_uncarried(&self, messages: u64) {
         if messages > 0 {
             self.stats.dropped_by_encoding.add(messages);
         }
@@ -269,9 +334,31 @@ struct Joined {
     messages: u32,
 }
 
-/// Joins the frames of consecutive publications, in a buffer of their exact size.
-fn join(run: &[Outbound<'_>], encoding: Encoding) -> Joined {
-    let frames = || run.iter().filter_map(|outbound| outbound.bytes(encoding));
+/// Joins the frames of consecutive publications in the lead encoding.
+fn join_leads(run: &[Publication]) -> Joined {
+    join_bytes(|| run.iter().map(Publication::lead))
+}
+
+/// Joins the frames of consecutive publications in another encoding; `None`: some are not made, or each recipient has
+/// frames of its own.
+fn join(run: &[Outbound<'_>], encoding: Encoding) -> Option<Joined> {
+    let is_open =
+        |outbound: &Outbound<'_>| matches!(outbound.other(encoding), Form::Late(_) | Form::Own);
+    if run.iter().any(is_open) {
+        return None;
+    }
+    let frames = run
+        .iter()
+        .filter_map(|outbound| match outbound.other(encoding) {
+            Form::Frame(frame) => Some(frame.bytes()),
+            Form::Lead => Some(outbound.lead),
+            Form::Uncarried | Form::Late(_) | Form::Own => None,
+        });
+    Some(join_bytes(|| frames.clone()))
+}
+
+/// Joins frames in a buffer of their exact size.
+fn join_bytes<'f, F: Iterator<Item = &'f [u8]>>(frames: impl Fn() -> F) -> Joined {
     let mut bytes = Vec::with_capacity(frames().map(<[u8]>::len).sum());
     let mut messages = 0;
     for frame in frames() {

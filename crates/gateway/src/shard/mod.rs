@@ -8,6 +8,7 @@ pub mod bench;
 mod bug;
 #[cfg(test)]
 mod bug_tests;
+mod compression;
 mod delivery;
 mod dial;
 mod driver;
@@ -50,6 +51,7 @@ use crate::hub::Hub;
 use crate::inbox::Mail;
 use crate::socket::env::Env;
 use crate::stats::ShardStats;
+use compression::Parked;
 pub(crate) use parts::Part;
 use parts::Parts;
 use protocol::Services;
@@ -62,6 +64,7 @@ pub(crate) struct Shard {
     /// The buffers of what a turn takes out of the inbox.
     mail: Cell<Mail>,
     recipients: RefCell<Recipients>,
+    parked: RefCell<Parked>,
     readiness: Readiness,
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     send_ring: RefCell<send_ring::SendRing>,
@@ -104,6 +107,7 @@ impl Shard {
             env,
             mail: Cell::default(),
             recipients: RefCell::default(),
+            parked: RefCell::default(),
             readiness,
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             send_ring: RefCell::new(send_ring::SendRing::new(config.io_uring)),

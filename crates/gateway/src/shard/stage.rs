@@ -2,6 +2,8 @@
 //! runtime, peers in memory, and a clock that tests set. Only in tests and with the feature `fuzzing`. Over 400 lines because
 //! everything that a test does to a shard is in one object.
 
+#[cfg(test)]
+mod beside;
 pub(crate) mod life;
 mod speaks;
 

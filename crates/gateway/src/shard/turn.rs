@@ -140,6 +140,7 @@ impl Shard {
             Command::StopAccepting(listeners) => self.stop_accepting(&listeners),
             Command::Stop(stopping) => self.stop(stopping),
             Command::End => self.ended.notify_one(),
+            Command::Settle(late) => self.settle(&late),
             Command::LookAtInbound => self.look_at_inbound(),
             Command::Transfer { id, step } => match self.transfers.owner(id) {
                 Some(Owner::Waiting(owner)) => owner.step(step),
@@ -197,7 +198,7 @@ impl Shard {
                     via: None,
                 };
                 self.direct(slot, socket, |io, ledger| {
-                    self.append_message(io, ledger, &message);
+                    self.append_message((io, ledger), &message, (slot, socket));
                 });
             }
             Command::Direct {
@@ -205,7 +206,7 @@ impl Shard {
                 socket,
                 publication,
             } => self.direct(slot, socket, |io, ledger| {
-                self.append_direct(io, ledger, &publication);
+                self.append_direct((io, ledger), &publication, (slot, socket));
             }),
             Command::Publish {
                 channel,
@@ -217,8 +218,12 @@ impl Shard {
             }
             Command::Match(matched) => {
                 let except = matched.except.as_deref().unwrap_or_default();
-                let channel = Some(&matched.channel);
-                self.publish(matched.pattern, channel, &matched.publication, except);
+                self.publish(
+                    matched.pattern,
+                    Some(&matched),
+                    &matched.publication,
+                    except,
+                );
             }
             _ => {}
         }

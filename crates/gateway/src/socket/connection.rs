@@ -14,6 +14,7 @@ use super::bodies::Bodies;
 use super::credit::Credit;
 use super::outbox::Outbox;
 use super::rate::{Pace, Rate};
+use super::takeover::Takeover;
 use super::times::Times;
 use super::waker::SessionWaker;
 use crate::close::{CloseMode, CloseReason};
@@ -131,6 +132,8 @@ pub(crate) struct Extra {
     pub(crate) wants_room: bool,
     /// Shared by its wakers, once there is one.
     pub(crate) waker: Option<Arc<SessionWaker>>,
+    /// What its compressed messages refer to, if they refer to earlier ones.
+    pub(crate) takeover: Option<Box<Takeover>>,
     /// A reply in order that has to wait until a time.
     pub(crate) late: Option<(u64, LateReply)>,
 }
@@ -338,6 +341,11 @@ impl Io {
     /// Whether output waits for the kernel.
     pub(crate) fn is_behind(&self) -> bool {
         self.outbox.is_backlogged() || self.stream.as_ref().is_some_and(Stream::has_unsent)
+    }
+
+    /// Whether output waits, but only for its compression.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.outbox.is_parked() && !self.stream.as_ref().is_some_and(Stream::has_unsent)
     }
 
     /// Whether input waits for the worker's credit or for the session.

@@ -17,6 +17,7 @@ pub(crate) mod rate;
 mod read;
 mod steps;
 pub(crate) mod stops;
+pub(crate) mod takeover;
 mod timers;
 pub(crate) mod times;
 pub(crate) mod transfers;

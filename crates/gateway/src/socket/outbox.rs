@@ -1,13 +1,14 @@
 //! A socket's outbox: output that the kernel has not accepted yet. While the connection keeps up, the frames of the
 //! current turn are gathered in one private chunk; once a write falls short, everything behind it is queued by
-//! reference. Pure: writes nothing itself.
+//! reference. A frame that is being compressed holds back everything behind it. Pure: writes nothing itself.
 
 mod backlog;
+mod lates;
 
 use std::io::IoSlice;
 use std::sync::Arc;
 
-use crate::frame::{Frame, Ledger};
+use crate::frame::{Frame, Late, Ledger};
 use crate::limits::{ENTRY_CHARGE, GatewayLimits};
 use backlog::{Backlog, Entry};
 
@@ -69,6 +70,7 @@ impl Outbox {
     }
 
     /// Appends a shared frame with `messages` messages.
+    #[inline]
     pub(crate) fn append_frame(&mut self, ledger: &Arc<Ledger>, frame: &Frame, messages: u32) {
         if self.backlog.is_none() && frame.len() <= COPY_BYTES && self.chunk.len() <= CHUNK_BYTES {
             self.chunk.extend_from_slice(frame.bytes());
@@ -103,6 +105,42 @@ impl Outbox {
             messages,
             asked: 0,
         });
+    }
+
+    /// Appends a message whose frame is being compressed; `plain` is its uncompressed one, which holds its place.
+    pub(crate) fn append_late(&mut self, ledger: &Arc<Ledger>, plain: &Frame, late: Late) {
+        self.seal(ledger);
+        plain.count(ledger);
+        let entry = Entry {
+            frame: plain.clone(),
+            messages: 1,
+            asked: 0,
+        };
+        self.backlog.get_or_insert_default().push_late(entry, late);
+    }
+
+    /// Has a frame that is made now take its places.
+    pub(crate) fn settle(&mut self, late: &Late, ledger: &Arc<Ledger>) {
+        if let Some(backlog) = self.backlog.as_deref_mut() {
+            backlog.settle(late, &late.outcome(), ledger);
+        }
+    }
+
+    /// Whether frames are being compressed.
+    pub(crate) fn has_lates(&self) -> bool {
+        let backlog = self.backlog.as_deref();
+        backlog.is_some_and(Backlog::has_lates)
+    }
+
+    /// Whether nothing can be written before a frame is compressed: nothing waits for the peer.
+    pub(crate) fn is_parked(&self) -> bool {
+        let backlog = self.backlog.as_deref();
+        backlog.is_some_and(Backlog::is_parked)
+    }
+
+    /// Whether a message that is appended now follows everything before it in one write, and no policy drops it.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.backlog.is_none() && self.chunk.len() <= CHUNK_BYTES
     }
 
     /// Appends a reply that the peer asked for, in a frame of its own.
@@ -151,7 +189,7 @@ impl Outbox {
         let Some(backlog) = self.backlog.as_deref() else {
             return self.chunk();
         };
-        let alone = backlog.queue.len() == 1 && self.chunk.is_empty();
+        let alone = backlog.queue.len() == 1 && self.chunk.is_empty() && !backlog.has_lates();
         let only = backlog.queue.front().filter(|_| alone)?;
         only.frame.bytes().get(backlog.written..)
     }
@@ -179,12 +217,15 @@ impl Outbox {
         }
     }
 
-    /// Fills `slices` with the front of the queue; returns their number.
+    /// Fills `slices` with the front of the queue; returns their number, which is 0 if a frame that is being compressed
+    /// holds back the rest.
     pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut used = 0;
         let Some(backlog) = self.backlog.as_deref() else {
             return used;
         };
+        let ready = slices.len().min(backlog.ready());
+        let slices = slices.split_at_mut(ready).0;
         let mut skip = backlog.written;
         for (slice, entry) in slices.iter_mut().zip(&backlog.queue) {
             *slice = IoSlice::new(entry.frame.bytes().get(skip..).unwrap_or_default());
@@ -195,6 +236,7 @@ impl Outbox {
     }
 
     /// Records that `count` bytes from the front of the queue are written.
+    #[inline]
     pub(crate) fn advance(&mut self, count: usize) {
         let Some(backlog) = self.backlog.as_deref_mut() else {
             return;
@@ -321,6 +363,7 @@ impl Outbox {
         });
     }
 
+    #[inline]
     fn push(&mut self, entry: Entry) {
         self.backlog.get_or_insert_default().push(entry);
     }

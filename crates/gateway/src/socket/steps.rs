@@ -2,7 +2,7 @@
 //! ends.
 
 use super::Wake;
-use super::connection::{Io, Shared};
+use super::connection::{Extra, Io, Shared};
 use super::env::Env;
 use crate::event::{Step, TransferId, Turn};
 
@@ -38,9 +38,18 @@ impl Env {
     /// Drops the state that few connections have, once the session is called no more. The worker is told that its
     /// transfers have ended.
     pub(super) fn drop_extra(&self, connection: &Shared, io: &mut Io) {
-        let Some(extra) = io.extra.take() else {
+        let Some(mut extra) = io.extra.take() else {
             return;
         };
+        if io.outbox.has_lates() {
+            // messages before our close wait for their compression
+            io.extra = extra.takeover.take().map(|takeover| {
+                Box::new(Extra {
+                    takeover: Some(takeover),
+                    ..Extra::default()
+                })
+            });
+        }
         for id in extra.bodies.into_ids() {
             self.transfers.close(id);
             self.queue_of(&connection.worker)

@@ -98,7 +98,11 @@ impl Env {
     /// The kernel accepted less than there was.
     #[inline(never)]
     fn fall_behind(&self, connection: &Shared, io: &mut Io, wrote: usize) {
-        if (wrote > 0 || !io.times.is_blocked()) && io.stream.is_some() {
+        // what waits for compression says nothing about the peer: no time runs, and no limit of the outbox is checked
+        let parked = io.is_parked();
+        if parked {
+            io.times.end(|waits| waits.blocked = 0);
+        } else if (wrote > 0 || !io.times.is_blocked()) && io.stream.is_some() {
             let now = self.now.get().max(1);
             io.times.change(|waits| waits.blocked = now);
             let at = now + super::env::millis(self.limits.write_timeout);
@@ -108,7 +112,7 @@ impl Env {
         if io.outbox.charge() > self.limits.outbox_read_pause_bytes && !reads_on {
             io.swelling = Swelling::Paused;
         }
-        if io.is_live() && io.outbox.is_over(&self.limits) {
+        if !parked && io.is_live() && io.outbox.is_over(&self.limits) {
             self.overflow(connection, io);
         }
     }
@@ -258,6 +262,8 @@ fn write_out(
         let mut slices = [IoSlice::new(&[]); SLICES];
         let used = outbox.slices(&mut slices);
         let wrote = match slices.get(..used).unwrap_or_default() {
+            // a frame is being compressed
+            [] => break,
             [one] => stream.as_mut().poll_write(cx, one),
             many => stream.as_mut().poll_write_vectored(cx, many),
         };

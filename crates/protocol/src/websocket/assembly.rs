@@ -11,7 +11,8 @@ use super::opcode::Kind;
 #[derive(Debug)]
 pub(super) struct Assembly {
     kind: Kind,
-    compressed: bool,
+    /// Whether the bytes are compressed.
+    pub(super) compressed: bool,
     /// Whether it must be UTF-8.
     is_checked: bool,
     ascii: bool,
@@ -86,12 +87,11 @@ impl Assembly {
         if self.is_checked && self.validated < self.bytes.len() {
             return Err(DecodeError::InvalidUtf8);
         }
-        Ok(finished(
-            self.kind,
-            self.compressed,
-            self.ascii,
-            Payload::Owned(self.bytes),
-        ))
+        Ok(Item::Message {
+            kind: self.kind,
+            ascii: self.ascii,
+            payload: Payload::Owned(self.bytes),
+        })
     }
 
     /// The number of bytes received.
@@ -105,7 +105,8 @@ impl Assembly {
     }
 }
 
-/// A message that was one frame and lies wholly in the input. Text must be UTF-8 if `is_checked`.
+/// A message that was one frame and lies wholly in the input. Text must be UTF-8 if `is_checked`, unless it is compressed
+/// and checked later.
 #[inline]
 pub(super) fn whole(
     kind: Kind,
@@ -118,27 +119,11 @@ pub(super) fn whole(
     if is_checked && !ascii && simdutf8::basic::from_utf8(bytes).is_err() {
         return Err(DecodeError::InvalidUtf8);
     }
-    Ok(finished(
+    Ok(Item::Message {
         kind,
-        compressed,
-        ascii && is_checked,
-        Payload::Borrowed(bytes),
-    ))
-}
-
-/// Every finished message passes here. A compressed one would be inflated here, and its text checked
-/// afterwards.
-#[inline]
-fn finished(kind: Kind, compressed: bool, ascii: bool, payload: Payload<'_>) -> Item<'_> {
-    debug_assert!(
-        !compressed,
-        "RSV1 is refused while no extension is negotiated"
-    );
-    Item::Message {
-        kind,
-        ascii,
-        payload,
-    }
+        ascii: ascii && is_checked,
+        payload: Payload::Borrowed(bytes),
+    })
 }
 
 #[cfg(test)]

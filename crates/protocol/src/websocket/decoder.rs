@@ -15,6 +15,7 @@ use super::masked::{self, Masked};
 use super::opcode::{Kind, Opcode};
 use super::partial::{Frame, Partial};
 use super::rate::Rate;
+use super::rsv1::{Refused, Rsv1};
 
 /// The receiving half of one WebSocket connection.
 #[derive(Debug, Default)]
@@ -47,18 +48,32 @@ impl Decoder {
         config: &DecoderConfig,
         now_ms: u64,
     ) -> Result<Option<Item<'s>>, DecodeError> {
+        self.next_with(input, (config, now_ms), Refused)
+    }
+
+    /// Returns the next item as `rsv1` wants it.
+    #[inline]
+    pub(super) fn next_with<'s, 'a: 's, R: Rsv1 + 's>(
+        &'s mut self,
+        input: &mut Input<'a>,
+        (config, now_ms): (&DecoderConfig, u64),
+        mut rsv1: R,
+    ) -> Result<Option<Item<'s>>, DecodeError> {
         if self.partial.as_deref_mut().is_some_and(Partial::settle) {
             self.partial = None;
         }
         if self.partial.is_none() && !self.control.is_ended() {
-            match self.whole(input, config, now_ms) {
-                Ok(Some(item)) => return Ok(Some(item)),
+            match self.whole(input, (config, now_ms), &mut rsv1) {
+                Ok(Some(item)) => {
+                    let item = rsv1.finish(item);
+                    return item.map(Some).map_err(|error| self.fail(input, error));
+                }
                 Ok(None) if input.remaining().is_empty() => return Ok(None),
                 Ok(None) => {}
                 Err(error) => return Err(self.fail(input, error)),
             }
         }
-        self.resume(input, config, now_ms)
+        self.resume(input, (config, now_ms), rsv1)
     }
 
     /// Does the same as [`next`](Self::next) for a caller that relays messages: a message that is one frame and lies
@@ -104,14 +119,14 @@ impl Decoder {
 
     /// The fast path: a frame that is a complete item and lies wholly in the input. `None` for everything else.
     #[inline]
-    fn whole<'a>(
+    fn whole<'a, R: Rsv1>(
         &mut self,
         input: &mut Input<'a>,
-        config: &DecoderConfig,
-        now_ms: u64,
+        (config, now_ms): (&DecoderConfig, u64),
+        rsv1: &mut R,
     ) -> Result<Option<Item<'a>>, DecodeError> {
         let bytes = input.remaining();
-        let Some(head) = head::parse(bytes, &Expect::message(config))? else {
+        let Some(head) = head::parse(bytes, &Expect::message::<R>(config))? else {
             return Ok(None);
         };
         if !head.fin || bytes.len() - head.size < head.payload {
@@ -135,21 +150,22 @@ impl Decoder {
             }
         };
         input.count_frame();
+        rsv1.note(head.compressed);
         Ok(Some(item))
     }
 
     /// The general path: an item that is unfinished, or will be after this input.
-    fn resume<'s, 'a: 's>(
+    fn resume<'s, 'a: 's, R: Rsv1 + 's>(
         &'s mut self,
         input: &mut Input<'a>,
-        config: &DecoderConfig,
-        now_ms: u64,
+        (config, now_ms): (&DecoderConfig, u64),
+        rsv1: R,
     ) -> Result<Option<Item<'s>>, DecodeError> {
         if self.control.is_ended() {
             input.take(usize::MAX);
             return Ok(None);
         }
-        match self.advance(input, config, now_ms) {
+        match self.advance(input, (config, now_ms), rsv1) {
             Ok(Step::Starved) => Ok(None),
             Ok(Step::Item(item)) => Ok(Some(item)),
             Ok(Step::Control(opcode)) => {
@@ -166,15 +182,15 @@ impl Decoder {
     }
 
     /// Consumes input up to the end of an item, or all of it.
-    fn advance<'a>(
+    fn advance<'s, 'a: 's, R: Rsv1 + 's>(
         &mut self,
         input: &mut Input<'a>,
-        config: &DecoderConfig,
-        now_ms: u64,
-    ) -> Result<Step<'a>, DecodeError> {
+        (config, now_ms): (&DecoderConfig, u64),
+        mut rsv1: R,
+    ) -> Result<Step<'s>, DecodeError> {
         let partial = self.partial.get_or_insert_default();
         loop {
-            let Some(frame) = partial.current_frame(input, config)? else {
+            let Some(frame) = partial.current_frame::<R>(input, config)? else {
                 return Ok(Step::Starved);
             };
             let (chunk, ascii) = frame.take(input);
@@ -206,9 +222,10 @@ impl Decoder {
             }
             if fin && let Some(message) = partial.message.take() {
                 self.partial = None;
+                rsv1.note(message.compressed);
                 let item = message.finish()?;
                 input.count_frame();
-                return Ok(Step::Item(item));
+                return rsv1.finish(item).map(Step::Item);
             }
             input.count_frame();
         }
@@ -269,104 +286,4 @@ enum Step<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::config::Role;
-    use super::super::encode::{append_close, append_part};
-    use super::*;
-
-    const KEY: Option<[u8; 4]> = Some([9, 8, 7, 6]);
-
-    #[test]
-    fn a_kept_control_payload_is_freed_by_the_next_call() {
-        let (mut decoder, config) = (Decoder::new(), DecoderConfig::default());
-        let mut read = Vec::new();
-        append_part(&mut read, Opcode::Ping, true, KEY, b"payload");
-        let (first, second) = read.split_at_mut(9);
-
-        let mut input = Input::new(first);
-        assert_eq!(decoder.next(&mut input, &config, 0), Ok(None));
-        assert!(!decoder.is_idle());
-        assert_eq!(decoder.unfinished_bytes(), 3);
-
-        let mut input = Input::new(second);
-        assert_eq!(
-            decoder.next(&mut input, &config, 0),
-            Ok(Some(Item::Ping(b"payload")))
-        );
-        assert!(decoder.is_idle(), "the yielded item is finished");
-        assert_eq!(decoder.unfinished_bytes(), 0);
-        assert!(decoder.held_bytes() > 0);
-        assert_eq!(decoder.next(&mut input, &config, 0), Ok(None));
-        assert_eq!(decoder.held_bytes(), 0);
-    }
-
-    #[test]
-    fn a_close_within_a_message_discards_the_message() {
-        let (mut decoder, config) = (
-            Decoder::new(),
-            DecoderConfig {
-                role: Role::Client,
-                ..Default::default()
-            },
-        );
-        let mut read = Vec::new();
-        append_part(&mut read, Opcode::Text, false, None, &[b'x'; 10_000]);
-        append_close(&mut read, 4321, "enough");
-        append_part(&mut read, Opcode::Continuation, true, None, b"late");
-        let mut input = Input::new(&mut read);
-        let close = Item::Close {
-            code: Some(4321),
-            reason: "enough",
-        };
-        assert_eq!(decoder.next(&mut input, &config, 0), Ok(Some(close)));
-        assert!(decoder.is_idle());
-        assert!(decoder.held_bytes() < 500);
-        assert_eq!(decoder.next(&mut input, &config, 0), Ok(None));
-        assert_eq!((decoder.held_bytes(), input.remaining().len()), (0, 0));
-    }
-
-    #[test]
-    fn unconsumed_input_can_be_fed_again() {
-        let (mut decoder, config) = (Decoder::new(), DecoderConfig::default());
-        let mut read = Vec::new();
-        for payload in [b"one", b"two"] {
-            append_part(&mut read, Opcode::Ping, true, KEY, payload);
-        }
-        let mut input = Input::new(&mut read);
-        assert_eq!(
-            decoder.next(&mut input, &config, 0),
-            Ok(Some(Item::Ping(b"one")))
-        );
-        assert_eq!(input.frames(), 1);
-        let mut stash = input.remaining().to_vec();
-        let mut input = Input::new(&mut stash);
-        assert_eq!(
-            decoder.next(&mut input, &config, 0),
-            Ok(Some(Item::Ping(b"two")))
-        );
-        assert_eq!((input.frames(), input.remaining().len()), (1, 0));
-    }
-
-    #[test]
-    fn unchecked_text_may_be_invalid() {
-        let config = DecoderConfig {
-            checks_text: false,
-            ..Default::default()
-        };
-        let text = |item: Item<'_>| match item {
-            Item::Message {
-                kind: Kind::Text,
-                ascii: false,
-                payload,
-            } => payload.into_vec(),
-            other => panic!("{other:?}"),
-        };
-        let mut read = Vec::new();
-        append_part(&mut read, Opcode::Text, true, KEY, b"\xff\xffa");
-        append_part(&mut read, Opcode::Text, false, KEY, b"\xff");
-        append_part(&mut read, Opcode::Continuation, true, KEY, b"b");
-        let (mut decoder, mut input) = (Decoder::new(), Input::new(&mut read));
-        let mut next = || text(decoder.next(&mut input, &config, 0).unwrap().unwrap());
-        assert_eq!((next(), next()), (b"\xff\xffa".to_vec(), b"\xffb".to_vec()));
-    }
-}
+mod tests;

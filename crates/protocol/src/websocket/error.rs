@@ -44,6 +44,12 @@ pub enum DecodeError {
     /// The message would exceed `message_bytes`. The value is the length of the frame that announced it.
     #[error("message too big: its bound is exceeded by a frame of {0} bytes")]
     MessageTooBig(u64),
+    /// A compressed message is not valid DEFLATE (RFC 7692 §7.2.2).
+    #[error("compressed message is not valid DEFLATE")]
+    CorruptDeflate,
+    /// The text of a compressed message would exceed `message_bytes`.
+    #[error("compressed message too big")]
+    InflatedTooBig,
     /// A close payload of one byte, which is half a code (§5.5.1).
     #[error("close frame of one byte")]
     CloseTruncated,
@@ -62,8 +68,8 @@ impl DecodeError {
     /// The code to close the connection with: 1002, 1007, 1008 or 1009.
     pub const fn close_code(&self) -> u16 {
         match self {
-            Self::InvalidUtf8 | Self::CloseReason => close::INVALID_PAYLOAD,
-            Self::MessageTooBig(_) => close::MESSAGE_TOO_BIG,
+            Self::InvalidUtf8 | Self::CorruptDeflate | Self::CloseReason => close::INVALID_PAYLOAD,
+            Self::MessageTooBig(_) | Self::InflatedTooBig => close::MESSAGE_TOO_BIG,
             Self::ControlRate => close::POLICY_VIOLATION,
             _ => close::PROTOCOL_ERROR,
         }
@@ -83,7 +89,8 @@ impl DecodeError {
             Self::StrayContinuation => "stray continuation",
             Self::InterruptedMessage => "message interrupted",
             Self::InvalidUtf8 => "invalid UTF-8",
-            Self::MessageTooBig(_) => "message too big",
+            Self::MessageTooBig(_) | Self::InflatedTooBig => "message too big",
+            Self::CorruptDeflate => "invalid compressed data",
             Self::CloseTruncated => "truncated close frame",
             Self::CloseCode(_) => "invalid close code",
             Self::CloseReason => "invalid UTF-8 in close reason",

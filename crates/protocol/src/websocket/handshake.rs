@@ -4,6 +4,7 @@
 //! or why the request is refused.
 
 mod client;
+pub(super) mod extensions;
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -13,6 +14,7 @@ use base64::prelude::BASE64_STANDARD;
 use crate::http::lists;
 
 pub use client::{AnswerError, ClientRequest, Switched, append_request, judge_answer, request_key};
+pub use extensions::Malformed;
 
 /// The parts of a request head that the handshake needs.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +61,9 @@ pub enum Refusal {
     /// 400: there is not exactly one `Sec-WebSocket-Key` of 16 bytes in base64.
     #[error("exactly one Sec-WebSocket-Key of 16 bytes in base64 is needed")]
     Key,
+    /// 400: `Sec-WebSocket-Extensions` is not a list of extensions. Found only where extensions are negotiated.
+    #[error("Sec-WebSocket-Extensions must be a list of extensions")]
+    Extensions,
     /// 400: `Sec-WebSocket-Protocol` is not a list of distinct tokens.
     #[error("Sec-WebSocket-Protocol must be a list of distinct tokens")]
     Protocol,
@@ -71,7 +76,7 @@ impl Refusal {
         match self {
             Self::Method => 405,
             Self::NotUpgrade | Self::Version => 426,
-            Self::Host | Self::Connection | Self::Key | Self::Protocol => 400,
+            Self::Host | Self::Connection | Self::Key | Self::Protocol | Self::Extensions => 400,
         }
     }
 }

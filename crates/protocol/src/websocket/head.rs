@@ -7,6 +7,7 @@ use super::config::{DecoderConfig, Role};
 use super::error::DecodeError;
 use super::mask::Key;
 use super::opcode::Opcode;
+use super::rsv1::{self, Rsv1};
 
 /// The longest head: two bytes, a 64-bit length and a masking key.
 pub(super) const LONGEST: usize = 14;
@@ -30,23 +31,27 @@ pub(super) struct Expect {
 impl Expect {
     /// The state between messages.
     #[inline]
-    pub(super) fn message(config: &DecoderConfig) -> Self {
+    pub(super) fn message<R: Rsv1>(config: &DecoderConfig) -> Self {
         Self {
             role: config.role,
             in_message: false,
-            compression: false,
+            compression: R::IS_ALLOWED,
             room: config.message_bytes,
         }
     }
 
-    /// The state after fragments of a message that count `charged` bytes so far.
+    /// The state after fragments of a message of at most `most` bytes that count `charged` bytes so far.
     #[inline]
-    pub(super) fn continuation(config: &DecoderConfig, charged: usize) -> Self {
-        let room = config.message_bytes.saturating_sub(charged);
+    pub(super) fn continuation<R: Rsv1>(
+        config: &DecoderConfig,
+        most: usize,
+        charged: usize,
+    ) -> Self {
+        let room = most.saturating_sub(charged);
         Self {
             role: config.role,
             in_message: true,
-            compression: false,
+            compression: R::IS_ALLOWED,
             room,
         }
     }
@@ -103,6 +108,7 @@ pub(super) fn parse(bytes: &[u8], expect: &Expect) -> Result<Option<Head>, Decod
     };
     let payload = match usize::try_from(length) {
         Ok(payload) if opcode.is_control() || charge(payload, fin) <= expect.room => payload,
+        Ok(payload) if compressed && payload <= rsv1::most_compressed(expect.room) => payload,
         _ => return Err(DecodeError::MessageTooBig(length)),
     };
     let (mask, rest) = match expect.role {

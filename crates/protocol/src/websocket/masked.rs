@@ -10,6 +10,7 @@ use super::input::Input;
 use super::item::{Item, Payload};
 use super::mask::{self, Key};
 use super::opcode::{Kind, Opcode};
+use super::rsv1::Refused;
 
 /// The bytes of a message under its sender's masking key. Bytes can be [taken](Self::take) off its beginning.
 #[derive(Debug)]
@@ -123,7 +124,7 @@ pub(super) fn whole<'a>(
     config: &DecoderConfig,
 ) -> Option<Item<'a, Masked<'a>>> {
     let bytes = input.remaining();
-    let head = head::parse(bytes, &Expect::message(config)).ok()??;
+    let head = head::parse(bytes, &Expect::message::<Refused>(config)).ok()??;
     let kind = match head.opcode {
         Opcode::Binary => Kind::Binary,
         Opcode::Text if !config.checks_text => Kind::Text,

@@ -19,6 +19,7 @@
 //! ```
 
 pub mod close;
+pub mod deflate;
 pub mod handshake;
 
 mod assembly;
@@ -34,6 +35,7 @@ mod masked;
 mod opcode;
 mod partial;
 mod rate;
+mod rsv1;
 
 pub use config::{DecoderConfig, Role};
 pub use decoder::Decoder;

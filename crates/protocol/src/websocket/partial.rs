@@ -9,6 +9,7 @@ use super::head::{self, Expect, Head};
 use super::input::Input;
 use super::mask::{self, Key};
 use super::opcode::{Kind, Opcode};
+use super::rsv1::{self, Rsv1};
 
 /// The unfinished parts.
 #[derive(Debug, Default)]
@@ -54,13 +55,13 @@ impl Partial {
     /// Returns the frame that is being received, and reads its head first if necessary. `None` means
     /// that the head is incomplete.
     #[inline]
-    pub(super) fn current_frame(
+    pub(super) fn current_frame<R: Rsv1>(
         &mut self,
         input: &mut Input<'_>,
         config: &DecoderConfig,
     ) -> Result<Option<&mut Frame>, DecodeError> {
         if self.frame.is_none() {
-            let Some(head) = self.next_head(input, config)? else {
+            let Some(head) = self.next_head::<R>(input, config)? else {
                 return Ok(None);
             };
             match head.opcode {
@@ -97,14 +98,20 @@ impl Partial {
     }
 
     /// Reads a head from the kept bytes and the input.
-    fn next_head(
+    fn next_head<R: Rsv1>(
         &mut self,
         input: &mut Input<'_>,
         config: &DecoderConfig,
     ) -> Result<Option<Head>, DecodeError> {
         let expect = match &self.message {
-            Some(message) => Expect::continuation(config, message.charged),
-            None => Expect::message(config),
+            Some(message) if R::IS_ALLOWED && message.compressed => {
+                let most = rsv1::most_compressed(config.message_bytes);
+                Expect::continuation::<R>(config, most, message.charged)
+            }
+            Some(message) => {
+                Expect::continuation::<R>(config, config.message_bytes, message.charged)
+            }
+            None => Expect::message::<R>(config),
         };
         let kept = self.head_length;
         let (_, free) = self.head.split_at_mut(kept);

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod chunks;
+mod deflate;
 mod roundtrip;
 mod seen;
 mod strict;

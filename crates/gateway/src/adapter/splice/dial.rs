@@ -227,6 +227,7 @@ impl Dialler {
             host,
             key: &key,
             protocols: &protocols,
+            compression: None,
             headers: &headers,
         };
         let mut bytes = Vec::new();

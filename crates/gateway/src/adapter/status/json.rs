@@ -59,6 +59,10 @@ fn write(all: &State, out: &mut String) -> fmt::Result {
         ("pingTimeouts", traffic.ping_timeouts),
         ("unannotated", stats.unannotated),
         ("unhandledCloses", stats.unhandled_closes),
+        ("compressedMessages", stats.compression.messages),
+        ("compressionBytesBefore", stats.compression.bytes_before),
+        ("compressionBytesAfter", stats.compression.bytes_after),
+        ("compressionSkipped", stats.compression.skipped),
         ("errors", stats.errors),
         ("panics", traffic.panics),
     ] {

@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use millrace_protocol::websocket::deflate::Offer;
 use millrace_protocol::websocket::{DecoderConfig, Role};
 
+use super::compression::{Compression, Means};
 use super::session::WebSocket;
 use crate::contract::{ListenError, Reader, Transport};
 use crate::http::{
@@ -19,23 +21,71 @@ pub(crate) struct WebSockets {
     /// The paths on which WebSockets open; `None`: any path.
     paths: Option<Vec<String>>,
     decoder: Arc<DecoderConfig>,
+    /// `None`: offers of it are ignored.
+    compression: Option<Compression>,
 }
 
 impl WebSockets {
-    /// Reads the option `websocketPaths`.
+    /// Reads the options `websocketPaths` and `compression`.
     pub(crate) fn new(
         options: &Reader<'_>,
         limits: &EndpointLimits<'_>,
+        means: &Means,
     ) -> Result<Self, ListenError> {
+        let decoder = decoder(limits.listener, limits.http);
         Ok(Self {
             paths: options.texts("websocketPaths")?,
-            decoder: decoder(limits.listener, limits.http),
+            compression: Compression::read(options, means, &decoder)?,
+            decoder,
         })
     }
 
     fn open_at(&self, path: &str) -> bool {
         let paths = self.paths.as_deref();
         paths.is_none_or(|paths| paths.iter().any(|known| known == path))
+    }
+
+    /// What a client opens, with compression if it offers that.
+    fn opens(&self, offer: Option<Offer>) -> Opens {
+        let transport = Transport::WebSocket;
+        let agreed = self.compression.as_ref().zip(offer);
+        if let Some((compression, offer)) = agreed {
+            let (terms, session) = compression.open(offer);
+            let terms = Some(terms);
+            return Opens {
+                transport,
+                session,
+                terms,
+            };
+        }
+        Opens {
+            transport,
+            session: Box::new(WebSocket::new(Arc::clone(&self.decoder))),
+            terms: None,
+        }
+    }
+
+    /// Answers with 101 or an error.
+    async fn handshake(&self, exchange: &Exchange, request: &Asked) -> Result<Answer, Box<Answer>> {
+        let mut offered = upgrade::offered(request)?;
+        let offer = match self.compression {
+            None => None,
+            Some(_) => upgrade::compression_offer(request)?,
+        };
+        let Opens {
+            transport,
+            session,
+            terms,
+        } = self.opens(offer);
+        offered.agree(terms);
+        let admitted = open::admit(exchange, request, transport, session).await;
+        let (opened, acceptance) = admitted.map_err(Box::new)?;
+        Ok(upgrade::begin(
+            opened,
+            &acceptance,
+            &exchange.client,
+            &offered,
+        ))
     }
 }
 
@@ -56,12 +106,22 @@ impl Endpoint for WebSockets {
         Taking::Pass
     }
 
-    fn upgrade(&self, _: &Exchange, path: &str) -> Option<Opens> {
-        self.open_at(path).then(|| opens(&self.decoder))
+    fn upgrade(&self, _: &Exchange, path: &str, extensions: &[&[u8]]) -> Option<Opens> {
+        if !self.open_at(path) {
+            return None;
+        }
+        let offer = match self.compression {
+            None => None,
+            Some(_) => Offer::first(extensions.iter().copied()).ok()?,
+        };
+        Some(self.opens(offer))
     }
 
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {
-        Box::pin(answer(&self.decoder, exchange, asked))
+        Box::pin(async {
+            let answer = self.handshake(exchange, asked).await;
+            Some(answer.unwrap_or_else(|refusal| *refusal))
+        })
     }
 }
 
@@ -82,25 +142,10 @@ pub(crate) fn session_on_stage(limits: &ListenerLimits) -> Box<dyn crate::contra
     Box::new(WebSocket::new(decoder(limits, &HttpLimits::default())))
 }
 
-fn opens(decoder: &Arc<DecoderConfig>) -> Opens {
-    let session = WebSocket::new(Arc::clone(decoder));
-    (Transport::WebSocket, Box::new(session))
-}
-
-/// Answers with 101 or an error.
-async fn answer(
-    decoder: &Arc<DecoderConfig>,
-    exchange: &Exchange,
-    request: &Asked,
-) -> Option<Answer> {
-    let offered = match upgrade::offered(request) {
-        Ok(offered) => offered,
-        Err(answer) => return Some(*answer),
-    };
-    let (transport, session) = opens(decoder);
-    let admitted = open::admit(exchange, request, transport, session).await;
-    Some(match admitted {
-        Ok((opened, acceptance)) => upgrade::begin(opened, &acceptance, &exchange.client, &offered),
-        Err(answer) => answer,
-    })
+/// The same with compression, and context takeover of the client.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn compressed_session_on_stage(
+    limits: &ListenerLimits,
+) -> Box<dyn crate::contract::Session> {
+    Compression::session_on_stage(decoder(limits, &HttpLimits::default()))
 }

@@ -1,8 +1,15 @@
-//! The WebSocket adapter (RFC 6455): a strict decoder for input, shared frames for output, and the closing handshake.
+//! The WebSocket adapter (RFC 6455): a strict decoder for input, shared frames for output, and the closing
+//! handshake; compression (RFC 7692) where a listener has it.
 
+mod compressed;
+mod compression;
+mod contexts;
 mod endpoint;
+mod inflaters;
 mod session;
 
+pub(crate) use compression::Means;
+pub(crate) use contexts::Contexts;
 pub(crate) use endpoint::WebSockets;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use endpoint::session_on_stage;
+pub(crate) use endpoint::{compressed_session_on_stage, session_on_stage};

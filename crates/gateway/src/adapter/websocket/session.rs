@@ -39,13 +39,7 @@ impl WebSocket {
 
 impl Session for WebSocket {
     fn traits(&self) -> Traits {
-        Traits {
-            liveness: Liveness::Asks,
-            goodbye: Goodbye::Answered,
-            feeds_worker: true,
-            half_close: false,
-            encoding: Encodings::LEAD,
-        }
+        TRAITS
     }
 
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
@@ -65,25 +59,7 @@ impl Session for WebSocket {
                     }
                     return Ok(self.taken(length));
                 }
-                Some(Item::Message {
-                    kind,
-                    ascii,
-                    payload,
-                }) => {
-                    let payload = match payload {
-                        Payload::Borrowed(bytes) => Cow::Borrowed(bytes),
-                        Payload::Owned(bytes) => Cow::Owned(bytes),
-                    };
-                    cx.message(from_wire(kind), ascii, payload)
-                }
-                Some(Item::Ping(payload)) => {
-                    cx.reply(|out| websocket::append_frame(out, Opcode::Pong, payload));
-                    Flow::Go
-                }
-                Some(Item::Pong(_)) => Flow::Go,
-                Some(Item::Close { code, reason }) => {
-                    return Err(CloseReason::by_peer(code, reason));
-                }
+                Some(item) => pass_on(item, cx)?,
             };
             if input.frames() > frames {
                 frames = input.frames();
@@ -97,22 +73,67 @@ impl Session for WebSocket {
     }
 
     fn append_ping(&mut self, out: &mut Vec<u8>) {
-        websocket::append_frame(out, Opcode::Ping, b"");
+        append_ping(out);
     }
 
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
-        // a close that echoes the peer's has no reason text; one that this side begins has one
-        let text = if reason.mode == CloseMode::Final && reason.is_by_peer() {
-            ""
-        } else {
-            &reason.reason
-        };
-        websocket::append_close(out, reason.code, text);
+        append_close(reason, out);
     }
 
     fn unfinished(&self) -> usize {
         self.decoder.unfinished_bytes()
     }
+}
+
+/// The traits of a connection without compression.
+pub(super) const TRAITS: Traits = Traits {
+    liveness: Liveness::Asks,
+    goodbye: Goodbye::Answered,
+    feeds_worker: true,
+    half_close: false,
+    encoding: Encodings::LEAD,
+};
+
+/// Handles an item. An error closes the connection.
+#[expect(
+    clippy::inline_always,
+    reason = "with two kinds of sessions it would be a call per message"
+)]
+#[inline(always)]
+pub(super) fn pass_on(item: Item<'_>, cx: &mut Context<'_>) -> Result<Flow, CloseReason> {
+    match item {
+        Item::Message {
+            kind,
+            ascii,
+            payload,
+        } => {
+            let payload = match payload {
+                Payload::Borrowed(bytes) => Cow::Borrowed(bytes),
+                Payload::Owned(bytes) => Cow::Owned(bytes),
+            };
+            Ok(cx.message(from_wire(kind), ascii, payload))
+        }
+        Item::Ping(payload) => {
+            cx.reply(|out| websocket::append_frame(out, Opcode::Pong, payload));
+            Ok(Flow::Go)
+        }
+        Item::Pong(_) => Ok(Flow::Go),
+        Item::Close { code, reason } => Err(CloseReason::by_peer(code, reason)),
+    }
+}
+
+pub(super) fn append_ping(out: &mut Vec<u8>) {
+    websocket::append_frame(out, Opcode::Ping, b"");
+}
+
+pub(super) fn append_close(reason: &CloseReason, out: &mut Vec<u8>) {
+    // a close that echoes the peer's has no reason text; one that this side begins has one
+    let text = if reason.mode == CloseMode::Final && reason.is_by_peer() {
+        ""
+    } else {
+        &reason.reason
+    };
+    websocket::append_close(out, reason.code, text);
 }
 
 fn from_wire(kind: websocket::Kind) -> Kind {

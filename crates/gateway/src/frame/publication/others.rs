@@ -4,6 +4,7 @@ use ahash::AHashMap;
 use millrace_core::{ChannelId, Name};
 
 use crate::frame::encoding::Encoding;
+use crate::frame::late::Late;
 use crate::frame::shared::Frame;
 use crate::sync::Mutex;
 
@@ -20,6 +21,8 @@ type Way = (Encoding, Option<(ChannelId, u64)>);
 struct OtherFrame {
     /// `None`: the encoding cannot carry it.
     frame: Option<Frame>,
+    /// The frame if the encoding compresses.
+    late: Option<Late>,
     /// Keeps the name alive, so that no other name gets its address.
     _channel: Option<Name>,
 }
@@ -40,9 +43,29 @@ impl Others {
         let frames = frames.get_or_insert_with(AHashMap::default);
         let known = frames.entry(way).or_insert_with(|| OtherFrame {
             frame: make(),
+            late: None,
             _channel: origin.map(|(_, channel)| channel.clone()),
         });
         known.frame.clone()
+    }
+
+    /// The frame in an encoding that compresses, and whether this is the first call, whose caller has to make it.
+    pub(super) fn claim(&self, encoding: Encoding) -> (Late, bool) {
+        let mut frames = self.0.lock();
+        let frames = frames.get_or_insert_with(AHashMap::default);
+        let mut first = false;
+        let known = frames
+            .entry((encoding, None))
+            .or_insert_with(|| OtherFrame {
+                frame: None,
+                late: None,
+                _channel: None,
+            });
+        let late = known.late.get_or_insert_with(|| {
+            first = true;
+            Late::new()
+        });
+        (late.clone(), first)
     }
 }
 

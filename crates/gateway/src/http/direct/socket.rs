@@ -9,7 +9,7 @@ use crate::http::connection::{Around, HttpConnection, Wire};
 use crate::http::open::{self, Head};
 use crate::http::simple::{Arrived, Later, SimpleRequest, Switch};
 use crate::http::upgrade::{self, Offered};
-use crate::http::{Answer, Client, Exchange};
+use crate::http::{Answer, Client, Exchange, Opens};
 use crate::shard::open::{Opened, Refusal, Undecided, answer_timeout};
 
 /// A client that waits for its admission.
@@ -31,8 +31,13 @@ pub(super) fn take(exchange: &Exchange, head: &[u8]) -> Option<Box<dyn Later>> {
     let request = SimpleRequest::read(head)?;
     let endpoints = &client.service.endpoints;
     let lines = open::split(&request)?;
-    let offered = Offered::by(&lines)?;
-    let (transport, session) = endpoints.upgrade(exchange, request.path())?;
+    let (mut offered, extensions) = Offered::by(&lines)?;
+    let Opens {
+        transport,
+        session,
+        terms,
+    } = endpoints.upgrade(exchange, request.path(), &extensions)?;
+    offered.agree(terms);
     let split = Head::Split {
         target: request.target(),
         lines: &lines,

@@ -158,7 +158,7 @@ impl Life {
                 return peer.feed(&piece);
             }
             // inside a message the close would be part of that message, and splice would relay it
-            Step::Goodbye if self.speaks == Speaks::WebSocket => {
+            Step::Goodbye if matches!(self.speaks, Speaks::WebSocket | Speaks::Deflated) => {
                 return peer.feed(&[0x88, 0x80, 0, 0, 0, 0]);
             }
             Step::End => return peer.end(),

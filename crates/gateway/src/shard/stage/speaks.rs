@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use millrace_core::SocketId;
 
-use crate::adapter::websocket::session_on_stage as websocket_session;
+use crate::adapter::websocket::{
+    compressed_session_on_stage as compressed_session, session_on_stage as websocket_session,
+};
 use crate::adapter::{
     RespOnStage, SocketyOnStage, SpliceOnStage, TcpOnStage, sse_encoding, sse_session,
 };
@@ -18,6 +20,8 @@ use crate::socket::Session;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaks {
     WebSocket,
+    /// WebSocket with compression and context takeover.
+    Deflated,
     Events,
     Resp,
     /// Raw TCP with lines.
@@ -28,8 +32,9 @@ pub(crate) enum Speaks {
     Splice,
 }
 
-pub(crate) const EVERY: [Speaks; 6] = [
+pub(crate) const EVERY: [Speaks; 7] = [
     Speaks::WebSocket,
+    Speaks::Deflated,
     Speaks::Events,
     Speaks::Resp,
     Speaks::Tcp,
@@ -64,13 +69,14 @@ impl Speaks {
 
     /// Whether it uses WebSocket frames.
     pub(super) fn has_frames(self) -> bool {
-        matches!(self, Self::WebSocket | Self::Splice)
+        matches!(self, Self::WebSocket | Self::Deflated | Self::Splice)
     }
 
     /// Input that a client may repeat without end: no part of it is an error or has an answer.
     pub(in crate::shard) fn said(self) -> &'static [u8] {
         match self {
             Self::WebSocket => b"\x81\x85\0\0\0\0hello\x02\x81\0\0\0\0a\x80\x81\0\0\0\0b",
+            Self::Deflated => HELLO_DEFLATED,
             Self::Events => b"anything",
             Self::Resp => b"\r\n\r\n",
             Self::Tcp => b"hello\r\na\n\n\xff\n",
@@ -79,6 +85,11 @@ impl Speaks {
         }
     }
 }
+
+/// A compressed message, one in two fragments, a stored one and a plain one.
+const HELLO_DEFLATED: &[u8] = b"\xc1\x87\0\0\0\0\xf2\x48\xcd\xc9\xc9\x07\0\
+    \x42\x83\0\0\0\0\xf2\x48\xcd\x80\x84\0\0\0\0\xc9\xc9\x07\0\
+    \xc2\x87\0\0\0\0\0\x01\0\xfe\xffa\0\x81\x85\0\0\0\0hello";
 
 /// A message, one with data, the beginning of one with a stream on another channel, one with a file, the end of the
 /// stream, an aborted message, and small packets between them.
@@ -127,6 +138,7 @@ impl Forms {
         let config = &listener.config;
         match speaks {
             Speaks::WebSocket => websocket_session(&config.limits),
+            Speaks::Deflated => compressed_session(&config.limits),
             Speaks::Events => sse_session(self.events),
             Speaks::Resp => self.resp.session_on_stage(socket, &peer(listener)),
             Speaks::Tcp => self.tcp.session_on_stage(socket, &peer(listener)),

@@ -1,6 +1,7 @@
 //! Drives a whole shard: no thread, no runtime, peers in memory, and a clock that the test sets. Every session has to
 //! pass the conformance suite.
 
+mod compression;
 mod conformance;
 mod deadlines;
 mod inbound;

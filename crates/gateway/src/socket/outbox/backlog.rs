@@ -2,8 +2,10 @@
 //! some of them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use crate::frame::Frame;
+use super::lates::Lates;
+use crate::frame::{Frame, Late, Ledger, Outcome};
 use crate::limits::{ENTRY_CHARGE, GatewayLimits, OutboxPolicy};
 
 /// What is queued.
@@ -18,6 +20,9 @@ pub(super) struct Backlog {
     /// Bytes in the queue that the peer or the protocol asked for. Input limits them, so they do not count as output
     /// that the peer fails to read.
     pub(super) asked: u32,
+    /// The entries whose frames are being compressed, if there are any. Until then they have the uncompressed frame, so
+    /// that their charge never rises.
+    lates: Option<Box<Lates>>,
 }
 
 #[derive(Debug)]
@@ -30,6 +35,7 @@ pub(super) struct Entry {
 }
 
 impl Backlog {
+    #[inline]
     pub(super) fn push(&mut self, entry: Entry) {
         self.bytes += entry.frame.len();
         self.messages += entry.messages;
@@ -37,8 +43,72 @@ impl Backlog {
         self.queue.push_back(entry);
     }
 
+    /// Like [`push`](Self::push), for an entry whose frame is being compressed.
+    #[cold]
+    pub(super) fn push_late(&mut self, entry: Entry, late: Late) {
+        let lates = self.lates.get_or_insert_default();
+        lates.push(self.queue.len(), late);
+        self.push(entry);
+    }
+
+    /// Replaces the entries of a frame that is made now. Its `outcome` is never longer than what they have.
+    pub(super) fn settle(&mut self, late: &Late, outcome: &Outcome, ledger: &Arc<Ledger>) {
+        let Some(lates) = self.lates.as_deref_mut() else {
+            return;
+        };
+        for index in lates.take(late) {
+            if let (Some(entry), Outcome::Frame(frame)) = (self.queue.get_mut(index), outcome) {
+                frame.count(ledger);
+                self.bytes = self.bytes + frame.len() - entry.frame.len();
+                entry.frame = frame.clone();
+            }
+        }
+        self.drop_empty();
+    }
+
+    fn drop_empty(&mut self) {
+        if self.lates.as_deref().is_some_and(Lates::is_empty) {
+            self.lates = None;
+        }
+    }
+
+    /// The number of entries that may be written now, at the front of the queue.
+    pub(super) fn ready(&self) -> usize {
+        self.lates.as_deref().map_or(usize::MAX, Lates::first)
+    }
+
+    /// Whether nothing may be written before a frame is made.
+    pub(super) fn is_parked(&self) -> bool {
+        self.lates.is_some() && self.ready() == 0
+    }
+
+    /// Whether some frame is being compressed.
+    pub(super) fn has_lates(&self) -> bool {
+        self.lates.is_some()
+    }
+
     /// Records that `count` bytes from the front are written; returns whether nothing is left.
+    #[inline]
     pub(super) fn advance(&mut self, count: usize) -> bool {
+        if self.lates.is_some() {
+            return self.advance_before_lates(count);
+        }
+        self.forget_written(count)
+    }
+
+    #[cold]
+    fn advance_before_lates(&mut self, count: usize) -> bool {
+        let before = self.queue.len();
+        let is_empty = self.forget_written(count);
+        let left = before - self.queue.len();
+        if let Some(lates) = self.lates.as_deref_mut() {
+            lates.leave(left);
+        }
+        is_empty
+    }
+
+    #[inline]
+    fn forget_written(&mut self, count: usize) -> bool {
         self.written += count;
         while let Some(first) = self.queue.front() {
             let length = first.frame.len();
@@ -78,18 +148,27 @@ impl Backlog {
             } else {
                 behind.rfind(droppable)
             };
-            let Some(entry) = index.and_then(|index| self.queue.remove(index)) else {
+            let Some(index) = index else {
                 break;
             };
+            let Some(entry) = self.queue.remove(index) else {
+                break;
+            };
+            if let Some(lates) = self.lates.as_deref_mut() {
+                lates.remove(index);
+            }
             self.forget(&entry);
             dropped += u64::from(entry.messages);
         }
+        self.drop_empty();
         dropped
     }
 
     /// Drops every entry but the one that was begun; returns the number of dropped messages.
     pub(super) fn truncate(&mut self) -> u64 {
         let mut dropped = 0;
+        // an entry that was begun is none of them
+        self.lates = None;
         let keep = usize::from(self.written > 0);
         while self.queue.len() > keep {
             if let Some(entry) = self.queue.pop_back() {

@@ -1,6 +1,6 @@
 //! Compares an outbox with a naive model under appends, partial writes and policies: what leaves is what was appended,
 //! in order and complete, without what was dropped; and every count is right. Only in tests and with the feature
-//! `fuzzing`.
+//! `fuzzing`. Over 400 lines because each operation changes the outbox and the model together.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::backlog::{Entry, wide};
 use super::{Outbox, narrow};
-use crate::frame::{Frame, Ledger};
+use crate::frame::{Frame, Late, Ledger};
 use crate::limits::{ENTRY_CHARGE, GatewayLimits, OutboxPolicy};
 
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,10 @@ pub(crate) enum Op {
     Part(usize),
     /// Appends a shared frame with this many messages.
     Shared(usize, u32),
+    /// Appends a message of this length whose frame is being compressed.
+    Late(usize),
+    /// Such a frame is made: one of those that are not, to a part of its length.
+    Settle(usize),
     /// The kernel accepts this many bytes.
     Write(usize),
     /// Applies the policy after a write that left something.
@@ -36,7 +40,9 @@ impl Op {
             _ => number % 500,
         };
         let length = number + HEAD;
-        match verb % 14 {
+        match verb % 18 {
+            14 | 15 => Self::Late(length),
+            16 | 17 => Self::Settle(number),
             0..4 => Self::Message(length),
             4 => Self::Control(length),
             13 => Self::Part(length),
@@ -55,6 +61,8 @@ struct Item {
     messages: u32,
     /// Whether it counts against the limits.
     counts: bool,
+    /// Whether its frame is being compressed.
+    late: bool,
 }
 
 /// The outbox, and the model of its contents.
@@ -63,6 +71,8 @@ struct Compared {
     ledger: Arc<Ledger>,
     limits: GatewayLimits,
     items: VecDeque<Item>,
+    /// The frames that are being compressed, with the number of their item.
+    lates: Vec<(Late, u32)>,
     /// Bytes of the first item that are written.
     begun: usize,
     /// Messages that were appended, completely written, and dropped.
@@ -79,6 +89,7 @@ pub(crate) fn run(ops: impl IntoIterator<Item = Op>, limits: GatewayLimits) {
         ledger: Arc::new(Ledger::new()),
         limits,
         items: VecDeque::new(),
+        lates: Vec::new(),
         begun: 0,
         appended: 0,
         written: 0,
@@ -91,9 +102,15 @@ pub(crate) fn run(ops: impl IntoIterator<Item = Op>, limits: GatewayLimits) {
             Op::Control(length) => compared.append(length, 0, false),
             Op::Part(length) => compared.append_part(length),
             Op::Shared(length, messages) => compared.append(length, messages, true),
+            Op::Late(length) => compared.append_late(length),
+            Op::Settle(which) => compared.settle(which),
             Op::Write(count) => compared.write(count),
             Op::Judge => compared.judge(),
         }
+        compared.check();
+    }
+    while !compared.lates.is_empty() {
+        compared.settle(0);
         compared.check();
     }
     compared.write(usize::MAX);
@@ -137,6 +154,36 @@ impl Compared {
         self.items.push_back(item);
     }
 
+    fn append_late(&mut self, length: usize) {
+        let mut item = Item::new(self.next, length, 1);
+        item.late = true;
+        self.next += 1;
+        let (late, plain) = (Late::new(), Frame::uncounted(item.bytes.clone()));
+        self.outbox.append_late(&self.ledger, &plain, late.clone());
+        self.lates.push((late, item.id()));
+        self.appended += 1;
+        self.items.push_back(item);
+    }
+
+    /// An even frame gets half as long, the others stay as they are.
+    fn settle(&mut self, which: usize) {
+        if self.lates.is_empty() {
+            return;
+        }
+        let (late, id) = self.lates.remove(which % self.lates.len());
+        let mut items = self.items.iter_mut();
+        let item = items.find(|item| item.id() == id && item.late);
+        let length = item.as_deref().map_or(HEAD, |item| item.bytes.len());
+        let made = (length % 2 == 0).then(|| Item::new(id, (length / 2).max(HEAD), 1).bytes);
+        let _nobody = late.fill(made.clone().map(Frame::uncounted), None);
+        // its entry may have been dropped
+        if let Some(item) = item {
+            item.late = false;
+            item.bytes = made.unwrap_or_else(|| item.bytes.clone());
+        }
+        self.outbox.settle(&late, &self.ledger);
+    }
+
     /// Writes like the shard, piece by piece, until the kernel has accepted `count` bytes; then the rest waits in the
     /// queue.
     fn write(&mut self, mut count: usize) {
@@ -151,6 +198,10 @@ impl Compared {
         while count > 0 && outbox.is_backlogged() {
             let mut slices = [IoSlice::new(&[]); 3];
             let used = outbox.slices(&mut slices);
+            if used == 0 {
+                assert!(outbox.is_parked());
+                break;
+            }
             let offered: usize = slices[..used].iter().map(|slice| slice.len()).sum();
             outbox.advance(offered.min(count));
             taken += offered.min(count);
@@ -161,9 +212,12 @@ impl Compared {
             && self.begun >= first.bytes.len()
         {
             self.begun -= first.bytes.len();
+            assert!(!first.late, "a frame was written before it was made");
             self.written += u64::from(first.messages);
             self.items.pop_front();
         }
+        let first = self.items.front();
+        assert!(self.begun == 0 || first.is_some_and(|first| !first.late));
     }
 
     fn judge(&mut self) {
@@ -249,6 +303,14 @@ impl Compared {
             "{counted} bytes are counted for {unwritten}"
         );
         assert!(self.ledger.held() >= queued);
+        let first = self.items.front();
+        assert_eq!(
+            self.outbox.is_parked(),
+            first.is_some_and(|first| first.late)
+        );
+        let some = self.items.iter().any(|item| item.late);
+        assert_eq!(self.outbox.has_lates(), some);
+        assert!(!some || self.outbox.single().is_none());
     }
 
     /// Whether what waits behind the first entry exceeds a limit, counted item by item.
@@ -342,6 +404,7 @@ impl Item {
             bytes,
             messages,
             counts: messages > 0,
+            late: false,
         }
     }
 

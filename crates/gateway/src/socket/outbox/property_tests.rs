@@ -37,6 +37,8 @@ fn ops() -> impl Strategy<Value = Op> {
         4 => length().prop_map(Op::Message),
         1 => length().prop_map(Op::Control),
         3 => (length(), 1..5_u32).prop_map(|(length, messages)| Op::Shared(length, messages)),
+        2 => length().prop_map(Op::Late),
+        2 => (0..20_usize).prop_map(Op::Settle),
         3 => length().prop_map(Op::Write),
         2 => Just(Op::Judge),
     ]

@@ -4,7 +4,8 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-use super::accept_key;
+use super::super::deflate::{Offer, Terms};
+use super::{Malformed, accept_key};
 
 /// The request of a client. All values are written unchanged, so the caller must ensure that none of them contains a
 /// line end.
@@ -18,6 +19,8 @@ pub struct ClientRequest<'a> {
     pub key: &'a str,
     /// The subprotocols to offer.
     pub protocols: &'a [&'a str],
+    /// The compression to offer.
+    pub compression: Option<Offer>,
     /// Additional headers, none of which belongs to the handshake.
     pub headers: &'a [(&'a str, &'a str)],
 }
@@ -29,6 +32,8 @@ pub struct Switched {
     pub size: usize,
     /// The subprotocol that the server chose.
     pub protocol: Option<String>,
+    /// The terms of compression, if the server accepted the offer.
+    pub compression: Option<Terms>,
 }
 
 /// Why a server's response does not open a WebSocket.
@@ -62,7 +67,7 @@ pub fn request_key(random: [u8; 16]) -> String {
 /// use millrace_protocol::websocket::handshake::{ClientRequest, append_request, judge_answer, request_key};
 ///
 /// let key = request_key([7; 16]);
-/// let request = ClientRequest { target: "/chat", host: "example.com", key: &key, protocols: &["v1"], headers: &[] };
+/// let request = ClientRequest { target: "/chat", host: "example.com", key: &key, protocols: &["v1"], compression: None, headers: &[] };
 /// let mut out = Vec::new();
 /// append_request(&request, &mut out);
 /// assert!(out.starts_with(b"GET /chat HTTP/1.1\r\nHost: example.com\r\n"));
@@ -87,7 +92,12 @@ pub fn append_request(request: &ClientRequest<'_>, out: &mut Vec<u8>) {
     for (name, value) in request.headers {
         line(&[name, ": ", value]);
     }
-    line(&[]);
+    if let Some(offer) = &request.compression {
+        out.extend_from_slice(b"Sec-WebSocket-Extensions: ");
+        offer.append(out);
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
 }
 
 /// Checks the received beginning of a server's response. `None` means that its head is incomplete. The caller limits
@@ -126,19 +136,25 @@ pub fn judge_answer(
     if headers.one("sec-websocket-accept")? != Some(&*accept_key(request.key)) {
         return Err(AnswerError::Header("Sec-WebSocket-Accept"));
     }
-    if headers
-        .all("sec-websocket-extensions")
-        .any(|value| !value.is_empty())
-    {
-        // the request offers no extensions
-        return Err(AnswerError::Header("Sec-WebSocket-Extensions"));
-    }
+    let extensions = headers.all("sec-websocket-extensions");
+    let extensions = extensions.filter(|value| !value.is_empty());
+    let compression = match request.compression {
+        Some(offer) => offer.judge(extensions.map(str::as_bytes)),
+        None if extensions.count() > 0 => Err(Malformed),
+        None => Ok(None),
+    };
+    let compression =
+        compression.map_err(|Malformed| AnswerError::Header("Sec-WebSocket-Extensions"))?;
     let protocol = headers.one("sec-websocket-protocol")?;
     if protocol.is_some_and(|chosen| !request.protocols.contains(&chosen)) {
         return Err(AnswerError::Protocol);
     }
     let protocol = protocol.map(str::to_owned);
-    Ok(Some(Switched { size, protocol }))
+    Ok(Some(Switched {
+        size,
+        protocol,
+        compression,
+    }))
 }
 
 /// The headers of a response.
@@ -170,6 +186,7 @@ const MOST_HEADERS: usize = 100;
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::deflate::{ClientWindow, WindowBits};
     use super::*;
 
     const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
@@ -180,6 +197,7 @@ mod tests {
             host: "example.com:81",
             key: KEY,
             protocols,
+            compression: None,
             headers: &[("Origin", "https://example.com")],
         }
     }
@@ -235,6 +253,7 @@ mod tests {
         let switched = Switched {
             size: text.len(),
             protocol: Some("chat".to_owned()),
+            compression: None,
         };
         let more = format!("{text}frames");
         assert_eq!(
@@ -245,6 +264,44 @@ mod tests {
             .unwrap()
             .unwrap();
         assert_eq!(none.protocol, None);
+    }
+
+    #[test]
+    fn compression_is_offered_and_its_terms_are_returned() {
+        let offer = Offer {
+            client_max_window_bits: ClientWindow::Any,
+            ..Offer::default()
+        };
+        let request = ClientRequest {
+            compression: Some(offer),
+            ..request(&[])
+        };
+        let mut out = Vec::new();
+        append_request(&request, &mut out);
+        let end =
+            "\r\nSec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n\r\n";
+        assert!(out.ends_with(end.as_bytes()));
+
+        let judged = |lines: &str| {
+            let judged = judge_answer(answer(lines).as_bytes(), &request);
+            judged.map(|switched| switched.unwrap().compression)
+        };
+        assert_eq!(judged(""), Ok(None));
+        assert_eq!(judged("Sec-WebSocket-Extensions: \r\n"), Ok(None));
+        let accepted =
+            judged("Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits=10\r\n");
+        assert_eq!(
+            accepted.unwrap().unwrap().client_max_window_bits,
+            WindowBits::new(10)
+        );
+        for lines in [
+            "Sec-WebSocket-Extensions: permessage-deflate; mode=fast\r\n",
+            "Sec-WebSocket-Extensions: other\r\n",
+            "Sec-WebSocket-Extensions: permessage-deflate\r\nSec-WebSocket-Extensions: permessage-deflate\r\n",
+        ] {
+            let refused = Err(AnswerError::Header("Sec-WebSocket-Extensions"));
+            assert_eq!(judged(lines), refused, "{lines}");
+        }
     }
 
     #[test]

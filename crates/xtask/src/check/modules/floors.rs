@@ -159,6 +159,7 @@ const CORE: Crate = Crate {
                 "object.rs",
                 "pattern",
                 "pattern_index.rs",
+                "terms.rs",
                 "post.rs",
                 "route.rs",
             ],

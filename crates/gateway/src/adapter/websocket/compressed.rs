@@ -1,0 +1,133 @@
+//! One WebSocket connection with compression: its messages are inflated, the rest is as without.
+
+use std::sync::Arc;
+
+use millrace_protocol::websocket::deflate::{History, Inflation};
+use millrace_protocol::websocket::{Decoder, DecoderConfig, Input};
+
+use super::contexts::Reservation;
+use super::inflaters::Inflaters;
+use super::session;
+use crate::close::CloseReason;
+use crate::contract::{Context as Cx, Encoding, Flow, Session, Taken, Traits};
+
+/// The session of one connection with compression.
+#[derive(Debug)]
+pub(super) struct Compressed<C> {
+    decoder: Decoder,
+    shared: Arc<Shared>,
+    context: C,
+}
+
+/// What connections with the same terms share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) decoder: Arc<DecoderConfig>,
+    pub(super) inflaters: Arc<Inflaters>,
+    pub(super) encoding: Encoding,
+}
+
+/// What a connection with context takeover has, in either direction.
+#[derive(Debug)]
+pub(super) struct Context {
+    /// What the client's messages may refer to.
+    pub(super) history: Option<History>,
+    /// Its memory, and that of the gateway's messages.
+    #[expect(dead_code, reason = "it is given back when it is dropped")]
+    pub(super) reservation: Reservation,
+}
+
+const _: () = assert!(
+    size_of::<Compressed<()>>() <= 24,
+    "a connection without context takeover costs no more than one without compression"
+);
+
+/// A connection with or without a context.
+pub(super) trait Keeps {
+    fn history(&mut self) -> Option<&mut History>;
+}
+
+impl Keeps for () {
+    fn history(&mut self) -> Option<&mut History> {
+        None
+    }
+}
+
+impl Keeps for Box<Context> {
+    fn history(&mut self) -> Option<&mut History> {
+        self.history.as_mut()
+    }
+}
+
+impl<C> Compressed<C> {
+    pub(super) fn new(shared: Arc<Shared>, context: C) -> Self {
+        Self {
+            decoder: Decoder::new(),
+            shared,
+            context,
+        }
+    }
+
+    fn taken(&self, bytes: usize) -> Taken {
+        Taken {
+            bytes,
+            unfinished: !self.decoder.is_idle(),
+        }
+    }
+}
+
+impl<C: Keeps> Session for Compressed<C> {
+    fn traits(&self) -> Traits {
+        Traits {
+            encoding: self.shared.encoding,
+            ..session::TRAITS
+        }
+    }
+
+    fn input(&mut self, bytes: &mut [u8], cx: &mut Cx<'_>) -> Result<Taken, CloseReason> {
+        let length = bytes.len();
+        let now = cx.now();
+        let mut input = Input::new(bytes);
+        let mut frames = 0;
+        let mut lent = self.shared.inflaters.lend();
+        loop {
+            let inflation = Inflation {
+                inflater: &mut lent,
+                history: self.context.history(),
+            };
+            let item = self
+                .decoder
+                .next_inflated(&mut input, &self.shared.decoder, now, inflation)
+                .map_err(|error| CloseReason::from(&error))?;
+            let flow = match item {
+                None => {
+                    if input.frames() > frames {
+                        cx.alive();
+                    }
+                    return Ok(self.taken(length));
+                }
+                Some(item) => session::pass_on(item, cx)?,
+            };
+            if input.frames() > frames {
+                frames = input.frames();
+                cx.alive();
+            }
+            if flow == Flow::Stop {
+                let bytes = length - input.remaining().len();
+                return Ok(self.taken(bytes));
+            }
+        }
+    }
+
+    fn append_ping(&mut self, out: &mut Vec<u8>) {
+        session::append_ping(out);
+    }
+
+    fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
+        session::append_close(reason, out);
+    }
+
+    fn unfinished(&self) -> usize {
+        self.decoder.unfinished_bytes()
+    }
+}

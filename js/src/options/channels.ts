@@ -1,0 +1,77 @@
+/** The option `channels`: what applies to the messages of channels, by their names. */
+
+import { readFlag, readObject, shown } from './fields.js';
+
+/** What applies to the messages of the channels that a glob matches. */
+export interface ChannelTerms {
+  /**
+   * Whether connections with `compression` may get the messages compressed. Default: true. Say false for what does not
+   * get shorter, such as images.
+   */
+  compress?: boolean;
+}
+
+/**
+ * The terms of channels, by globs as in `Pattern`: the first that matches a channel's name counts. At most 64. In an
+ * object the order is the written one; keys that look like whole numbers would come first, so they need a list of
+ * `[glob, terms]`.
+ */
+export type Channels = Readonly<Record<string, ChannelTerms>> | readonly (readonly [string, ChannelTerms])[];
+
+/** Terms in the form of the native side. */
+export interface ChannelPlan {
+  pattern: string;
+  compress: boolean;
+}
+
+/** Reads the option. */
+export function readChannels(value: unknown, at: string, problems: string[]): ChannelPlan[] | undefined {
+  if (value === undefined) return undefined;
+  const entries = readEntries(value, at, problems);
+  if (entries.length > MOST) problems.push(`${at} must have at most ${MOST} entries, not ${entries.length}`);
+  return entries.map(({ pattern, terms, name }) => {
+    const length = Buffer.byteLength(pattern);
+    if (length > LONGEST) problems.push(`${name}: a pattern cannot exceed ${LONGEST} bytes, got ${length}`);
+    const { compress } = readObject(terms, name, KEYS, problems);
+    return { pattern, compress: readFlag(compress, `${name}.compress`, problems) ?? true };
+  });
+}
+
+interface Entry {
+  pattern: string;
+  terms: unknown;
+  /** What problems call it. */
+  name: string;
+}
+
+function readEntries(value: unknown, at: string, problems: string[]): Entry[] {
+  if (Array.isArray(value)) {
+    return value.flatMap((entry: unknown, index) => {
+      const name = `${at}[${index}]`;
+      if (Array.isArray(entry) && entry.length === 2 && typeof entry[0] === 'string') {
+        return [{ pattern: entry[0], terms: entry[1] as unknown, name }];
+      }
+      problems.push(`${name} must be [glob, terms], not ${shown(entry)}`);
+      return [];
+    });
+  }
+  if (typeof value !== 'object' || value === null) {
+    problems.push(`${at} must be an object or a list of [glob, terms], not ${shown(value)}`);
+    return [];
+  }
+  return Object.entries(value).map(([pattern, terms]) => {
+    const name = `${at}[${JSON.stringify(pattern)}]`;
+    if (/^(?:0|[1-9][0-9]*)$/.test(pattern)) {
+      problems.push(`${name}: the order of such keys is not the written one; use a list of [glob, terms]`);
+    }
+    return { pattern, terms: terms as unknown, name };
+  });
+}
+
+const KEYS = ['compress'];
+
+/** The most terms of a gateway. */
+const MOST = 64;
+
+/** The most bytes of a pattern. */
+const LONGEST = 1024;
