@@ -240,6 +240,29 @@ export function close(socketId: number, code?: number, reason?: string): boolean
 }
 
 /**
+ * Ends a connection at once, without a closing handshake. What is queued for it is dropped and counted.
+ *
+ * @returns whether the connection was open; false also if it is being closed, which ends after `limits.closeTimeoutMs`
+ * @throws {TypeError} naming the bad argument
+ */
+export function terminate(socketId: number): boolean {
+  return threadGateway().terminate(socketId);
+}
+
+/**
+ * Sends a ping to the client of a WebSocket, after everything that was sent before. Its answer reaches `handlePong` if
+ * `data` is not empty. To find clients that are gone, nothing has to be sent: `limits.pingIntervalMs` does that. Sockets
+ * of other protocols get nothing.
+ *
+ * @param data at most 125 bytes; default none
+ * @returns whether it was passed on; false if the socket is closed or its I/O thread has too much to do
+ * @throws {TypeError} naming the bad argument
+ */
+export function ping(socketId: number, data?: Data): boolean {
+  return threadGateway().ping(socketId, data);
+}
+
+/**
  * Returns the state of the gateway for debugging: channels and keys (at most 2,000 of each), sockets or workers. A
  * second argument selects one by name or id. With `'channels'`, a socket id selects the channels that the socket is in.
  *

@@ -49,6 +49,8 @@ fn functions<'s>(js: Js<'s>, bound: &Rc<Bound>) -> Outcome<Value<'s>> {
         c"setKey" => hot::set_key,
         c"setKeyIf" => hot::set_key_if,
         c"close" => hot::close,
+        c"terminate" => hot::terminate,
+        c"ping" => hot::ping,
         c"openLog" => log::open_log,
         c"takeLog" => log::take_log,
         c"start" => control::start,

@@ -68,6 +68,8 @@ const GATEWAY: Record<keyof NativeGateway, 'function'> = {
   setKey: 'function',
   setKeyIf: 'function',
   close: 'function',
+  terminate: 'function',
+  ping: 'function',
   openLog: 'function',
   takeLog: 'function',
   start: 'function',

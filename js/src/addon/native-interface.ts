@@ -127,6 +127,8 @@ export interface NativeGateway {
   setKey(key: Name, value?: Data): Buffer | undefined;
   setKeyIf(key: Name, newValue?: Data, checkValue?: Data): boolean;
   close(socketId: number, code?: number, reason?: string): boolean;
+  terminate(socketId: number): boolean;
+  ping(socketId: number, data?: Data): boolean;
   /**
    * Collects log lines of the I/O threads of the next `start` for `takeLog`. `filter` holds prefixes and levels (0 is
    * off), alternating.

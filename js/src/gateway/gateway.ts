@@ -11,6 +11,7 @@ import type { NativeGateway } from '../addon/native-interface.js';
 import { ownWorkerData } from '../addon/runtime.js';
 import { MillraceError } from '../errors.js';
 import type { LogLine } from '../log/log-line.js';
+import { print } from '../log/report.js';
 import type { NodeHandler } from '../node/node-handler.js';
 import type { BackplaneOptions } from '../options/backplane.js';
 import type { Limits } from '../options/limits.js';
@@ -142,6 +143,15 @@ export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends Pro
    */
   handleBinaryMessage?(data: Uint8Array, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
   /**
+   * Called with a ping that the client of a WebSocket sent, which has been answered. `data` is undefined if it is empty.
+   */
+  handlePing?(socketId: number, token?: TokenOf<Types>, data?: Uint8Array): void | Promise<void>;
+  /**
+   * Called with a pong of the client of a WebSocket that is not empty: the answer to `ping` with data. Empty pongs answer
+   * the pings of `limits.pingIntervalMs`, so no handler is called with them.
+   */
+  handlePong?(socketId: number, token?: TokenOf<Types>, data?: Uint8Array): void | Promise<void>;
+  /**
    * Called last, exactly once for every accepted connection. The socket and its subscriptions no longer exist. Errors
    * that it throws are reported. `code` is 1005 if the client gave no code, and 1006 if the connection was lost.
    */
@@ -171,6 +181,7 @@ export class Gateway {
   readonly #supervisor: Supervisor | undefined;
   /** Collects what the handlers of this thread's worker send in reply. Undefined on threads without a worker. */
   #replies: Replies | undefined;
+  #report: ((error: MillraceError) => void) | undefined;
 
   /** @internal */
   static create(native: NativeGateway, id: number): Gateway {
@@ -229,9 +240,15 @@ export class Gateway {
     return options === undefined ? native.send(target, data) : native.send(target, data, options.except);
   }
 
-  /** @internal */
-  collectReplies(replies: Replies | undefined): void {
+  /** @internal Takes note of this thread's worker: where its replies are collected, and how its errors are reported. */
+  collectReplies(replies: Replies | undefined, report?: (error: MillraceError) => void): void {
     this.#replies = replies;
+    this.#report = report;
+  }
+
+  /** @internal Reports an error that no caller can catch, as those of handlers are. */
+  report(error: MillraceError): void {
+    (this.#report ?? print)(error);
   }
 
   /** @internal Sends the replies that handlers sent during the running drain and that are still collected. */
@@ -300,6 +317,16 @@ export class Gateway {
   /** See the module function `close`. */
   close(socketId: number, code?: number, reason?: string): boolean {
     return this.#inOrder().close(socketId, code, reason);
+  }
+
+  /** See the module function `terminate`. */
+  terminate(socketId: number): boolean {
+    return this.#inOrder().terminate(socketId);
+  }
+
+  /** See the module function `ping`. */
+  ping(socketId: number, data?: Data): boolean {
+    return this.#inOrder().ping(socketId, data);
   }
 
   /** See the module function `getDebugState`. */

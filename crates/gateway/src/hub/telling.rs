@@ -3,7 +3,7 @@
 use millrace_core::{ShardSet, SocketId};
 
 use super::Hub;
-use crate::event::Instruction;
+use crate::event::{Instruction, Operation};
 use crate::frame::SharedBytes;
 use crate::inbox::{COMMAND_CHARGE, Command};
 
@@ -34,12 +34,29 @@ impl Hub {
         self.tell_instruction(id, Instruction::sharing(operation, fields, shared), dirty)
     }
 
+    /// Sends a ping to the client of a WebSocket, after what was sent to it before; sessions of other protocols ignore
+    /// it. False: there is no such socket, or the I/O thread has too much to do. The caller has checked the length.
+    pub fn ping(&self, id: SocketId, payload: &[u8], dirty: &mut ShardSet) -> bool {
+        let operation = Operation::WebSocketPing.number();
+        self.post_instruction(id, Instruction::new(operation, &[], payload), dirty) == Some(true)
+    }
+
     fn tell_instruction(
         &self,
         id: SocketId,
         instruction: Instruction<'_>,
         dirty: &mut ShardSet,
     ) -> bool {
+        self.post_instruction(id, instruction, dirty) != Some(false)
+    }
+
+    /// `None`: there is no such socket.
+    fn post_instruction(
+        &self,
+        id: SocketId,
+        instruction: Instruction<'_>,
+        dirty: &mut ShardSet,
+    ) -> Option<bool> {
         let length = instruction.length();
         let charge = COMMAND_CHARGE + length;
         let posted = self.core.reach(id, &[], |route, _annotation| {
@@ -71,7 +88,7 @@ impl Hub {
                 "an I/O thread has too much to send; what a socket was told is lost",
             );
         }
-        posted != Some(false)
+        posted
     }
 }
 

@@ -7,7 +7,9 @@ use millrace_core::Kind;
 use millrace_protocol::websocket::{self, Decoder, DecoderConfig, Input, Item, Opcode, Payload};
 
 use crate::close::{CloseMode, CloseReason};
-use crate::contract::{Context, Encodings, Flow, Goodbye, Liveness, Session, Taken, Traits};
+use crate::contract::{
+    Context, Encodings, Event, Flow, Goodbye, Liveness, Operation, Session, Taken, Traits, Wake,
+};
 
 /// The session of one WebSocket connection.
 #[derive(Debug)]
@@ -78,9 +80,11 @@ impl Session for WebSocket {
                 }
                 Some(Item::Ping(payload)) => {
                     cx.reply(|out| websocket::append_frame(out, Opcode::Pong, payload));
-                    Flow::Go
+                    tell_if_handled(cx, Event::WebSocketPing, payload)
                 }
-                Some(Item::Pong(_)) => Flow::Go,
+                // this is how clients answer the gateway's own pings
+                Some(Item::Pong([])) => Flow::Go,
+                Some(Item::Pong(payload)) => tell_if_handled(cx, Event::WebSocketPong, payload),
                 Some(Item::Close { code, reason }) => {
                     return Err(CloseReason::by_peer(code, reason));
                 }
@@ -94,6 +98,15 @@ impl Session for WebSocket {
                 return Ok(self.taken(bytes));
             }
         }
+    }
+
+    fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        if let Wake::Told(instruction) = why
+            && instruction.operation() == Some(Operation::WebSocketPing)
+        {
+            cx.reply(|out| websocket::append_frame(out, Opcode::Ping, instruction.payload()));
+        }
+        Ok(())
     }
 
     fn append_ping(&mut self, out: &mut Vec<u8>) {
@@ -112,6 +125,16 @@ impl Session for WebSocket {
 
     fn unfinished(&self) -> usize {
         self.decoder.unfinished_bytes()
+    }
+}
+
+/// Passes a control frame to the worker if it has a handler for these.
+#[cold]
+fn tell_if_handled(cx: &mut Context<'_>, event: Event, payload: &[u8]) -> Flow {
+    if cx.handles(event) {
+        cx.event(event, &[], Cow::Borrowed(payload))
+    } else {
+        Flow::Go
     }
 }
 
