@@ -25,6 +25,8 @@ pub(crate) struct ListenerState {
     pub(crate) is_encrypted: bool,
     pub(crate) owner: Owner,
     stopping: AtomicBool,
+    /// Whether connections end with their next answer.
+    last: AtomicBool,
     /// Calls back when the last user drops the listener.
     _left: Left,
 }
@@ -92,6 +94,8 @@ impl Peer {
 pub(crate) struct Incoming {
     pub(crate) stream: RawStream,
     pub(crate) peer: Peer,
+    /// Bytes that were read from the connection before.
+    pub(crate) early: Vec<u8>,
 }
 
 /// A connection to be dialled, on its way to the shard that dials it.
@@ -125,9 +129,11 @@ impl ListenerState {
         left: impl FnOnce() + Send + Sync + 'static,
     ) -> Self {
         let is_encrypted = tls.is_some();
+        let last = AtomicBool::new(config.attached);
         Self {
             id,
             config,
+            last,
             tls,
             is_encrypted,
             owner: Owner::default(),
@@ -161,6 +167,13 @@ impl ListenerState {
 
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
+        self.last.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether an answer is the last one of its connection: the listener is being stopped, or it is attached to a server
+    /// that would have to answer the next request.
+    pub(crate) fn ends_connections(&self) -> bool {
+        self.last.load(Ordering::SeqCst)
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -74,6 +74,11 @@ impl Permits {
         self.taken() >= self.nowhere.counts.limit.load(Ordering::Relaxed)
     }
 
+    /// Whether a permit is free.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.is_full()
+    }
+
     /// Waits while every permit is taken.
     pub(crate) async fn room(&self) {
         loop {

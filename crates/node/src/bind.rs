@@ -11,7 +11,7 @@ use crate::entry::{Call, define};
 use crate::environment::Environment;
 use crate::failure::Outcome;
 use crate::js::{Js, Value};
-use crate::{add_worker, cluster, control, debug, dial, hot, log, replies, stats};
+use crate::{add_worker, adopt, cluster, control, debug, dial, hot, log, replies, stats};
 
 /// Makes an object with every function of `gateway`.
 pub(crate) fn object<'s>(
@@ -56,6 +56,7 @@ fn functions<'s>(js: Js<'s>, bound: &Rc<Bound>) -> Outcome<Value<'s>> {
         c"start" => control::start,
         c"isRunning" => control::is_running,
         c"listen" => control::listen,
+        c"adopt" => adopt::adopt,
         c"dial" => dial::dial,
         c"reloadTls" => control::reload_tls,
         c"stopListeners" => control::stop_listeners,

@@ -75,6 +75,7 @@ const GATEWAY: Record<keyof NativeGateway, 'function'> = {
   start: 'function',
   isRunning: 'function',
   listen: 'function',
+  adopt: 'function',
   dial: 'function',
   reloadTls: 'function',
   stopListeners: 'function',

@@ -138,6 +138,11 @@ export interface NativeGateway {
   start(config: Record<string, unknown>, onNotice: () => void): void;
   isRunning(): boolean;
   listen(config: Record<string, unknown>): { id: number; address: string };
+  /**
+   * Takes over the connection of a `net.Socket`, of which these bytes were read, for a listener that is attached. The socket
+   * is to be destroyed. False: the peer has left, or the listener is being stopped.
+   */
+  adopt(listener: number, socket: object, bytes: Uint8Array): boolean;
   /** Returns the id with which `stopListeners` closes the connection. */
   dial(config: Record<string, unknown>): number;
   /** Reloads all of them or, if one fails, none. */

@@ -3,9 +3,10 @@
  * native side checks them.
  *
  * `StartOptions` and `WorkerModule` are here because the three types name each other: a gateway is started with options, these
- * may have handlers, and `handleStart` gets the gateway.
+ * may have handlers, and `handleStart` gets the gateway. Over 400 lines because of that, and of the methods' comments.
  */
 
+import type { Server as HttpServer } from 'node:http';
 import { binding } from '../addon/binding.js';
 import type { NativeGateway } from '../addon/native-interface.js';
 import { ownWorkerData } from '../addon/runtime.js';
@@ -24,6 +25,7 @@ import type { OpenAnswer, OpenRequest } from '../worker/open-request.js';
 import type { Replies } from '../worker/replies.js';
 import { storedToken } from '../worker/token.js';
 import type { ArgOf, BytesOnly, DataOf, NeedsArg, TokenOf, WorkerTypes } from '../worker/worker-types.js';
+import { checkServer, takeUpgrades } from './attach.js';
 import { askCluster } from './cluster.js';
 import type { ClusterInfo } from './cluster-info.js';
 import { RunningServer, type Server } from './server.js';
@@ -108,6 +110,12 @@ export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends Htt
    */
   logLevel?: string;
 }
+
+/** Options of `attach`: those of `start` that do not concern listening or HTTP requests. */
+export type AttachOptions<Types extends WorkerTypes = BytesOnly> = Omit<
+  StartOptions<Types>,
+  'bind' | 'tls' | 'reusePort' | 'static' | 'events' | 'stats' | 'metrics' | 'health' | 'ready'
+>;
 
 /**
  * The handlers of a worker module. All are optional, and are named exports or members of the default export. A handler
@@ -216,7 +224,32 @@ export class Gateway {
     const supervisor = this.#supervisor;
     const starting = supervisor.begin(options).then((begun) => new RunningServer(this, supervisor, begun));
     // from the beginning, so that a signal while the workers start has its effect
-    const { stopOnSignals: asked } = (options ?? {}) as StartOptions;
+    const { stopOnSignals: asked } = (options ?? {}) as { stopOnSignals?: boolean | StopOptions };
+    if (asked) stopOnSignals(starting, asked === true ? {} : asked);
+    return starting;
+  }
+
+  /** See the module function `attach`. */
+  async attach<Types extends WorkerTypes = BytesOnly>(
+    server: HttpServer,
+    options: AttachOptions<Types> & NeedsArg<Types>,
+  ): Promise<Server> {
+    const supervisor = this.#supervisor;
+    if (supervisor === undefined) {
+      throw new MillraceError('ERR_MILLRACE_START_IN_WORKER', 'attach cannot be called in a worker');
+    }
+    const checked = checkServer(server);
+    const starting = supervisor.begin(options, true).then((begun) => {
+      const { websocketPath: path } = options;
+      const detach = takeUpgrades(checked, {
+        paths: path === undefined || Array.isArray(path) ? path : [path],
+        // a connection whose peer has left, or that comes after the end, is dropped
+        adopt: (socket, bytes) => void this.#native.adopt(begun.listeners[0] as number, socket, bytes),
+        report: (error) => this.report(error),
+      });
+      return new RunningServer(this, supervisor, begun, detach);
+    });
+    const { stopOnSignals: asked } = (options ?? {}) as { stopOnSignals?: boolean | StopOptions };
     if (asked) stopOnSignals(starting, asked === true ? {} : asked);
     return starting;
   }

@@ -8,8 +8,6 @@ use millrace_core::{
     Annotation, Held, Kind, Reach, ShardSet, SocketId, Target, Token, TokenError, Topic, Update,
 };
 
-use millrace_protocol::websocket::close;
-
 use super::Hub;
 use super::outgoing::{Outgoing, SMALL_BYTES, post_small};
 use super::poster::{Lost, Poster};
@@ -296,12 +294,6 @@ impl Hub {
             self.inboxes.post(route.shard, command);
             dirty.insert(route.shard);
         })
-    }
-
-    /// Cuts the connection of a socket, or of the real socket of a virtual one, without a close frame. False: there is no
-    /// such socket, or it is being closed.
-    pub fn terminate(&self, id: SocketId, dirty: &mut ShardSet) -> bool {
-        self.close(id, close::ABNORMAL, "", dirty)
     }
 
     /// A copy of a key's value.

@@ -1,6 +1,7 @@
-//! How a worker sends an instruction to the session of a socket.
+//! How a worker sends an instruction to the session of a socket, pings its client, and ends its connection at once.
 
 use millrace_core::{ShardSet, SocketId};
+use millrace_protocol::websocket::close;
 
 use super::Hub;
 use crate::event::{Instruction, Operation};
@@ -39,6 +40,12 @@ impl Hub {
     pub fn ping(&self, id: SocketId, payload: &[u8], dirty: &mut ShardSet) -> bool {
         let operation = Operation::WebSocketPing.number();
         self.post_instruction(id, Instruction::new(operation, &[], payload), dirty) == Some(true)
+    }
+
+    /// Cuts the connection of a socket, or of the real socket of a virtual one, without a close frame. False: there is no
+    /// such socket, or it is being closed.
+    pub fn terminate(&self, id: SocketId, dirty: &mut ShardSet) -> bool {
+        self.close(id, close::ABNORMAL, "", dirty)
     }
 
     fn tell_instruction(
