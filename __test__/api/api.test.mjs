@@ -33,6 +33,9 @@ const FUNCTIONS = [
   'setKeyIf',
   'getDebugState',
   'close',
+  'terminate',
+  'ping',
+  'attach',
   'createGateway',
   'stats',
 ];

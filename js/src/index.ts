@@ -270,7 +270,7 @@ export function close(socketId: number, code?: number, reason?: string): boolean
 /**
  * Ends a connection at once, without a closing handshake. What is queued for it is dropped and counted.
  *
- * @returns whether the connection was open; false also if it is being closed, which ends after `limits.closeTimeoutMs`
+ * @returns whether the connection was open; false also after `close` has begun, which ends after `limits.closeTimeoutMs`
  * @throws {TypeError} naming the bad argument
  */
 export function terminate(socketId: number): boolean {

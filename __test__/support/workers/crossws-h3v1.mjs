@@ -13,7 +13,8 @@ router.get(
 router.get(
   '/chat/:room',
   defineWebSocketHandler({
-    upgrade: (request) => (request.headers.get('cookie') === 'blocked' ? new Response('no', { status: 403 }) : undefined),
+    upgrade: (request) =>
+      request.headers.get('cookie') === 'blocked' ? new Response('no', { status: 403 }) : undefined,
     open(peer) {
       peer.subscribe('room');
       peer.send(`in ${peer.namespace}`);

@@ -127,13 +127,13 @@ export class CrosswsPeer {
   /** Closes the connection, after everything that was sent before. */
   close(code?: number, reason?: string): void {
     const { gateway, id } = this.#parts;
-    this.#end(() => gateway.close(id, code, reason));
+    if (this.#websocket.readyState === 1) this.#end(() => gateway.close(id, code, reason));
   }
 
   /** Ends the connection at once. */
   terminate(): void {
     const { gateway, id } = this.#parts;
-    this.#end(() => gateway.terminate(id));
+    if (this.#websocket.readyState !== 3) this.#end(() => gateway.terminate(id));
   }
 
   /** Sends a ping. */
@@ -182,7 +182,6 @@ export class CrosswsPeer {
   }
 
   #end(act: () => void): void {
-    if (this.#websocket.readyState !== 1) return;
     this.#websocket.readyState = 2;
     if (this.#isOpening) this.#asked = act;
     else act();

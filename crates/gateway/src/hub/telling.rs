@@ -42,10 +42,21 @@ impl Hub {
         self.post_instruction(id, Instruction::new(operation, &[], payload), dirty) == Some(true)
     }
 
-    /// Cuts the connection of a socket, or of the real socket of a virtual one, without a close frame. False: there is no
-    /// such socket, or it is being closed.
+    /// Cuts the connection of a socket, or of the real socket of a virtual one, without a close frame, also if it is about to
+    /// be closed. False: there is no such socket.
     pub fn terminate(&self, id: SocketId, dirty: &mut ShardSet) -> bool {
-        self.close(id, close::ABNORMAL, "", dirty)
+        let Some(route) = self.core.route(id) else {
+            return false;
+        };
+        let command = Command::Close {
+            slot: route.slot,
+            socket: route.socket,
+            code: close::ABNORMAL,
+            reason: Box::default(),
+        };
+        self.inboxes.post(route.shard, command);
+        dirty.insert(route.shard);
+        true
     }
 
     fn tell_instruction(
