@@ -5,6 +5,8 @@
  * @module millrace/crossws
  */
 
+import './addon/floor.js';
+
 import { Adapter } from './crossws/crossws-adapter.js';
 import type { CrosswsAdapter, CrosswsOptions } from './crossws/crossws-options.js';
 
