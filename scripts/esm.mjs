@@ -15,6 +15,7 @@ import { Failure, fail, ROOT } from './process.mjs';
  */
 const ENTRIES = {
   index: undefined,
+  crossws: 'millraceAdapter',
   http: 'express',
   node: undefined,
   sockets: 'sockets',

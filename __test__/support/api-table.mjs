@@ -53,5 +53,8 @@ export const WRONG = [
   ...notIds.map((value) => ['createVirtualSocket', [value], 'socketId']),
   ...notIds.map((value) => ['deleteVirtualSocket', [value], 'id']),
   ...notIds.map((value) => ['close', [value], 'socketId']),
+  ...notIds.map((value) => ['terminate', [value], 'socketId']),
+  ...notIds.map((value) => ['ping', [value], 'socketId']),
+  ...bytesLike.filter((value) => value !== undefined).map((value) => ['ping', [1, value], 'data']),
   ...[null, 'x', 5, {}, Symbol('x')].map((value) => ['getDebugState', [value], 'mode']),
 ];

@@ -19,6 +19,8 @@ export const ERROR_CODES = {
   ERR_MILLRACE_BINDING_MISSING: 'There is no native addon for this platform, or it cannot be loaded.',
   ERR_MILLRACE_BIND_FAILED: 'The system refused to listen on the address; the message says why.',
   ERR_MILLRACE_BODY_TOO_LARGE: "A request's body is larger than `limits.bodyBytes`, or than the handler allows.",
+  ERR_MILLRACE_CANNOT_ATTACH:
+    'Connections of this HTTP server cannot be taken over: it speaks TLS, or this is not Node.js on a Unix system; or the system refused it for one connection.',
   ERR_MILLRACE_GATEWAY_GONE: 'The gateway that the function belonged to no longer exists.',
   ERR_MILLRACE_HANDLER_FAILED: 'A handler threw or rejected. `cause` is what it threw.',
   ERR_MILLRACE_HANDLER_TIMEOUT: 'A handler did not finish within `limits.handlerTimeoutMs`.',

@@ -6,9 +6,10 @@
 
 import './addon/floor.js';
 
+import type { Server as HttpServer } from 'node:http';
 import { binding } from './addon/binding.js';
 import type { ClusterInfo } from './gateway/cluster-info.js';
-import { Gateway, type StartOptions, threadGateway } from './gateway/gateway.js';
+import { type AttachOptions, Gateway, type StartOptions, threadGateway } from './gateway/gateway.js';
 import type { Server } from './gateway/server.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './gateway/stats.js';
 import type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
@@ -19,6 +20,7 @@ import './worker/boot.js';
 export { ERROR_CODES, type ErrorCode, MillraceError } from './errors.js';
 export type { ClusterInfo, ClusterNode } from './gateway/cluster-info.js';
 export type {
+  AttachOptions,
   Gateway,
   StartOptions,
   WorkerModule,
@@ -83,6 +85,32 @@ export function start<Types extends WorkerTypes = BytesOnly>(
   options: StartOptions<Types> & NeedsArg<Types>,
 ): Promise<Server> {
   return threadGateway().start(options);
+}
+
+/**
+ * Takes the WebSockets of a server of `node:http`, such as the one that `app.listen` of Express returns: those on
+ * `websocketPath`, or all. From the handshake on, they are connections of the gateway as on a listener of its own.
+ * Everything else stays with the server, handshakes on other paths with its other listeners for `'upgrade'` events. A
+ * handshake that nobody takes is answered with 404.
+ *
+ * `stop` of the result ends the WebSockets, and not the server. Works in Node.js on Linux, macOS and other Unix systems,
+ * without TLS.
+ *
+ * @throws {TypeError} (as a rejection) if it is no server of `node:http`, or naming every option that is wrong
+ * @throws {MillraceError} (as a rejection) ERR_MILLRACE_CANNOT_ATTACH in Bun, in Deno, on Windows and with TLS, and what
+ *   `start` throws
+ * @example
+ * ```ts
+ * const httpServer = app.listen(8080);
+ * const workerPath = new URL('./worker.js', import.meta.url);
+ * const sockets = await attach(httpServer, { websocketPath: '/ws', workerPath });
+ * ```
+ */
+export function attach<Types extends WorkerTypes = BytesOnly>(
+  server: HttpServer,
+  options: AttachOptions<Types> & NeedsArg<Types>,
+): Promise<Server> {
+  return threadGateway().attach(server, options);
 }
 
 /**
@@ -239,6 +267,29 @@ export function setKeyIf(key: Name, newValue?: Data, checkValue?: Data): boolean
  */
 export function close(socketId: number, code?: number, reason?: string): boolean {
   return threadGateway().close(socketId, code, reason);
+}
+
+/**
+ * Ends a connection at once, without a closing handshake. What is queued for it is dropped and counted.
+ *
+ * @returns whether the connection was open; false also after `close` has begun, which ends after `limits.closeTimeoutMs`
+ * @throws {TypeError} naming the bad argument
+ */
+export function terminate(socketId: number): boolean {
+  return threadGateway().terminate(socketId);
+}
+
+/**
+ * Sends a ping to the client of a WebSocket, after everything that was sent before. Its answer reaches `handlePong` if
+ * `data` is not empty. To find clients that are gone, nothing has to be sent: `limits.pingIntervalMs` does that. Sockets
+ * of other protocols get nothing.
+ *
+ * @param data at most 125 bytes; default none
+ * @returns whether it was passed on; false if the socket is closed or its I/O thread has too much to do
+ * @throws {TypeError} naming the bad argument
+ */
+export function ping(socketId: number, data?: Data): boolean {
+  return threadGateway().ping(socketId, data);
 }
 
 /**

@@ -15,7 +15,16 @@ const SUBJECTS = [
   ],
   [
     'HTTP',
-    ['docs/http-app', 'docs/node-handler', 'docs/fetch', 'docs/static-files', 'docs/server-sent-events', 'docs/http'],
+    [
+      'docs/http-app',
+      'docs/node-handler',
+      'docs/attach',
+      'docs/crossws',
+      'docs/fetch',
+      'docs/static-files',
+      'docs/server-sent-events',
+      'docs/http',
+    ],
   ],
   [
     'Other protocols',

@@ -64,6 +64,9 @@ impl Default for GatewayConfig {
 pub struct ListenerConfig {
     /// `ip:port`, `[ipv6]:port`, `localhost:port`, `:port` or `unix:/path`; port 0 picks a free one.
     pub address: String,
+    /// Whether it has no address, and gets connections of another server by [`Gateway::adopt`](crate::Gateway::adopt),
+    /// each for one request.
+    pub attached: bool,
     /// The limits of its connections.
     pub limits: ListenerLimits,
     /// The protocol's own limits, as given to [`Self::set_limit`]. A limit that the protocol does not have is an error.
@@ -88,6 +91,7 @@ impl Default for ListenerConfig {
     fn default() -> Self {
         Self {
             address: String::new(),
+            attached: false,
             limits: ListenerLimits::default(),
             protocol_limits: LimitValues::default(),
             reuse_port: false,

@@ -1,6 +1,7 @@
 //! A gateway's life: starting, listening, reloading and stopping. Owns the configuration, the listeners and the
 //! protocols; its [hub](crate::hub) does the messaging.
 
+mod adopt;
 mod dial;
 mod ending;
 mod lifecycle;
@@ -25,6 +26,7 @@ use crate::sync::Mutex;
 use dial::Dialled;
 use threads::Threads;
 
+pub use adopt::Adopted;
 pub use dial::DialConfig;
 pub use lifecycle::Listening;
 pub use member::Member;

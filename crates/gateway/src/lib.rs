@@ -37,7 +37,9 @@ pub use config::{GatewayConfig, ListenerConfig};
 pub use doorbell::Doorbell;
 pub use event::{Acceptance, Handlers, Head, Operation, Rejection, Step, TransferId, Whole};
 pub use frame::{HEAD_ROOM, SharedBytes};
-pub use gateway::{DialConfig, Gateway, Listening, Member, SpreadTerms, StartError, StopTerms};
+pub use gateway::{
+    Adopted, DialConfig, Gateway, Listening, Member, SpreadTerms, StartError, StopTerms,
+};
 pub use http::{AnswerHead, HeadError, Verbatim};
 pub use hub::{Forwardable, Hub, SubscribeError, TOKEN_WORDS, TokenWords, Worker, unix_ms};
 pub use millrace_backplane::{

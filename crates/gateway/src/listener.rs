@@ -105,6 +105,8 @@ impl Peer {
 pub(crate) struct Incoming {
     pub(crate) stream: RawStream,
     pub(crate) peer: Peer,
+    /// Bytes that were read from the connection before.
+    pub(crate) early: Vec<u8>,
 }
 
 /// A connection to be dialled, on its way to the shard that dials it.
@@ -268,6 +270,12 @@ impl ListenerState {
     /// Whether it is stopping, or will be soon.
     pub(crate) fn is_leaving(&self) -> bool {
         self.state.load(Ordering::SeqCst) != OPEN
+    }
+
+    /// Whether an answer is the last one of its connection: the listener stops, or it is attached to a server that would
+    /// have to answer the next request.
+    pub(crate) fn ends_connections(&self) -> bool {
+        self.config.attached || self.is_leaving()
     }
 }
 

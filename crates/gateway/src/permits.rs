@@ -111,6 +111,11 @@ impl Permits {
         self.taken() >= self.nowhere.counts.limit.load(Ordering::Relaxed)
     }
 
+    /// Whether a permit is free.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.is_full()
+    }
+
     /// Waits while every permit is taken, and while connections come too fast.
     pub(crate) async fn room(&self) {
         loop {

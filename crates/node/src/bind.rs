@@ -11,7 +11,7 @@ use crate::entry::{Call, define};
 use crate::environment::Environment;
 use crate::failure::Outcome;
 use crate::js::{Js, Value};
-use crate::{add_worker, cluster, control, debug, dial, hot, log, replies, stats};
+use crate::{add_worker, adopt, cluster, control, debug, dial, hot, log, replies, stats};
 
 /// Makes an object with every function of `gateway`.
 pub(crate) fn object<'s>(
@@ -50,11 +50,14 @@ fn functions<'s>(js: Js<'s>, bound: &Rc<Bound>) -> Outcome<Value<'s>> {
         c"setKey" => hot::set_key,
         c"setKeyIf" => hot::set_key_if,
         c"close" => hot::close,
+        c"terminate" => hot::terminate,
+        c"ping" => hot::ping,
         c"openLog" => log::open_log,
         c"takeLog" => log::take_log,
         c"start" => control::start,
         c"isRunning" => control::is_running,
         c"listen" => control::listen,
+        c"adopt" => adopt::adopt,
         c"dial" => dial::dial,
         c"reloadTls" => control::reload_tls,
         c"stopListeners" => control::stop_listeners,

@@ -101,6 +101,7 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
     if !arguments::is_undefined(js, own)? {
         config.options = plain::options(js, own)?;
     }
+    options.boolean(c"attached", &mut config.attached)?;
     options.boolean(c"proxyProtocol", &mut config.proxy_protocol)?;
     options.boolean(c"reusePort", &mut config.reuse_port)?;
     options.number(c"backlog", &mut config.backlog)?;

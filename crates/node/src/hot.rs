@@ -282,6 +282,33 @@ pub(crate) fn close<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     js.boolean(closed).map(Some)
 }
 
+/// `terminate(socketId): boolean`
+pub(crate) fn terminate<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let id = arguments::id(call.js, call.arguments[0], "socketId")?;
+    let ended = call
+        .own
+        .post(|gateway, dirty| gateway.terminate(id, dirty))?;
+    call.js.boolean(ended).map(Some)
+}
+
+/// `ping(socketId, data): boolean`
+pub(crate) fn ping<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [id, data, ..]) = (call.js, call.arguments);
+    let id = arguments::id(js, id, "socketId")?;
+    let mut scratch = call.own.environment().scratch().borrow();
+    let data = arguments::optional_copied(js, data, "data", &mut scratch)?.unwrap_or_default();
+    let length = data.len();
+    if length > LONGEST_PING {
+        return Err(Failure::Argument(format!(
+            "argument 'data' must be at most {LONGEST_PING} bytes, not {length}"
+        )));
+    }
+    let told = call
+        .own
+        .post(|gateway, dirty| gateway.ping(id, &data, dirty))?;
+    js.boolean(told).map(Some)
+}
+
 /// Reads a close code that may be sent.
 pub(crate) fn close_code(js: Js<'_>, value: Value<'_>) -> Outcome<u16> {
     if let Some(number) = js.as_number(value)?
@@ -313,3 +340,6 @@ const DEFAULT_CLOSE_CODE: u16 = 1000;
 
 /// The most bytes of a reason that fit into a close frame after the code.
 const LONGEST_REASON: usize = 123;
+
+/// The most bytes that a ping may carry: RFC 6455 5.5.
+const LONGEST_PING: usize = 125;

@@ -6,6 +6,7 @@
 
 mod add_worker;
 mod addon;
+mod adopt;
 mod arguments;
 mod bind;
 mod bound;

@@ -1,7 +1,9 @@
 //! System calls on sockets that the event loop does not offer: many sends in one call, and the low-level sockets
-//! of `millrace/sockets`. Knows no protocol except the syntax of an HTTP request, and nothing about JavaScript.
+//! of `millrace/sockets`, and duplicates of connections. Knows no protocol except the syntax of an HTTP request, and nothing about JavaScript.
 //! A feature that the operating system lacks is an error or absent here, and the caller works without it.
 
+#[cfg(unix)]
+mod duplicate;
 mod http_request;
 #[cfg(unix)]
 mod low_level;
@@ -12,6 +14,8 @@ mod send_last;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
 
+#[cfg(unix)]
+pub use duplicate::{Duplicate, duplicate};
 pub use http_request::{BadRequest, HttpRequest};
 #[cfg(unix)]
 pub use low_level::{Fault, Place, Table, Turn, constants, error_text, host_address};

@@ -135,6 +135,8 @@ export interface NativeGateway {
   setKey(key: Name, value?: Data): Buffer | undefined;
   setKeyIf(key: Name, newValue?: Data, checkValue?: Data): boolean;
   close(socketId: number, code?: number, reason?: string): boolean;
+  terminate(socketId: number): boolean;
+  ping(socketId: number, data?: Data): boolean;
   /**
    * Collects log lines of the I/O threads of the next `start` for `takeLog`. `filter` holds prefixes and levels (0 is
    * off), alternating.
@@ -144,6 +146,11 @@ export interface NativeGateway {
   start(config: Record<string, unknown>, onNotice: () => void): void;
   isRunning(): boolean;
   listen(config: Record<string, unknown>): { id: number; address: string };
+  /**
+   * Takes over the connection of a `net.Socket`, of which these bytes were read, for a listener that is attached. The socket
+   * is to be destroyed. False: the peer has left, or the listener is being stopped.
+   */
+  adopt(listener: number, socket: object, bytes: Uint8Array): boolean;
   /** Returns the id with which `stopListeners` closes the connection. */
   dial(config: Record<string, unknown>): number;
   /** Reloads all of them or, if one fails, none. */

@@ -78,6 +78,17 @@ export function collectsLate(): boolean {
   return process.versions['bun'] === undefined;
 }
 
+/**
+ * Why connections of `node:http` cannot be taken over. Undefined: they can. Only sockets of Node.js on a Unix system have a
+ * descriptor.
+ */
+export function whyNoDescriptors(): string | undefined {
+  for (const name of ['bun', 'deno']) {
+    if (process.versions[name] !== undefined) return `sockets of ${name === 'bun' ? 'Bun' : 'Deno'} have no descriptor`;
+  }
+  return process.platform === 'win32' ? 'sockets on Windows cannot be duplicated' : undefined;
+}
+
 /** Whether an unhandled rejection ends the program without an event `uncaughtException`, as in Bun. */
 export function dropsRejections(): boolean {
   return process.versions['bun'] !== undefined;

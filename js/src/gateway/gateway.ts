@@ -3,14 +3,16 @@
  * native side checks them.
  *
  * `StartOptions` and `WorkerModule` are here because the three types name each other: a gateway is started with options, these
- * may have handlers, and `handleStart` gets the gateway.
+ * may have handlers, and `handleStart` gets the gateway. Over 400 lines because of that, and of the methods' comments.
  */
 
+import type { Server as HttpServer } from 'node:http';
 import { binding } from '../addon/binding.js';
 import type { NativeGateway } from '../addon/native-interface.js';
 import { ownWorkerData } from '../addon/runtime.js';
 import { MillraceError } from '../errors.js';
 import type { LogLine } from '../log/log-line.js';
+import { print } from '../log/report.js';
 import type { NodeHandler } from '../node/node-handler.js';
 import type { BackplaneOptions } from '../options/backplane.js';
 import type { Channels } from '../options/channels.js';
@@ -25,6 +27,7 @@ import type { OpenAnswer, OpenRequest } from '../worker/open-request.js';
 import type { Replies } from '../worker/replies.js';
 import { storedToken } from '../worker/token.js';
 import type { ArgOf, BytesOnly, DataOf, NeedsArg, TokenOf, WorkerTypes } from '../worker/worker-types.js';
+import { checkServer, takeUpgrades } from './attach.js';
 import { askCluster } from './cluster.js';
 import type { ClusterInfo } from './cluster-info.js';
 import { RunningServer, type Server } from './server.js';
@@ -115,6 +118,12 @@ export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends Htt
   logLevel?: string;
 }
 
+/** Options of `attach`: those of `start` that do not concern listening or HTTP requests. */
+export type AttachOptions<Types extends WorkerTypes = BytesOnly> = Omit<
+  StartOptions<Types>,
+  'bind' | 'tls' | 'reusePort' | 'static' | 'events' | 'stats' | 'metrics' | 'health' | 'ready'
+>;
+
 /**
  * The handlers of a worker module. All are optional, and are named exports or members of the default export. A handler
  * that is a named export is called with `this` undefined, a member with the object that has it.
@@ -149,6 +158,15 @@ export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends Pro
    */
   handleBinaryMessage?(data: Uint8Array, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
   /**
+   * Called with a ping that the client of a WebSocket sent, which has been answered. `data` is undefined if it is empty.
+   */
+  handlePing?(socketId: number, token?: TokenOf<Types>, data?: Uint8Array): void | Promise<void>;
+  /**
+   * Called with a pong of the client of a WebSocket that is not empty: the answer to `ping` with data. Empty pongs answer
+   * the pings of `limits.pingIntervalMs`, so no handler is called with them.
+   */
+  handlePong?(socketId: number, token?: TokenOf<Types>, data?: Uint8Array): void | Promise<void>;
+  /**
    * Called last, exactly once for every accepted connection. The socket and its subscriptions no longer exist. Errors
    * that it throws are reported. `code` is 1005 if the client gave no code, and 1006 if the connection was lost.
    */
@@ -178,6 +196,7 @@ export class Gateway {
   readonly #supervisor: Supervisor | undefined;
   /** Collects what the handlers of this thread's worker send in reply. Undefined on threads without a worker. */
   #replies: Replies | undefined;
+  #report: ((error: MillraceError) => void) | undefined;
 
   /** @internal */
   static create(native: NativeGateway, id: number): Gateway {
@@ -212,7 +231,32 @@ export class Gateway {
     const supervisor = this.#supervisor;
     const starting = supervisor.begin(options).then((begun) => new RunningServer(this, supervisor, begun));
     // from the beginning, so that a signal while the workers start has its effect
-    const { stopOnSignals: asked } = (options ?? {}) as StartOptions;
+    const { stopOnSignals: asked } = (options ?? {}) as { stopOnSignals?: boolean | StopOptions };
+    if (asked) stopOnSignals(starting, asked === true ? {} : asked);
+    return starting;
+  }
+
+  /** See the module function `attach`. */
+  async attach<Types extends WorkerTypes = BytesOnly>(
+    server: HttpServer,
+    options: AttachOptions<Types> & NeedsArg<Types>,
+  ): Promise<Server> {
+    const supervisor = this.#supervisor;
+    if (supervisor === undefined) {
+      throw new MillraceError('ERR_MILLRACE_START_IN_WORKER', 'attach cannot be called in a worker');
+    }
+    const checked = checkServer(server);
+    const starting = supervisor.begin(options, true).then((begun) => {
+      const { websocketPath: path } = options;
+      const detach = takeUpgrades(checked, {
+        paths: path === undefined || Array.isArray(path) ? path : [path],
+        // a connection whose peer has left, or that comes after the end, is dropped
+        adopt: (socket, bytes) => void this.#native.adopt(begun.listeners[0] as number, socket, bytes),
+        report: (error) => this.report(error),
+      });
+      return new RunningServer(this, supervisor, begun, detach);
+    });
+    const { stopOnSignals: asked } = (options ?? {}) as { stopOnSignals?: boolean | StopOptions };
     if (asked) stopOnSignals(starting, asked === true ? {} : asked);
     return starting;
   }
@@ -239,9 +283,15 @@ export class Gateway {
     return options === undefined ? native.send(target, data) : native.send(target, data, options.except);
   }
 
-  /** @internal */
-  collectReplies(replies: Replies | undefined): void {
+  /** @internal Takes note of this thread's worker: where its replies are collected, and how its errors are reported. */
+  collectReplies(replies: Replies | undefined, report?: (error: MillraceError) => void): void {
     this.#replies = replies;
+    this.#report = report;
+  }
+
+  /** @internal Reports an error that no caller can catch, as those of handlers are. */
+  report(error: MillraceError): void {
+    (this.#report ?? print)(error);
   }
 
   /** @internal Sends the replies that handlers sent during the running drain and that are still collected. */
@@ -310,6 +360,16 @@ export class Gateway {
   /** See the module function `close`. */
   close(socketId: number, code?: number, reason?: string): boolean {
     return this.#inOrder().close(socketId, code, reason);
+  }
+
+  /** See the module function `terminate`. */
+  terminate(socketId: number): boolean {
+    return this.#inOrder().terminate(socketId);
+  }
+
+  /** See the module function `ping`. */
+  ping(socketId: number, data?: Data): boolean {
+    return this.#inOrder().ping(socketId, data);
   }
 
   /** See the module function `getDebugState`. */

@@ -82,14 +82,17 @@ export class RunningServer implements Server {
   #stopping: Promise<void> | undefined;
   #isStopped: () => void = nothing;
   #heedsSignals = false;
+  readonly #detach: (() => void) | undefined;
   /** Reloads run one after the other, so that the files of the last call are used in the end. */
   #reloading: Promise<void> = Promise.resolve();
 
-  constructor(gateway: StatsSource, supervisor: Supervisor, begun: Begun) {
+  /** @param detach called before it stops */
+  constructor(gateway: StatsSource, supervisor: Supervisor, begun: Begun, detach?: () => void) {
     this.addresses = [...begun.addresses];
     this.#gateway = gateway;
     this.#supervisor = supervisor;
     this.#begun = begun;
+    this.#detach = detach;
     this.stopped = new Promise((resolve) => {
       this.#isStopped = resolve;
     });
@@ -97,6 +100,7 @@ export class RunningServer implements Server {
 
   async stop(options?: StopOptions): Promise<void> {
     const plan = parseStopOptions(options);
+    this.#detach?.();
     if (this.#stopping !== undefined) this.#begun.stop?.hasten(plan);
     else this.#stopping = this.#supervisor.finish(this.#begun, plan).finally(this.#isStopped);
     return this.#stopping;

@@ -64,9 +64,9 @@ export class Supervisor {
     this.#id = id;
   }
 
-  /** Runs one call of `start`, after the calls before it. */
-  begin(options: unknown): Promise<Begun> {
-    const begun = this.#last.then(() => this.#begin(options));
+  /** Runs one call of `start`, after the calls before it. `attached`: its listener gets the connections of a server. */
+  begin(options: unknown, attached = false): Promise<Begun> {
+    const begun = this.#last.then(() => this.#begin(options, attached));
     this.#last = begun.catch(() => undefined);
     return begun;
   }
@@ -117,9 +117,9 @@ export class Supervisor {
     this.#fixed?.log?.write('info', 'millrace::listener', 'TLS reloaded', { listeners: listeners.length });
   }
 
-  async #begin(options: unknown): Promise<Begun> {
+  async #begin(options: unknown, attached: boolean): Promise<Begun> {
     await this.#ending;
-    const plan = parseStartOptions(options, this.#fixed === undefined);
+    const plan = parseStartOptions(options, this.#fixed === undefined, attached);
     const arg = plan.workers === undefined ? undefined : structuredClone(plan.workers.arg);
     const listeners = await Promise.all(plan.listeners.map(readFiles));
     const backplane = plan.backplane && (await loadBackplane(plan.backplane));
@@ -135,8 +135,8 @@ export class Supervisor {
         const listening = this.#native.listen(config);
         begun.listeners.push(listening.id);
         if (plan !== undefined) begun.tls.set(listening.id, plan);
-        begun.addresses.push(listening.address);
-        fixed.log?.write('info', 'millrace::listener', 'listening', { address: listening.address });
+        if (!attached) begun.addresses.push(listening.address);
+        fixed.log?.write('info', 'millrace::listener', 'listening', { address: listening.address || 'attached' });
       }
       return begun;
     } catch (error) {

@@ -57,7 +57,9 @@ export interface ListenerOptions<OwnLimits extends ListenerLimits = ListenerLimi
 
 /** A listener's options in the form of the native side. Holds only the given options. */
 export type ListenerPlan = {
+  /** Empty if the listener is attached to a server. */
   address: string;
+  attached?: true;
   protocol: string;
   /** The protocol's plan. Only the protocol reads it. */
   options: object;
@@ -83,16 +85,34 @@ export interface StartPlan {
 }
 
 /**
- * Checks options. `first`: the gateway is not running yet.
+ * Checks options. `first`: the gateway is not running yet. `attached`: they are those of `attach`.
  *
  * @throws {TypeError} naming every problem with the path the user wrote
  */
-export function parseStartOptions(options: unknown, first: boolean): StartPlan {
+export function parseStartOptions(options: unknown, first: boolean, attached = false): StartPlan {
   const problems: string[] = [];
-  const plan = readStartOptions(options, first, problems);
+  if (!attached) {
+    const plan = readStartOptions(options, first, problems);
+    throwAll(problems);
+    return plan;
+  }
+  for (const name of NOT_ATTACHED) {
+    if ((options as Fields | undefined | null)?.[name] === undefined) continue;
+    problems.push(`options.${name} is not available with attach: ${name === 'bind' ? WHO_LISTENS : WHO_ANSWERS}`);
+  }
+  const plan = readStartOptions({ ...(options as object), bind: { address: ATTACHED } }, first, problems);
+  for (const listener of plan.listeners) Object.assign(listener, { address: '', attached: true });
   throwAll(problems);
   return plan;
 }
+
+/** Stands for the address of a listener that has none. */
+const ATTACHED = ':0';
+
+/** Options that are for a server that listens, or answers requests. */
+const NOT_ATTACHED = ['bind', 'tls', 'reusePort', 'static', 'events', 'stats', 'metrics', 'health', 'ready'];
+const WHO_LISTENS = 'the HTTP server listens';
+const WHO_ANSWERS = 'the HTTP server answers everything but WebSockets';
 
 /** Checks options as `parseStartOptions` does, but adds problems to the given list. */
 export function readStartOptions(options: unknown, first: boolean, problems: string[]): StartPlan {

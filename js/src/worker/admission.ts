@@ -43,6 +43,7 @@ export class Request implements OpenRequest {
   readonly headers: Record<string, string>;
   readonly transport: Transport;
   readonly port: number;
+  readonly encrypted: boolean;
   readonly clientCertificate: ClientCertificate | undefined;
   #query: URLSearchParams | undefined;
   #protocols: readonly string[] | undefined;
@@ -52,6 +53,7 @@ export class Request implements OpenRequest {
     this.headers = opening.headers;
     this.transport = opening.transport;
     this.port = opening.port;
+    this.encrypted = opening.encrypted;
     this.clientCertificate = opening.certificate;
   }
 

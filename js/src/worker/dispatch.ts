@@ -44,7 +44,7 @@ import { Transfers } from './transfers.js';
 /** The gateway whose methods the worker's handlers call. */
 export interface WorkerGateway {
   /** Collects in `replies` what handlers send in reply from now on. Undefined: everything is sent at once. */
-  collectReplies(replies: Replies | undefined): void;
+  collectReplies(replies: Replies | undefined, report?: (error: MillraceError) => void): void;
 }
 
 /** See the module. */
@@ -87,7 +87,7 @@ export class Dispatcher {
     this.#exchangeWords = new Uint32Array(this.#worker.exchange);
     this.#gateway = gateway;
     this.#replies = new Replies(native, this.#worker);
-    gateway.collectReplies(this.#replies);
+    gateway.collectReplies(this.#replies, report);
     const host = {
       gateway: native,
       worker: this.#worker,

@@ -97,6 +97,10 @@ export const EVENT_SPLICE_CONNECT = 17;
 export const EVENT_TCP_OPENED = 18;
 /** Everything that was written to a raw TCP stream before its last note has been sent. */
 export const EVENT_TCP_WRITTEN = 19;
+/** A ping of a WebSocket's client. */
+export const EVENT_WEB_SOCKET_PING = 20;
+/** A pong of a WebSocket's client that is not empty. */
+export const EVENT_WEB_SOCKET_PONG = 21;
 
 // What a worker asks of a socket's protocol apart from messages and closes.
 /** Send a Sockety message or response with its data. */
@@ -123,6 +127,8 @@ export const OPERATION_SPLICE_ANSWER = 10;
 export const OPERATION_TCP_WRITE = 11;
 /** Close a raw TCP stream when everything written has been sent. */
 export const OPERATION_TCP_CLOSE = 12;
+/** Send a WebSocket ping with the payload. */
+export const OPERATION_WEB_SOCKET_PING = 13;
 
 /** The handlers that the native side knows of, and their bits. */
 export const HANDLERS = {
@@ -136,6 +142,8 @@ export const HANDLERS = {
   handleEnd: 1 << 6,
   handleSocketyMessage: 1 << 7,
   handleSpliceConnect: 1 << 8,
+  handlePing: 1 << 12,
+  handlePong: 1 << 13,
 } as const;
 
 /** Which handler an event calls, by the event's number; the others are the protocol's own. */
@@ -143,4 +151,6 @@ export const EVENT_HANDLERS: Readonly<Record<number, keyof typeof HANDLERS>> = {
   1: 'handleEnd',
   2: 'handleSocketyMessage',
   17: 'handleSpliceConnect',
+  20: 'handlePing',
+  21: 'handlePong',
 };

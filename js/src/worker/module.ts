@@ -26,6 +26,8 @@ export interface LoadedModule extends ProtocolHandlers<unknown> {
   handleBinaryMessage?(data: Uint8Array, socketId: number, token?: unknown): void | Promise<void>;
   handleClose?(socketId: number, token?: unknown, code?: number, reason?: string): void | Promise<void>;
   handleDrain?(socketId: number): void | Promise<void>;
+  handlePing?(socketId: number, token?: unknown, data?: Uint8Array): void | Promise<void>;
+  handlePong?(socketId: number, token?: unknown, data?: Uint8Array): void | Promise<void>;
   handleStop?(): void | Promise<void>;
   /** Answers requests: the module's `fetch`, or the app that it exports. */
   exchange?: ExchangeHandler;

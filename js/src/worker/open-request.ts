@@ -19,6 +19,8 @@ export interface OpenRequest {
   readonly protocols: readonly string[];
   /** The transport that the socket will use. */
   readonly transport: Transport;
+  /** Whether the connection uses TLS. */
+  readonly encrypted: boolean;
   /** The client's port. 0 on a unix socket, and if a trusted proxy named the client in a header. */
   readonly port: number;
   /** The client's TLS certificate, if `tls.clientCertificates` asks for one and the client sent one. */

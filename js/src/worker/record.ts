@@ -19,6 +19,9 @@ export const NO_SLOT = 0xffffffff;
 
 const NO_TOKEN = 0xffffffff;
 
+/** The bit of an OPEN record's flags that says whether the connection is encrypted. */
+const ENCRYPTED = 1 << 1;
+
 /** A bit beside the token's length: the token is a serialised value. */
 const TOKEN_IS_VALUE = 0x80000000;
 
@@ -41,6 +44,7 @@ export interface Opening {
   /** 0 on a unix socket, and if a proxy names the client in its requests. */
   port: number;
   transport: Transport;
+  encrypted: boolean;
   /** Path and query, as sent. */
   target: string;
   headers: Record<string, string>;
@@ -121,6 +125,7 @@ export function readOpening(words: Uint32Array, buffer: RecordBuffer, at: number
     id: socketId(words, at),
     ip: buffer.latin1Slice(ip, target),
     port: flags >>> 16,
+    encrypted: (flags & ENCRYPTED) !== 0,
     transport: TRANSPORTS[(flags >>> 8) & 0xff] as Transport,
     target: buffer.latin1Slice(target, headers),
     headers: readHeaders(buffer.latin1Slice(headers, subject)),

@@ -110,6 +110,15 @@ macro_rules! operations {
             $($(#[doc = $note])* $(#[cfg($when)])? $variant,)*
         }
 
+        impl $name {
+            /// Its number.
+            pub(crate) const fn number(self) -> u32 {
+                match self {
+                    $($(#[cfg($when)])? Self::$variant => $number,)*
+                }
+            }
+        }
+
         impl TryFrom<u32> for $name {
             type Error = u32;
 
@@ -248,6 +257,10 @@ events! {
         TcpOpened = 18;
         /// Everything that was written to a raw TCP stream before its last note has been sent.
         TcpWritten = 19;
+        /// A ping of a WebSocket's client.
+        WebSocketPing = 20 => PING = 1 << 12 => "handlePing";
+        /// A pong of a WebSocket's client that is not empty.
+        WebSocketPong = 21 => PONG = 1 << 13 => "handlePong";
         /// An event of the test protocol.
         #[cfg(test)]
         Probe = 0xffff;
@@ -282,6 +295,8 @@ operations! {
         TcpWrite = 11;
         /// Close a raw TCP stream when everything written has been sent.
         TcpClose = 12;
+        /// Send a WebSocket ping with the payload.
+        WebSocketPing = 13;
         /// An operation of the test protocol.
         #[cfg(test)]
         Probe = 0xffff;

@@ -11,6 +11,7 @@ pub(crate) struct Opening<'a> {
     /// Whether `handleOpen` decides; otherwise the connection is already accepted.
     pub(crate) answer: bool,
     pub(crate) transport: Transport,
+    pub(crate) encrypted: bool,
     pub(crate) address: &'a str,
     /// 0 on a unix socket, and for a client that a proxy names in its requests.
     pub(crate) port: u16,
@@ -30,10 +31,13 @@ impl Opening<'_> {
         8 * 4 + self.parts().iter().map(|part| part.len()).sum::<usize>()
     }
 
-    /// The flags of the record: bit 0 says whether `handleOpen` decides, bits 8 to 15 have the transport, bits 16 to 31
-    /// the port.
+    /// The flags of the record: bit 0 says whether `handleOpen` decides, bit 1 whether the connection is encrypted, bits
+    /// 8 to 15 have the transport, bits 16 to 31 the port.
     pub(super) fn flags(&self) -> u32 {
-        u32::from(self.answer) | self.transport.number() << 8 | u32::from(self.port) << 16
+        u32::from(self.answer)
+            | u32::from(self.encrypted) << 1
+            | self.transport.number() << 8
+            | u32::from(self.port) << 16
     }
 
     pub(super) fn parts(&self) -> [&[u8]; 5] {
@@ -52,6 +56,7 @@ impl Opening<'_> {
             socket,
             answer: false,
             transport: Transport::WebSocket,
+            encrypted: false,
             address: "",
             port: 0,
             target: "",
@@ -74,5 +79,7 @@ mod tests {
         (opening.answer, opening.port) = (true, 65_535);
         opening.transport = Transport::EventStream;
         assert_eq!(opening.flags(), 0xffff_0101);
+        opening.encrypted = true;
+        assert_eq!(opening.flags(), 0xffff_0103);
     }
 }

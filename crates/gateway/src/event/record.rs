@@ -241,6 +241,7 @@ mod tests {
             3,
             &Opening {
                 transport: Transport::WebSocket,
+                encrypted: false,
                 port: 0,
                 socket,
                 answer: true,

@@ -15,7 +15,7 @@ use crate::hub::Worker;
 use crate::inbox::Command;
 use crate::limits::{LimitValues, MAX_SHARDS};
 use crate::listener::{ListenerState, Listening as Accepting, Owner};
-use crate::net::address::{self, ListenError};
+use crate::net::address::{self, Bound, ListenError};
 use crate::net::tls::{Terms, TlsConfig, TlsError};
 use crate::options::Options;
 use crate::shard::protocol::{Needs, Protocol};
@@ -26,7 +26,7 @@ use crate::stats::ShardStats;
 pub struct Listening {
     /// The id for [`Gateway::stop_listeners`].
     pub id: u32,
-    /// The bound address: `ip:port` with the actual port, or `unix:/path`.
+    /// The bound address: `ip:port` with the actual port, or `unix:/path`. Empty if the listener is attached.
     pub address: String,
 }
 
@@ -154,7 +154,11 @@ impl Gateway {
         config.options = Options::default();
         config.protocol_limits = LimitValues::default();
         // outside the lock: checking whether a unix socket is in use may take a moment
-        let (bound, address) = address::bind(&config.address, config.reuse_port, config.backlog)?;
+        let (bound, address) = if config.attached {
+            (Bound::Tcp(Vec::new()), String::new())
+        } else {
+            address::bind(&config.address, config.reuse_port, config.backlog)?
+        };
         let mut state = self.state.lock();
         let shards = self.hub.shards();
         if shards == 0 {

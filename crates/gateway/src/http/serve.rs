@@ -250,7 +250,7 @@ async fn answer_to(
         // a request that became a socket, or nearly did, took the permit of the connection
         && client.permit.borrow().is_some()
         && serial < u64::from(client.service.limits.keep_alive_requests)
-        && !connection.around.listener.is_leaving()
+        && !connection.around.listener.ends_connections()
         && !answer::closes(&answer)
         && wishes.can_see_the_end_of(&answer);
     let is_whole = {

@@ -1,9 +1,10 @@
-//! How a worker sends an instruction to the session of a socket.
+//! How a worker sends an instruction to the session of a socket, pings its client, and ends its connection at once.
 
 use millrace_core::{ShardSet, SocketId};
+use millrace_protocol::websocket::close;
 
 use super::Hub;
-use crate::event::Instruction;
+use crate::event::{Instruction, Operation};
 use crate::frame::SharedBytes;
 use crate::inbox::{COMMAND_CHARGE, Command};
 
@@ -34,12 +35,46 @@ impl Hub {
         self.tell_instruction(id, Instruction::sharing(operation, fields, shared), dirty)
     }
 
+    /// Sends a ping to the client of a WebSocket, after what was sent to it before; sessions of other protocols ignore
+    /// it. False: there is no such socket, or the I/O thread has too much to do. The caller has checked the length.
+    pub fn ping(&self, id: SocketId, payload: &[u8], dirty: &mut ShardSet) -> bool {
+        let operation = Operation::WebSocketPing.number();
+        self.post_instruction(id, Instruction::new(operation, &[], payload), dirty) == Some(true)
+    }
+
+    /// Cuts the connection of a socket, or of the real socket of a virtual one, without a close frame, also if it is about to
+    /// be closed. False: there is no such socket.
+    pub fn terminate(&self, id: SocketId, dirty: &mut ShardSet) -> bool {
+        let Some(route) = self.core.route(id) else {
+            return false;
+        };
+        let command = Command::Close {
+            slot: route.slot,
+            socket: route.socket,
+            code: close::ABNORMAL,
+            reason: Box::default(),
+        };
+        self.inboxes.post(route.shard, command);
+        dirty.insert(route.shard);
+        true
+    }
+
     fn tell_instruction(
         &self,
         id: SocketId,
         instruction: Instruction<'_>,
         dirty: &mut ShardSet,
     ) -> bool {
+        self.post_instruction(id, instruction, dirty) != Some(false)
+    }
+
+    /// `None`: there is no such socket.
+    fn post_instruction(
+        &self,
+        id: SocketId,
+        instruction: Instruction<'_>,
+        dirty: &mut ShardSet,
+    ) -> Option<bool> {
         let length = instruction.length();
         let charge = COMMAND_CHARGE + length;
         let posted = self.core.reach(id, &[], |route, _annotation| {
@@ -71,7 +106,7 @@ impl Hub {
                 "an I/O thread has too much to send; what a socket was told is lost",
             );
         }
-        posted != Some(false)
+        posted
     }
 }
 

@@ -152,17 +152,25 @@ fn deal(
             Err(error) => tell(listener, &error),
         };
     }
-    let incoming = Incoming { stream, peer };
+    let incoming = Incoming {
+        stream,
+        peer,
+        early: Vec::new(),
+    };
     hub.inboxes()
         .post(target, Command::Adopt(Box::new(incoming)));
     hub.inboxes().wake_bits(1 << target.get());
 }
 
-/// Takes a connection that another shard has dealt to this one.
+/// Takes a connection that another shard has dealt to this one, or that another server has accepted.
 pub(super) fn adopt(shard: &Rc<Shard>, incoming: Incoming) {
-    let Incoming { stream, peer } = incoming;
+    let Incoming {
+        stream,
+        peer,
+        early,
+    } = incoming;
     match shard.readiness.stream(stream) {
-        Ok(stream) => shard.adopt(stream, peer),
+        Ok(stream) => shard.adopt(stream.with_early(early), peer),
         Err(error) => tell(&peer.listener, &error),
     }
 }

@@ -223,6 +223,7 @@ impl Asking<'_> {
             socket,
             answer: true,
             transport: self.transport,
+            encrypted: connection.listener.is_encrypted,
             address: address.as_deref().unwrap_or_default(),
             port: self.port,
             target: &shown.target,

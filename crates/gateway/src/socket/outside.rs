@@ -2,6 +2,7 @@
 //! once.
 
 use millrace_core::ShardSet;
+use millrace_protocol::websocket::close::ABNORMAL;
 
 use super::connection::{Connection, Phase, Shared};
 use super::env::Env;
@@ -78,17 +79,19 @@ impl Env {
         }
     }
 
-    /// The application closes a socket; one that waits for `handleOpen` is refused.
+    /// The application closes a socket, or cuts it with the code 1006, which no close frame has. One that waits for
+    /// `handleOpen` is refused.
     fn close_by_application(&self, connection: &Shared, code: u16, reason: Box<str>) {
         let pending = matches!(connection.io.borrow().phase, Phase::Pending(_));
         if pending {
             self.refuse(connection, 403, "Connection rejected");
         } else {
-            self.close(
-                connection,
-                &mut connection.io.borrow_mut(),
-                &CloseReason::by_application(code, reason),
-            );
+            let reason = if code == ABNORMAL {
+                CloseReason::ABNORMAL
+            } else {
+                CloseReason::by_application(code, reason)
+            };
+            self.close(connection, &mut connection.io.borrow_mut(), &reason);
         }
     }
 

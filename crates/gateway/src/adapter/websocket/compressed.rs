@@ -9,7 +9,7 @@ use super::contexts::Reservation;
 use super::inflaters::Inflaters;
 use super::session;
 use crate::close::CloseReason;
-use crate::contract::{Context as Cx, Encoding, Flow, Session, Taken, Traits};
+use crate::contract::{Context as Cx, Encoding, Flow, Session, Taken, Traits, Wake};
 
 /// The session of one connection with compression.
 #[derive(Debug)]
@@ -117,6 +117,11 @@ impl<C: Keeps> Session for Compressed<C> {
                 return Ok(self.taken(bytes));
             }
         }
+    }
+
+    fn wake(&mut self, why: Wake<'_>, cx: &mut Cx<'_>) -> Result<(), CloseReason> {
+        session::wake(&why, cx);
+        Ok(())
     }
 
     fn append_ping(&mut self, out: &mut Vec<u8>) {

@@ -7,7 +7,9 @@ use millrace_core::Kind;
 use millrace_protocol::websocket::{self, Decoder, DecoderConfig, Input, Item, Opcode, Payload};
 
 use crate::close::{CloseMode, CloseReason};
-use crate::contract::{Context, Encodings, Flow, Goodbye, Liveness, Session, Taken, Traits};
+use crate::contract::{
+    Context, Encodings, Event, Flow, Goodbye, Liveness, Operation, Session, Taken, Traits, Wake,
+};
 
 /// The session of one WebSocket connection.
 #[derive(Debug)]
@@ -72,6 +74,11 @@ impl Session for WebSocket {
         }
     }
 
+    fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        wake(&why, cx);
+        Ok(())
+    }
+
     fn append_ping(&mut self, out: &mut Vec<u8>) {
         append_ping(out);
     }
@@ -115,10 +122,21 @@ pub(super) fn pass_on(item: Item<'_>, cx: &mut Context<'_>) -> Result<Flow, Clos
         }
         Item::Ping(payload) => {
             cx.reply(|out| websocket::append_frame(out, Opcode::Pong, payload));
-            Ok(Flow::Go)
+            Ok(tell_if_handled(cx, Event::WebSocketPing, payload))
         }
-        Item::Pong(_) => Ok(Flow::Go),
+        // this is how clients answer the gateway's own pings
+        Item::Pong([]) => Ok(Flow::Go),
+        Item::Pong(payload) => Ok(tell_if_handled(cx, Event::WebSocketPong, payload)),
         Item::Close { code, reason } => Err(CloseReason::by_peer(code, reason)),
+    }
+}
+
+/// Sends the ping that the worker asks for.
+pub(super) fn wake(why: &Wake<'_>, cx: &mut Context<'_>) {
+    if let Wake::Told(instruction) = why
+        && instruction.operation() == Some(Operation::WebSocketPing)
+    {
+        cx.reply(|out| websocket::append_frame(out, Opcode::Ping, instruction.payload()));
     }
 }
 
@@ -134,6 +152,16 @@ pub(super) fn append_close(reason: &CloseReason, out: &mut Vec<u8>) {
         &reason.reason
     };
     websocket::append_close(out, reason.code, text);
+}
+
+/// Passes a control frame to the worker if it has a handler for these.
+#[cold]
+fn tell_if_handled(cx: &mut Context<'_>, event: Event, payload: &[u8]) -> Flow {
+    if cx.handles(event) {
+        cx.event(event, &[], Cow::Borrowed(payload))
+    } else {
+        Flow::Go
+    }
 }
 
 fn from_wire(kind: websocket::Kind) -> Kind {

@@ -55,7 +55,7 @@ impl Writing {
         let keeps = !closes
             && !says_close
             && connection.asked.get() < u64::from(around.service.limits.keep_alive_requests)
-            && !around.listener.is_leaving();
+            && !around.listener.ends_connections();
         connection.closing.set(!keeps);
         let mut out = around.pending_writes.buffer();
         let about = |out: &mut Vec<u8>| {

@@ -90,6 +90,7 @@ const NODE: Crate = Crate {
         (
             "functions",
             &[
+                "adopt.rs",
                 "cluster.rs",
                 "control.rs",
                 "dial.rs",

@@ -1,0 +1,96 @@
+// Servers of node:http with attached sockets, in the process of the server under test.
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import http from 'node:http';
+import https from 'node:https';
+
+import express from 'express';
+import { WebSocketServer } from 'ws';
+
+import { worker } from '../server.mjs';
+
+/** The servers of this process by name. */
+const servers = new Map();
+
+/** What the attached sockets reported. */
+const upgrades = [];
+
+function appOf() {
+  const app = express();
+  app.get('/', (_request, response) => response.send('a page'));
+  app.get('/slow', (_request, response) => {
+    response.write('x'.repeat(4 * 1024 * 1024));
+    setTimeout(() => response.end('end'), 20);
+  });
+  return app;
+}
+
+async function listen(server, where) {
+  server.listen(where);
+  await once(server, 'listening');
+  const address = server.address();
+  return typeof address === 'string' ? `unix:${address}` : `127.0.0.1:${address.port}`;
+}
+
+const acts = {
+  /** Starts a server with an app of Express, attaches, and returns the address. */
+  async start(millrace, name, options, where = { port: 0, host: '127.0.0.1' }) {
+    const server = http.createServer(appOf());
+    const { module, ...others } = options;
+    const sockets = await millrace.attach(server, { ...others, ...(module && { workerPath: worker(module) }) });
+    servers.set(name, { server, sockets });
+    return { address: await listen(server, where), addresses: sockets.addresses };
+  },
+
+  /** Attaches once more to a server. */
+  async attach(millrace, name, other, options) {
+    const { server } = servers.get(name);
+    servers.set(other, { server, sockets: await millrace.attach(server, options) });
+  },
+
+  /** Adds a server of ws on a path. */
+  ws(_millrace, name, path) {
+    const { server } = servers.get(name);
+    const other = new WebSocketServer({ noServer: true });
+    server.on('upgrade', (request, socket, head) => {
+      upgrades.push(request.url);
+      if (request.url !== path) return;
+      other.handleUpgrade(request, socket, head, (client) => client.on('message', (data) => client.send(`ws ${data}`)));
+    });
+  },
+
+  upgrades: () => upgrades,
+
+  listeners: (_millrace, name) => servers.get(name).server.listenerCount('upgrade'),
+
+  /** The open connections of the HTTP server itself. */
+  connections: (_millrace, name) =>
+    new Promise((resolve) => servers.get(name).server.getConnections((_error, count) => resolve(count))),
+
+  /** The open descriptors that are sockets. Linux only. */
+  descriptors: () => readdirSync('/proc/self/fd').length,
+
+  async stop(_millrace, name) {
+    await servers.get(name).sockets.stop();
+  },
+
+  async close(_millrace, name) {
+    const { server } = servers.get(name);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  },
+
+  /** The error of an attach that fails. */
+  async failing(millrace, what) {
+    const made = { https: () => https.createServer(), http: () => http.createServer(), object: () => ({}) }[what]();
+    const options = { handlers: {} };
+    try {
+      await (await millrace.attach(made, options)).stop();
+      return undefined;
+    } catch (error) {
+      return { name: error.name, code: error.code, message: error.message };
+    }
+  },
+};
+
+export default (millrace, act, ...given) => acts[act](millrace, ...given);

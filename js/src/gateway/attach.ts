@@ -1,0 +1,138 @@
+/**
+ * `attach`: takes WebSocket handshakes from a server of `node:http`, with their connections. Owns the servers' listeners
+ * for `'upgrade'` events. Judges no handshake: the gateway does, as on a listener of its own.
+ */
+
+import { Server as HttpServer, type IncomingMessage, STATUS_CODES } from 'node:http';
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { TLSSocket, Server as TlsServer } from 'node:tls';
+import { whyNoDescriptors } from '../addon/runtime.js';
+import { MillraceError } from '../errors.js';
+import { nothing } from '../log/quiet.js';
+import { readable } from '../log/report.js';
+
+/** Where the connections of a server go. */
+export interface Attachment {
+  /** The paths whose handshakes it takes. Undefined: all. */
+  readonly paths: readonly string[] | undefined;
+  /** Takes over a connection with the bytes that were read from it. Its socket is destroyed afterwards. */
+  adopt(socket: Socket, bytes: Buffer): void;
+  /** Reports that a connection could not be taken over. */
+  report(error: MillraceError): void;
+}
+
+/**
+ * Checks whether connections of a server can be taken over.
+ *
+ * @throws {TypeError} if it is no server of `node:http`
+ * @throws {MillraceError} ERR_MILLRACE_CANNOT_ATTACH
+ */
+export function checkServer(server: unknown): HttpServer {
+  const why = whyNoDescriptors();
+  if (why !== undefined) throw cannot(`${why}; let Millrace listen on a port of its own`);
+  if (server instanceof HttpServer) return server;
+  // servers of node:https and node:http2 are not HttpServers
+  if (server instanceof TlsServer)
+    throw cannot('the server speaks TLS; let a proxy do that, or Millrace on a port of its own');
+  throw new TypeError(`argument 'server' must be a server of node:http, not ${readable(server)}`);
+}
+
+/** Takes the handshakes of a server until the result is called. Handshakes on other paths stay with other listeners. */
+export function takeUpgrades(server: HttpServer, attachment: Attachment): () => void {
+  let upgrades = known.get(server);
+  if (upgrades === undefined) {
+    upgrades = new Upgrades(server);
+    known.set(server, upgrades);
+  }
+  return upgrades.add(attachment);
+}
+
+/** The attachments of a server. All share one listener, which can tell when no other one takes a handshake. */
+class Upgrades {
+  readonly #server: HttpServer;
+  readonly #attachments = new Set<Attachment>();
+
+  constructor(server: HttpServer) {
+    this.#server = server;
+  }
+
+  add(attachment: Attachment): () => void {
+    if (this.#attachments.size === 0) this.#server.on('upgrade', this.#taken);
+    this.#attachments.add(attachment);
+    return () => {
+      this.#attachments.delete(attachment);
+      if (this.#attachments.size === 0) this.#server.off('upgrade', this.#taken);
+    };
+  }
+
+  readonly #taken = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    const attachment = this.#find(request);
+    if (attachment !== undefined) handOver(request, socket, head, attachment);
+    else if (this.#server.listenerCount('upgrade') === 1) refuse(socket, isHandshake(request) ? 404 : 400);
+  };
+
+  /** The attachment that takes a handshake: the first one with its path, or else the first one without paths. */
+  #find(request: IncomingMessage): Attachment | undefined {
+    if (!isHandshake(request)) return undefined;
+    const [path] = (request.url ?? '').split('?', 1) as [string];
+    const all = [...this.#attachments];
+    return all.find(({ paths }) => paths?.includes(path)) ?? all.find(({ paths }) => paths === undefined);
+  }
+}
+
+/** Passes a connection on as soon as everything that was written to it has been sent. */
+function handOver(request: IncomingMessage, socket: Duplex, head: Buffer, attachment: Attachment): void {
+  // nobody else listens any more
+  socket.on('error', nothing);
+  if (!(socket instanceof Socket) || socket instanceof TLSSocket) {
+    attachment.report(
+      cannot(`the connection of an upgrade is ${readable(socket?.constructor?.name)}, no plain net.Socket`),
+    );
+    socket.destroy();
+    return;
+  }
+  const pass = (): void => {
+    if (socket.destroyed) return;
+    const pieces = [headOf(request), head];
+    // what arrived since the handshake was parsed
+    const rest: unknown = socket.read();
+    if (Buffer.isBuffer(rest)) pieces.push(rest);
+    try {
+      attachment.adopt(socket, Buffer.concat(pieces));
+    } catch (error) {
+      attachment.report(error as MillraceError);
+    }
+    // closes this side's descriptor only; the connection itself stays open as long as the gateway's is
+    socket.destroy();
+  };
+  if (socket.writableLength === 0) return pass();
+  // an answer to an earlier request is on its way; what arrives meanwhile stays in the socket's buffer
+  socket.pause();
+  socket.write('', pass);
+}
+
+/** The head of a request as it was sent. */
+function headOf({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
+  let text = `${method} ${url} HTTP/${httpVersion}\r\n`;
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) text += `${rawHeaders[at]}: ${rawHeaders[at + 1]}\r\n`;
+  return Buffer.from(`${text}\r\n`, 'latin1');
+}
+
+function isHandshake({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/** Answers an upgrade that nobody takes. */
+function refuse(socket: Duplex, status: number): void {
+  socket.on('error', nothing);
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, 'Connection: close', 'Content-Length: 0', '', ''];
+  socket.once('finish', () => socket.destroy());
+  socket.end(lines.join('\r\n'));
+}
+
+function cannot(why: string): MillraceError {
+  return new MillraceError('ERR_MILLRACE_CANNOT_ATTACH', why);
+}
+
+const known = new WeakMap<HttpServer, Upgrades>();
