@@ -1,6 +1,6 @@
 // Peer: Bun's built-in server with its native publish and subscribe. Run with Bun.
 import { channelNames, channelOf } from './channels.mjs';
-import { handlerName, ready, tls } from './peer.mjs';
+import { compression, handlerName, ready, tls } from './peer.mjs';
 
 let current = 0;
 let members = 0;
@@ -25,7 +25,7 @@ const handlers = {
   },
   fanout(socket, text) {
     if (text[0] === 'p') {
-      server.publish('all', text);
+      server.publish('all', text, compression);
     } else {
       if (text[0] === 's') socket.subscribe('all');
       socket.send(text);
@@ -50,7 +50,7 @@ const server = Bun.serve({
   },
   websocket: {
     idleTimeout: 0,
-    perMessageDeflate: false,
+    perMessageDeflate: compression && { compress: 'shared', decompress: 'shared' },
     message: handlers[handlerName],
   },
 });

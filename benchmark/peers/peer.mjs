@@ -15,6 +15,9 @@ export function option(name, fallback) {
   return word?.slice(name.length + 3) ?? fallback;
 }
 
+/** Whether messages are compressed (`--compression=yes`). */
+export const compression = option('compression') === 'yes';
+
 /** Certificate and key in PEM of the folder `--tls=FOLDER`, undefined without it. */
 export const tls = credentials(option('tls'));
 

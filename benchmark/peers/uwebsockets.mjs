@@ -2,7 +2,7 @@
 // where the user has installed it so that it can be resolved from here, or with --package=FOLDER.
 import { createRequire } from 'node:module';
 import { channelNames, channelOf } from './channels.mjs';
-import { handlerName, option, ready } from './peer.mjs';
+import { compression, handlerName, option, ready } from './peer.mjs';
 
 const uWS = createRequire(import.meta.url)(option('package', 'uWebSockets.js'));
 
@@ -31,7 +31,7 @@ const handlers = {
   fanout(socket, bytes) {
     const text = decoder.decode(bytes);
     if (text[0] === 'p') {
-      app.publish('all', text, false, false);
+      app.publish('all', text, false, compression);
     } else {
       if (text[0] === 's') socket.subscribe('all');
       socket.send(text, false, false);
@@ -49,7 +49,7 @@ const handlers = {
 };
 
 const app = uWS.App().ws('/*', {
-  compression: uWS.DISABLED,
+  compression: compression ? uWS.SHARED_COMPRESSOR : uWS.DISABLED,
   idleTimeout: 0,
   maxPayloadLength: 1024 * 1024,
   message: handlers[handlerName],

@@ -16,14 +16,17 @@ function nodeIn(folder, file, ...args) {
   return (handler) => [process.execPath, join(folder, file), ...told(handler), ...args];
 }
 
-/** What a program is told about its handler: that of `echo-tls` is `echo`, over TLS. */
+/** What a program is told about its handler: that of `echo-tls` is `echo`, over TLS, that of `echo-deflate` compresses. */
 function told(handler) {
-  return handler === 'echo-tls' ? ['--handler=echo', `--tls=${certificate()}`] : [`--handler=${handler}`];
+  if (handler === 'echo-tls') return ['--handler=echo', `--tls=${certificate()}`];
+  const plain = handler.replace('-deflate', '');
+  return [`--handler=${plain}`, ...(plain === handler ? [] : ['--compression=yes'])];
 }
 
 /** The handlers of every socket server, and those that HTTP servers may have. */
 const sockets = ['echo', 'headline', 'fanout', 'channels'];
 const secure = ['echo-tls'];
+const deflating = ['echo-deflate', 'fanout-deflate'];
 const http = ['http-file', 'http-fetch', 'http-app'];
 const qjs = ['qjs', 'qjs-fetch'];
 
@@ -41,7 +44,7 @@ function millraceIn(folder, threads, ioThreads, ...more) {
   const overSockety = nodeIn(folder, 'sockety/millrace.mjs', ...counts);
   const overSplice = nodeIn(folder, 'splice/millrace.mjs', `--io-threads=${ioThreads}`);
   return {
-    handlers: [...sockets, ...secure, ...http, ...qjs, 'sockety', 'splice'],
+    handlers: [...sockets, ...secure, ...deflating, ...http, ...qjs, 'sockety', 'splice'],
     version: () => installedVersion('millrace'),
     absence: () => (existsSync(join(rootFolder, 'js/dist/index.mjs')) ? undefined : 'it is not built: npm run build'),
     command(handler) {
@@ -95,7 +98,7 @@ const table = (options, binaries) => ({
   'millrace-no-uring': {
     special: true,
     ...millrace(options.threads, options.ioThreads, '--io-uring=no'),
-    handlers: [...sockets, ...secure, ...http],
+    handlers: [...sockets, ...secure, ...deflating, ...http],
     note: 'Millrace with `ioUring: false`, as in most containers',
   },
   'millrace-2': { special: true, ...millrace(2, 2), note: 'Millrace with two I/O threads and two workers' },
@@ -104,10 +107,14 @@ const table = (options, binaries) => ({
     principal: true,
     version: () => installedVersion('bun'),
     absence: () => (bun() ? undefined : 'its package has no program for this machine'),
-    handlers: [...sockets, ...secure, ...http],
+    handlers: [...sockets, ...secure, ...deflating, ...http],
     command: (handler) => [bun(), file(handler, 'bun.mjs'), ...told(handler)],
   },
-  uwebsockets: { principal: true, ...optional('uWebSockets.js', 'uwebsockets.mjs', 'UWEBSOCKETS') },
+  uwebsockets: {
+    principal: true,
+    handlers: [...sockets, ...deflating],
+    ...optional('uWebSockets.js', 'uwebsockets.mjs', 'UWEBSOCKETS'),
+  },
   deno: {
     version: () => installedVersion('deno'),
     absence: () => (deno() ? undefined : 'its package has no program for this machine'),
@@ -121,7 +128,7 @@ const table = (options, binaries) => ({
     principal: true,
     version: () => installedVersion('ws'),
     absence: () => undefined,
-    handlers: [...sockets, ...secure],
+    handlers: [...sockets, ...secure, ...deflating],
     command: node('ws/single.mjs'),
   },
   'ws-cluster': {

@@ -136,6 +136,20 @@ test('over TLS the servers and the generator have the same certificate', (t) => 
   t.false(chosen[0].command('echo').some((arg) => arg.startsWith('--tls=')));
 });
 
+test('with compression the generator offers it, and each server has the handler that compresses', (t) => {
+  const publications = named('fanout-1k-deflate');
+  t.deepEqual(loadArgs(publications, 1000, {}), ['fanout', '--connections=1000', '--size=1024', '--compression']);
+  t.deepEqual(loadArgs(named('idle-deflate'), 5, { quick: true }).slice(0, 2), ['idle', '--connections=5']);
+  t.deepEqual(
+    taking(publications).filter((name) => name !== 'uwebsockets'),
+    ['millrace', 'millrace-no-uring', 'bun', 'ws'],
+  );
+  const { peers: chosen } = choosePeers({ peers: ['ws'] }, {});
+  const [handler, compression] = chosen[0].command('fanout-deflate').slice(-2);
+  t.deepEqual([handler, compression], ['--handler=fanout', '--compression=yes']);
+  t.false(chosen[0].command('fanout').some((arg) => arg.startsWith('--compression')));
+});
+
 test('a variable names the folder of a package that is installed elsewhere', (t) => {
   process.env.WARPSOCKET = '/nowhere';
   try {

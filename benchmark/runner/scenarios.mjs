@@ -5,6 +5,7 @@
 //   quick: what replaces `args` in a quick run. principal: only for the principal peers (peers.mjs).
 //   only, without: peers that alone take part, or that do not, with the reason. also: peers that take part in
 //   addition to the usual ones. tls: the servers speak TLS, and the generator verifies their certificate.
+//   compression: the servers compress, and the generator offers permessage-deflate without context takeover.
 //   columns: fields of the generator's report shown in the table. figures: those for the overview and
 //   the plots (the first column if absent). cores: peers whose server gets two cores.
 //   generator: whether rows need the generator; all other kinds do. packages: whether rows need the peers' packages.
@@ -109,8 +110,39 @@ function fanoutAll(name, title, args) {
   return fanout(name, title, 'most', args, { principal: true, quick: { connections: 'most' }, also: [] });
 }
 
+/** A fan-out to subscribers that inflate. */
+function deflated(name, title, args) {
+  const only = ['millrace', 'millrace-no-uring', 'bun', 'uwebsockets', 'ws'];
+  const more = { handler: 'fanout-deflate', compression: true, only };
+  return fanout(name, title, 1000, ['--size=1024', ...args], more);
+}
+
 function once(name, title, handler, columns, args, more) {
   return { name, title, kind: 'once', handler, load: name, args, columns, ...more };
+}
+
+/** Memory of connections that do nothing. */
+function idle(name, title, handler, more = {}) {
+  const columns = [
+    ['kib_per_connection', 'KiB/connection at rest'],
+    ['kib_per_connection_after_a_message', 'KiB/connection after a message'],
+    ['connections', 'connections'],
+    ['start_mib', 'MiB at start'],
+    ['base_mib', 'base MiB'],
+    ['mib_after_closing', 'MiB after closing'],
+    ['cpu_us_per_handshake', 'CPU µs/handshake'],
+  ];
+  return {
+    ...once(name, title, handler, columns, ['--settle-ms=1000'], {
+      connections: 'most',
+      quick: { connections: 'most', args: ['--settle-ms=200'] },
+      figures: [columns[0], columns[1], columns[6]],
+      without: twice,
+      ...plain,
+    }),
+    load: 'idle',
+    ...more,
+  };
 }
 
 /** On one core and on two: the same load for Millrace and `ws` with one thread and with two. */
@@ -148,6 +180,10 @@ export const scenarios = [
   fanout('fanout-1k-1', '1 KiB to {connections} subscribers, 1 in flight', 1000, ['--size=1024', '--pipeline=1'], {
     principal: true,
   }),
+  deflated('fanout-1k-deflate', '1 KiB of JSON to {connections} subscribers, compressed, 16 in flight', []),
+  deflated('fanout-1k-deflate-1', '1 KiB of JSON to {connections} subscribers, compressed, 1 in flight', [
+    '--pipeline=1',
+  ]),
   fanoutAll('fanout-all', '64 B to {connections} subscribers, 16 in flight', []),
   fanoutAll('fanout-all-1', '64 B to {connections} subscribers, 1 in flight', ['--pipeline=1']),
   fanoutAll('fanout-all-1k', '1 KiB to {connections} subscribers, 16 in flight', ['--size=1024']),
@@ -190,32 +226,12 @@ export const scenarios = [
   http('http-file', 'a file of 1 KiB over HTTP, 100 connections × 1', filePath, `@${join(publicFolder, filePath)}`),
   http('http-fetch', 'JSON of a fetch handler, 100 connections × 1', userPath, JSON.stringify(user('7'))),
   http('http-app', "JSON of an app's route, 100 connections × 1", userPath, JSON.stringify(user('7'))),
-  once(
-    'idle',
-    '{connections} idle connections, resident memory at rest and after a message each',
-    'echo',
-    [
-      ['kib_per_connection', 'KiB/connection at rest'],
-      ['kib_per_connection_after_a_message', 'KiB/connection after a message'],
-      ['connections', 'connections'],
-      ['start_mib', 'MiB at start'],
-      ['base_mib', 'base MiB'],
-      ['mib_after_closing', 'MiB after closing'],
-      ['cpu_us_per_handshake', 'CPU µs/handshake'],
-    ],
-    ['--settle-ms=1000'],
-    {
-      connections: 'most',
-      quick: { connections: 'most', args: ['--settle-ms=200'] },
-      figures: [
-        ['kib_per_connection', 'KiB/connection at rest'],
-        ['kib_per_connection_after_a_message', 'KiB/connection after a message'],
-        ['cpu_us_per_handshake', 'CPU µs/handshake'],
-      ],
-      without: twice,
-      ...plain,
-    },
-  ),
+  idle('idle', '{connections} idle connections, resident memory at rest and after a message each', 'echo'),
+  idle('idle-deflate', 'the same with connections that may compress, without context takeover', 'echo-deflate', {
+    compression: true,
+    only: ['millrace', 'bun', 'uwebsockets', 'ws'],
+    also: [],
+  }),
   once(
     'churn',
     'connect, handshake, close with 1000, over and over',
@@ -327,8 +343,9 @@ function needs(name, what) {
 export function loadArgs(scenario, connections, options) {
   const args = (options.quick && scenario.quick?.args) || scenario.args;
   const counted = connections === undefined ? [] : [`--connections=${connections}`];
+  const compressed = scenario.compression ? ['--compression'] : [];
   const secured = scenario.tls ? [`--tls-ca=${join(certificate(), 'cert.pem')}`] : [];
-  return [scenario.load, ...counted, ...args, ...secured];
+  return [scenario.load, ...counted, ...args, ...compressed, ...secured];
 }
 
 /** Connections to each server; undefined if the generator's default applies. */

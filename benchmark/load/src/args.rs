@@ -45,6 +45,10 @@ pub enum Command {
 
 /// The parsed command line.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own, without a value"
+)]
 pub struct Args {
     /// What to run.
     pub command: Command,
@@ -56,6 +60,8 @@ pub struct Args {
     pub dialect: Dialect,
     /// The certificates to trust, in PEM: connections are over TLS; `None` without it.
     pub tls_ca: Option<PathBuf>,
+    /// Whether the server may compress messages. The text of publications is JSON then.
+    pub compression: bool,
     /// The core to run on; `None` for any.
     pub core: Option<usize>,
     /// Cores the server may use.
@@ -132,6 +138,7 @@ scenarios: echo headline fanout fanout-slow channels http splice splice-flow
   --host A          address of the server (127.0.0.1)
   --dialect D       plain, or socketio: Socket.IO's framing over WebSocket (plain)
   --tls-ca FILE     over TLS; the server's certificate, or its issuer's, in PEM
+  --compression     the server may compress messages; publications hold JSON
   --core N          run on this core
   --server-cores N  cores the server may use, to tell who was the limit (1)
   --connections N   connections, subscribers or slots at a time
@@ -185,6 +192,7 @@ impl Args {
             pid: 0,
             dialect: Dialect::Plain,
             tls_ca: None,
+            compression: false,
             core: None,
             server_cores: 1,
             connections,
@@ -289,6 +297,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
             Long("pid") => args.pid = parser.value()?.parse()?,
             Long("dialect") => args.dialect = parser.value()?.parse()?,
             Long("tls-ca") => args.tls_ca = Some(parser.value()?.into()),
+            Long("compression") => args.compression = true,
             Long("core") => args.core = Some(parser.value()?.parse()?),
             Long("server-cores") => args.server_cores = parser.value()?.parse()?,
             Long("connections") => args.connections = at_least_one(&mut parser)?,

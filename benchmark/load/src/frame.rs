@@ -21,16 +21,22 @@ pub struct Frame<'a> {
     pub opcode: u8,
     /// Its payload.
     pub payload: &'a [u8],
+    /// Whether its payload is compressed (RFC 7692).
+    pub compressed: bool,
 }
 
 /// Takes one frame from the front of `bytes`: the frame and its length on the wire, or `None` while
-/// it is incomplete. A masked, fragmented, compressed or non-minimal frame is a violation.
+/// it is incomplete. A masked, fragmented or non-minimal frame is a violation, a compressed one, too, unless
+/// `compression` was negotiated and it is a message.
 #[inline]
-pub fn take(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, Failure> {
+pub fn take(bytes: &[u8], compression: bool) -> Result<Option<(Frame<'_>, usize)>, Failure> {
     let [first, second, ..] = *bytes else {
         return Ok(None);
     };
-    if first & 0xf0 != 0x80 || second & 0x80 != 0 {
+    let opcode = first & 0x0f;
+    let compressed = first & 0x40 != 0;
+    let misused = compressed && !(compression && matches!(opcode, TEXT | BINARY));
+    if first & 0xb0 != 0x80 || misused || second & 0x80 != 0 {
         return Err(violation("fragmented, compressed or masked", first, second));
     }
     let (length, head) = match second {
@@ -60,8 +66,12 @@ pub fn take(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, Failure> {
     let Some(payload) = bytes.get(head..end) else {
         return Ok(None);
     };
-    let opcode = first & 0x0f;
-    Ok(Some((Frame { opcode, payload }, end)))
+    let frame = Frame {
+        opcode,
+        payload,
+        compressed,
+    };
+    Ok(Some((frame, end)))
 }
 
 /// Appends one masked frame.
@@ -192,9 +202,9 @@ mod tests {
             let payload = vec![b'x'; length];
             let wire = unmasked(&payload);
             for cut in (0..wire.len()).filter(|cut| *cut < 20 || *cut + 3 > wire.len()) {
-                assert!(take(&wire[..cut]).unwrap().is_none());
+                assert!(take(&wire[..cut], false).unwrap().is_none());
             }
-            let (frame, used) = take(&wire).unwrap().unwrap();
+            let (frame, used) = take(&wire, false).unwrap().unwrap();
             assert_eq!((frame.payload, used), (&payload[..], wire.len()));
         }
     }
@@ -207,8 +217,11 @@ mod tests {
             [0x81, 0x80, 0, 0],
             [0x81, 126, 0, 5],
         ] {
-            assert!(take(&bytes).is_err());
+            assert!(take(&bytes, false).is_err());
         }
+        let compressed = |opcode| [0xc0 | opcode, 0];
+        assert!(take(&compressed(TEXT), true).unwrap().unwrap().0.compressed);
+        assert!(take(&compressed(PING), true).is_err());
     }
 
     #[test]

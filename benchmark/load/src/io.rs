@@ -15,6 +15,7 @@ use crate::failure::{Doing, Failure};
 use crate::frame::{self, Frame};
 pub use crate::handler::{Ending, Handler};
 use crate::handshake;
+use crate::inflating::Inflating;
 use crate::stamp;
 use crate::sys::{Epoll, Events, Ready};
 use crate::tls::Trust;
@@ -31,6 +32,8 @@ pub struct Io {
     request: Option<Vec<u8>>,
     /// TLS, with these certificates; `None` without.
     trust: Option<Trust>,
+    /// Inflates messages, if compression is negotiated.
+    inflating: Option<Inflating>,
     conns: Vec<Option<Conn>>,
     open: usize,
     begun: Instant,
@@ -68,8 +71,9 @@ impl Io {
             scratch: vec![0; SCRATCH].into_boxed_slice(),
             target,
             dialect,
-            request: Some(handshake::request(target, dialect.path())),
+            request: Some(handshake::request(target, dialect.path(), false)),
             trust: None,
+            inflating: None,
             conns: Vec::new(),
             open: 0,
             begun: Instant::now(),
@@ -83,6 +87,14 @@ impl Io {
     #[must_use]
     pub fn over_tls(mut self, trust: Trust) -> Self {
         self.trust = Some(trust);
+        self
+    }
+
+    /// The same loop, with connections on which the server may compress messages.
+    #[must_use]
+    pub fn with_compression(mut self) -> Self {
+        self.inflating = Some(Inflating::new());
+        self.request = Some(handshake::request(self.target, self.dialect.path(), true));
         self
     }
 
@@ -272,7 +284,7 @@ impl Io {
             return handler.read_done(self, id);
         }
         if self.stage(id) == Some(Stage::Handshaking) {
-            let used = match handshake::answer(rest) {
+            let used = match handshake::answer(rest, self.inflating.is_some()) {
                 Ok(Some(used)) => used,
                 Ok(None) => return self.keep(id, rest),
                 Err(failure) => {
@@ -288,9 +300,12 @@ impl Io {
                 handler.opened(self, id)?;
             }
         }
-        while let Some((frame, used)) = frame::take(rest)? {
+        while let Some((frame, used)) = frame::take(rest, self.inflating.is_some())? {
             rest = &rest[used..];
             match frame.opcode {
+                frame::TEXT if frame.compressed => {
+                    self.hear_compressed(handler, id, frame.payload)?;
+                }
                 frame::TEXT => self.hear(handler, id, frame.payload)?,
                 frame::BINARY => handler.binary(self, id, frame.payload)?,
                 _ => self.answer_control(id, frame)?,
@@ -315,6 +330,23 @@ impl Io {
                 "connection {id} joined twice, or got a message before it had joined"
             ))),
         }
+    }
+
+    fn hear_compressed<H: Handler>(
+        &mut self,
+        handler: &mut H,
+        id: usize,
+        compressed: &[u8],
+    ) -> Result<(), Failure> {
+        let Some(mut inflating) = self.inflating.take() else {
+            return Ok(());
+        };
+        let outcome = match inflating.text(compressed) {
+            Ok(text) => self.hear(handler, id, text),
+            Err(failure) => Err(failure),
+        };
+        self.inflating = Some(inflating);
+        outcome
     }
 
     fn ended<H: Handler>(&mut self, handler: &mut H, id: usize) -> Result<(), Failure> {

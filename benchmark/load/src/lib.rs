@@ -11,6 +11,7 @@ pub mod frame;
 mod handler;
 pub mod handshake;
 pub mod http;
+mod inflating;
 pub mod io;
 pub mod json;
 pub mod metronome;

@@ -85,6 +85,9 @@ fn load(args: &Args) -> Result<(), Failure> {
         }
         Command::Fanout => {
             let mut fanout = Fanout::new(dialect, 0, connections, args.size, args.pipeline);
+            if args.compression {
+                fanout = fanout.of_json();
+            }
             fanout.open(&mut run.io, &run.deadline)?;
             run.windows(&mut fanout, Unit::Delivery)
         }

@@ -107,6 +107,11 @@ fn connections(args: &Args) -> Result<Io, Failure> {
         Command::Http => Io::bare(args.target)?,
         _ => Io::speaking(args.dialect, args.target)?,
     };
+    let io = if args.compression {
+        io.with_compression()
+    } else {
+        io
+    };
     Ok(match &args.tls_ca {
         Some(path) => io.over_tls(Trust::of(path)?),
         None => io,

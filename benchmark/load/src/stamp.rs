@@ -27,6 +27,26 @@ pub fn payload(letter: u8, sender: usize, size: usize) -> Vec<u8> {
     bytes
 }
 
+/// Text like the list of an application, of `size` bytes: keys that repeat, values that do not.
+pub fn json(size: usize) -> Vec<u8> {
+    let mut text = Vec::with_capacity(size + 100);
+    let mut random = 1_u32;
+    let mut next = || {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        random >> 8
+    };
+    while text.len() < size {
+        let (user, name, price) = (next(), next(), next() % 100_000);
+        let open = next() % 2 == 0;
+        let row = format!(
+            r#"{{"id":{user},"name":"user-{name:x}","price":{price},"open":{open},"tags":["a","b"]}},"#
+        );
+        text.extend_from_slice(row.as_bytes());
+    }
+    text.truncate(size);
+    text
+}
+
 /// A masked frame of such a payload in a dialect, whose number must still be set.
 pub fn template(dialect: Dialect, letter: u8, sender: usize, size: usize) -> Template {
     let (text, at) = dialect.wrap(&payload(letter, sender, size));

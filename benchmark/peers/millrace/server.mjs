@@ -1,7 +1,7 @@
 // Peer: Millrace itself, through its public API.
-//   --handler=…   --threads=N (1)   --io-threads=N (1)   --io-uring=no   --tls=FOLDER
+//   --handler=…   --threads=N (1)   --io-threads=N (1)   --io-uring=no   --tls=FOLDER   --compression=yes
 import { start } from 'millrace';
-import { handlerName, option, ready, tls } from '../peer.mjs';
+import { compression, handlerName, option, ready, tls } from '../peer.mjs';
 
 const server = await start({
   bind: '127.0.0.1:0',
@@ -11,5 +11,6 @@ const server = await start({
   ioThreads: Number(option('io-threads', '1')),
   ioUring: option('io-uring', 'yes') !== 'no',
   ...(tls && { tls }),
+  ...(compression && { compression: true }),
 });
 ready(server.addresses[0].split(':').at(-1));

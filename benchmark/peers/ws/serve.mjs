@@ -2,7 +2,7 @@
 import { createServer } from 'node:https';
 import { WebSocketServer } from 'ws';
 import { channelNames, channelOf } from '../channels.mjs';
-import { handlerName, tls } from '../peer.mjs';
+import { compression, handlerName, tls } from '../peer.mjs';
 
 const channels = new Map();
 
@@ -64,7 +64,11 @@ export function serve({ publish, groupSize, listening }) {
 
   const where = { host: '127.0.0.1', port: 0, backlog: 4096 };
   const secured = tls && createServer(tls).listen(where);
-  const server = new WebSocketServer({ ...(secured ? { server: secured } : where), perMessageDeflate: false });
+  const server = new WebSocketServer({
+    ...(secured ? { server: secured } : where),
+    // the threshold is that of Millrace; without context takeover, as the generator offers it
+    perMessageDeflate: compression && { threshold: 512, serverNoContextTakeover: true, clientNoContextTakeover: true },
+  });
   server.on('connection', (socket) => {
     socket.joined = [];
     socket.on('message', (data) => handle(socket, data));

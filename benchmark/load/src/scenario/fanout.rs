@@ -60,6 +60,17 @@ impl Fanout {
         }
     }
 
+    /// The same with JSON as the text of publications, which compresses as an application's messages do.
+    #[must_use]
+    pub fn of_json(mut self) -> Self {
+        let size = STAMP + self.filler.len();
+        let mut payload = stamp::payload(b'p', 0, size);
+        self.filler = stamp::json(self.filler.len());
+        payload[STAMP..].copy_from_slice(&self.filler);
+        self.template = Template::new(&payload, stamp::NUMBER_AT, stamp::mask(0));
+        self
+    }
+
     /// Opens all connections and subscribes all but the first.
     pub fn open(&mut self, io: &mut Io, deadline: &Deadline) -> Result<(), Failure> {
         let ids = self.first..self.first + self.expected.len();
