@@ -1,22 +1,20 @@
 //! The task of one HTTP connection: serves simple requests, lets hyper serve everything else, and closes it.
 
+mod conversation;
+
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
-use hyper_util::rt::TokioIo;
 
 use super::answer::{self, Wishes};
-use super::connection::{Around, HttpConnection, HttpConnections, HyperIo, Registration};
+use super::connection::{Around, HttpConnection, HttpConnections, Registration};
 use super::direct::{Direct, Next};
 use super::endpoint::nobody;
 use super::verbatim::{self, Cut};
@@ -25,6 +23,8 @@ use crate::fault::Fault;
 use crate::listener::Peer;
 use crate::net::stream::Stream;
 use crate::shard::Shard;
+use crate::shard::open::Opened;
+use conversation::{Course, Visits, converse};
 
 /// Serves a connection on this shard, until it ends or is upgraded.
 pub(super) fn adopt(shard: &Rc<Shard>, stream: Stream, mut peer: Peer, service: Arc<HttpService>) {
@@ -76,42 +76,15 @@ fn serve(
             connection.begin_end(OVER_LIMIT_TIMEOUT);
         }
         let client = Rc::new(Client::new(peer, service));
-        let mut direct = Direct::new(&connection, &client);
-        let answer = Cell::new(None);
-        let mut hyper = None;
-        loop {
-            let asked = connection.asked.get();
-            let next = poll_fn(|cx| {
-                connection.set_waker(cx.waker());
-                let next = direct.poll(cx, &connection);
-                if connection.asked.get() > asked && !direct.is_waiting() {
-                    // a request was answered without it; it is made again when another one needs it
-                    hyper = None;
-                }
-                next
-            });
-            match next.await {
-                Next::Broken => return,
-                Next::Socket(opened) => {
-                    drop(hyper);
-                    return leave(&connection, registration, |stream, early| {
-                        opened.connected(stream, &early);
-                    });
-                }
-                Next::Hyper(first) => answer.set(first),
-                Next::End => break,
+        match answer_requests(&connection, &client).await {
+            End::Broken => return,
+            End::Socket(opened) => {
+                return leave(&connection, registration, |stream, early| {
+                    opened.connected(stream, &early);
+                });
             }
-            let hyper = hyper.get_or_insert_with(|| {
-                // boxed, so that other connections pay nothing for it
-                Box::new(converse(&connection, &client, &answer))
-            });
-            match poll_fn(|cx| hyper(cx, &direct)).await {
-                Course::Idle => {}
-                Course::Over => break,
-                Course::Broken => return,
-            }
+            End::Over => {}
         }
-        drop(hyper);
         if let Some(upgrade) = client.upgrade.take() {
             return leave(&connection, registration, upgrade);
         }
@@ -119,14 +92,56 @@ fn serve(
     }
 }
 
-/// How hyper goes on.
-enum Course {
-    /// It has nothing to do until the next request comes.
-    Idle,
-    /// It has ended.
-    Over,
-    /// The connection is broken.
+/// How the requests of a connection end.
+enum End {
+    /// Nothing can be sent any more.
     Broken,
+    /// The connection becomes a socket, without hyper.
+    Socket(Opened),
+    /// No request follows, or the connection becomes what hyper's last answer says.
+    Over,
+}
+
+/// Answers requests, with hyper where it is needed.
+async fn answer_requests(connection: &Rc<HttpConnection>, client: &Rc<Client>) -> End {
+    let mut direct = Direct::new(connection, client);
+    let answer = Cell::new(None);
+    let mut hyper = None;
+    let mut visits = Visits::default();
+    loop {
+        let asked = connection.asked.get();
+        let next = poll_fn(|cx| {
+            connection.set_waker(cx.waker());
+            let next = direct.poll(cx, connection);
+            if connection.asked.get() > asked && !direct.is_waiting() {
+                // a request was answered without it; it is made again when another one needs it
+                hyper = None;
+                visits = Visits::default();
+            }
+            next
+        });
+        match next.await {
+            Next::Broken => return End::Broken,
+            Next::Socket(opened) => return End::Socket(opened),
+            Next::End => return End::Over,
+            Next::Hyper(first) => answer.set(first.map(Box::new)),
+        }
+        if hyper.is_some() {
+            visits.returned();
+        }
+        let may_leave = || {
+            connection.asked.get() > asked + visits.more() && direct.is_possible(&connection.around)
+        };
+        let hyper = hyper.get_or_insert_with(|| {
+            // boxed, so that other connections pay nothing for it
+            Box::new(converse(connection, client, &answer))
+        });
+        match poll_fn(|cx| hyper(cx, &may_leave)).await {
+            Course::Idle => {}
+            Course::Over => return End::Over,
+            Course::Broken => return End::Broken,
+        }
+    }
 }
 
 /// Hands the stream over, with the bytes that were read behind the last request.
@@ -139,65 +154,6 @@ fn leave(
     drop(registration);
     if let Some((stream, early)) = moved {
         over(stream, early);
-    }
-}
-
-/// Lets hyper read requests and write answers whenever it is called; `answer` has the answer to the next request if that
-/// is known.
-fn converse<'c>(
-    connection: &'c Rc<HttpConnection>,
-    client: &'c Rc<Client>,
-    answer: &'c Cell<Option<Answer>>,
-) -> impl FnMut(&mut Context<'_>, &Direct) -> Poll<Course> + 'c {
-    let limits = &connection.around.service.limits;
-    let mut builder = http1::Builder::new();
-    builder
-        // a peer that leaves is noticed here; a peer that only stops sending still gets its answer
-        .half_close(true)
-        .auto_date_header(true)
-        .header_read_timeout(None)
-        .max_buf_size(limits.request_head_bytes.max(BUFFER_BYTES))
-        .max_header_size(limits.request_head_bytes);
-    let headers = usize::try_from(limits.request_headers).unwrap_or(usize::MAX);
-    if headers > HYPER_HEADERS {
-        builder.max_headers(headers);
-    }
-    let service = service_fn(|request| {
-        let (connection, client) = (Rc::clone(connection), Rc::clone(client));
-        respond(connection, client, request, answer.take())
-    });
-    let io = TokioIo::new(HyperIo(Rc::clone(connection)));
-    let mut hyper = builder.serve_connection(io, service);
-    move |cx, direct| {
-        {
-            let wire = &mut *connection.wire.borrow_mut();
-            if wire.send_late(cx, &connection.around).is_err() {
-                return Poll::Ready(Course::Broken);
-            }
-        }
-        match Pin::new(&mut hyper).poll(cx) {
-            Poll::Ready(Ok(())) => return Poll::Ready(Course::Over),
-            Poll::Ready(Err(_)) => return Poll::Ready(Course::Broken),
-            Poll::Pending => {}
-        }
-        let wire = &mut *connection.wire.borrow_mut();
-        if wire.clock.is_waiting() {
-            let asked = connection.asked.get();
-            return if wire.hyper_is_idle(asked) && direct.is_possible(&connection.around) {
-                Poll::Ready(Course::Idle)
-            } else {
-                Poll::Pending
-            };
-        }
-        let broken = wire.poll_ahead(cx, &connection.around).is_err();
-        if wire.half_closed {
-            client.half_closed.set();
-        }
-        // a client that has left, or has ended its side before its upgrade is answered, gets no socket
-        if broken || wire.half_closed && wire.inspector().is_at_upgrade() {
-            return Poll::Ready(Course::Broken);
-        }
-        Poll::Pending
     }
 }
 
@@ -339,12 +295,6 @@ async fn part(connection: &HttpConnection, client: &Client) {
     })
     .await;
 }
-
-/// The most bytes that hyper reads or writes at once.
-const BUFFER_BYTES: usize = 64 * 1024;
-
-/// The number of headers that hyper has room for by default.
-const HYPER_HEADERS: usize = 100;
 
 /// Time for a peer whose address has too many connections to send the request, which is then refused.
 const OVER_LIMIT_TIMEOUT: Duration = Duration::from_secs(1);

@@ -291,6 +291,10 @@ impl AsyncRead for Waking {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let Self { socket, wakers } = self.get_mut();
+        if !wakers.ready.get().is_readable() {
+            wait(&wakers.reader, cx);
+            return Poll::Pending;
+        }
         if buffer.initialized().len() == buffer.capacity() {
             return wakers.reading(cx, |ready| socket.read(ready, buffer));
         }
