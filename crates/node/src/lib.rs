@@ -7,6 +7,7 @@
 mod add_worker;
 mod addon;
 mod arguments;
+mod backpressure;
 mod bind;
 mod bound;
 mod cluster;
@@ -33,6 +34,7 @@ mod log_sink;
 mod memory;
 mod module;
 mod numbers;
+mod questions;
 mod replies;
 mod ring_again;
 mod scratch;

@@ -23,7 +23,8 @@ export interface LoadedModule extends ProtocolHandlers<unknown> {
   handleTextMessage?(text: string, socketId: number, token?: unknown): void | Promise<void>;
   handleBinaryMessage?(data: Uint8Array, socketId: number, token?: unknown): void | Promise<void>;
   handleClose?(socketId: number, token?: unknown, code?: number, reason?: string): void | Promise<void>;
-  handleDrain?(socketId: number): void | Promise<void>;
+  handleCongested?(socketId: number, token?: unknown): void | Promise<void>;
+  handleDrain?(socketId: number, token?: unknown): void | Promise<void>;
   handleStop?(): void | Promise<void>;
   /** Answers requests: the module's `fetch`, or the app that it exports. */
   exchange?: ExchangeHandler;

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::bodies::Bodies;
 use super::credit::Credit;
+use super::drain_waits::DrainWaits;
 use super::outbox::Outbox;
 use super::rate::Rate;
 use super::times::Times;
@@ -37,6 +38,8 @@ pub(crate) struct Connection {
     /// Whether the peer has sent its last byte and the session was told: nothing is read any more, but writing
     /// continues.
     pub(crate) half_closed: Cell<bool>,
+    /// Whether other threads see the bytes in its outbox.
+    pub(crate) is_shown: Cell<bool>,
     /// The state of its incomplete message.
     pub(crate) partial: Cell<Partial>,
     /// The traits of its session, read when it opened.
@@ -131,6 +134,8 @@ pub(crate) struct Extra {
     pub(crate) wants_room: bool,
     /// Shared by its wakers, once there is one.
     pub(crate) waker: Option<Arc<SessionWaker>>,
+    /// Who waits for the outbox to fall to its low-water mark.
+    pub(crate) drain_waits: Option<Box<DrainWaits>>,
     /// A reply in order that has to wait until a time.
     pub(crate) late: Option<(u64, LateReply)>,
 }

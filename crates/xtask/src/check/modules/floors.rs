@@ -90,6 +90,7 @@ const NODE: Crate = Crate {
         (
             "functions",
             &[
+                "backpressure.rs",
                 "cluster.rs",
                 "control.rs",
                 "dial.rs",
@@ -120,6 +121,7 @@ const NODE: Crate = Crate {
                 "log_relay.rs",
                 "log_sink.rs",
                 "memory.rs",
+                "questions.rs",
                 "ring_again",
                 "scratch.rs",
                 "shells.rs",
