@@ -10,7 +10,9 @@ import {
   copySubscriptions,
   createGateway,
   createVirtualSocket,
+  type DrainedOptions,
   deleteVirtualSocket,
+  drained,
   type FileLimits,
   type Gateway,
   type GatewayLimits,
@@ -26,6 +28,7 @@ import {
   type LogLine,
   type MillraceError,
   type Origins,
+  outboxBytes,
   type PathOptions,
   type ProtocolName,
   type RespLimits,
@@ -197,6 +200,12 @@ export async function use(): Promise<void> {
   const value: Uint8Array | undefined = getKey('k') ?? setKey('k', 'v');
   setToken(1, 'token');
   const gateway: Gateway = createGateway();
+  const waiting: number = outboxBytes(1);
+  const patience: DrainedOptions = { timeoutMs: 5, signal: AbortSignal.timeout(5) };
+  const room: boolean = (await drained(1)) && (await drained(1, patience)) && (await gateway.drained(1));
+  void [waiting, room];
+  // @ts-expect-error a time is a number
+  await drained(1, { timeoutMs: '5' });
   const more: number = gateway.send(1, 'x');
   const now: Stats = stats();
   getDebugState('channels');
@@ -273,6 +282,10 @@ const worker: WorkerModule = {
       code,
       reason,
     ];
+    void parts;
+  },
+  handleCongested(socketId, token) {
+    const parts: [number, Uint8Array | undefined] = [socketId, token];
     void parts;
   },
   handleDrain(socketId) {

@@ -27,6 +27,8 @@ const FUNCTIONS = [
   'hasSubscriptions',
   'createVirtualSocket',
   'deleteVirtualSocket',
+  'outboxBytes',
+  'drained',
   'setToken',
   'getKey',
   'setKey',
@@ -88,9 +90,24 @@ for (const [index, [name, args, argument]] of WRONG.entries()) {
 }
 
 for (const name of FUNCTIONS) {
-  if (['start', 'attach', 'createGateway', 'stats'].includes(name)) continue;
+  if (['start', 'attach', 'createGateway', 'stats', 'drained'].includes(name)) continue;
   test(`${name}() without arguments is a TypeError`, (t) => {
     t.throws(() => millrace[name](), { instanceOf: TypeError });
+  });
+}
+
+for (const [args, named] of [
+  [[], /argument 'socketId'/],
+  [['1'], /argument 'socketId'/],
+  [[1.5], /argument 'socketId'/],
+  [[1, null], /options must be an object/],
+  [[1, { timeoutMs: -1 }], /options\.timeoutMs/],
+  [[1, { timeoutMs: '5' }], /options\.timeoutMs/],
+  [[1, { signal: {} }], /options\.signal/],
+  [[1, { timeout: 5 }], /unknown option options\.timeout/],
+]) {
+  test(`drained(${args.map(label)}) is rejected with a TypeError`, async (t) => {
+    await t.throwsAsync(millrace.drained(...args), { instanceOf: TypeError, message: named });
   });
 }
 

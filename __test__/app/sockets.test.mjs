@@ -6,7 +6,7 @@ import { until } from '../support/deadline.mjs';
 import { handshake } from '../support/http.mjs';
 import { open, sharedServer, worker } from '../support/server.mjs';
 
-const server = sharedServer(test, { workerPath: worker('app'), threads: 1 });
+const server = sharedServer(test, { workerPath: worker('app'), threads: 1, limits: { outboxBytes: 64 * 1024 * 1024 } });
 
 test('a path has its handlers, with parameters and query', async (t) => {
   const client = await open(t, server, { path: '/socket/a%20b?x=1&y=2' });
@@ -35,6 +35,18 @@ test('open may choose a protocol, and take its time', async (t) => {
   const late = await open(t, server, { path: '/socket/async' });
   late.send('there?');
   t.is(await late.text(), 'undefined said there?');
+});
+
+test('a socket tells how much waits for its client, when that is too much, and when it no longer is', async (t) => {
+  const client = await open(t, server, { path: '/much' });
+  client.pause();
+  client.send('24');
+  await until(async () => (await server.call('getKey', 'congested')) !== undefined, 'congested');
+  client.resume();
+  await client.when(() => client.received === 25, 'all messages');
+  const seen = JSON.parse(client.inbox.at(-1).data);
+  t.is(seen.shift(), '0 bytes at first');
+  t.deepEqual(seen.sort(), ['congested', 'drain', 'drained: true']);
 });
 
 test('message takes both kinds; a kind without a handler closes with 1011', async (t) => {

@@ -49,6 +49,7 @@ export const WRONG = [
   ...bytesLike.map((value) => ['copySubscriptions', [value, 'to'], 'from']),
   ...bytesLike.map((value) => ['copySubscriptions', ['from', value], 'to']),
   ...bytesLike.map((value) => ['hasSubscriptions', [value], 'channel']),
+  ...notIds.map((value) => ['outboxBytes', [value], 'socketId']),
   ...notIds.map((value) => ['setToken', [value, 'token'], 'socketId']),
   ...notIds.map((value) => ['createVirtualSocket', [value], 'socketId']),
   ...notIds.map((value) => ['deleteVirtualSocket', [value], 'id']),

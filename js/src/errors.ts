@@ -38,6 +38,7 @@ export const ERROR_CODES = {
     'A program or a middleware used a member that objects of Node or Express have and those of `millrace/http` do not; the message names it. `nodeHandler` of `millrace/node` runs such programs.',
   ERR_MILLRACE_NOT_AN_OBJECT:
     'A text message to a virtual socket with user data is not a JSON object; it was sent unchanged.',
+  ERR_MILLRACE_NOT_DRAINED: "A socket's outbox was not drained within the `timeoutMs` of `drained`.",
   ERR_MILLRACE_NOT_RUNNING:
     'The gateway or the server has not been started, or is stopped; or the workers were stopped before all of them were replaced.',
   ERR_MILLRACE_NO_HANDLER:
@@ -57,6 +58,7 @@ export const ERROR_CODES = {
   ERR_MILLRACE_START_IN_WORKER: 'A worker called `start`; only the thread that created the gateway may.',
   ERR_MILLRACE_TOO_MANY_PATTERNS:
     'There are 65,536 patterns with a subscription; the subscription to another was refused.',
+  ERR_MILLRACE_TOO_MANY_WAITS: '65,536 calls of `drained` wait in the threads of the gateway; another one was refused.',
   ERR_MILLRACE_WORKER_EXITED:
     'A worker ended on its own. It is replaced, unless it was being stopped or its successor had taken its place. `cause` is the error that ended it, if any.',
   ERR_MILLRACE_WORKER_FAILED:

@@ -9,6 +9,7 @@ import './addon/floor.js';
 import type { Server as HttpServer } from 'node:http';
 import { binding } from './addon/binding.js';
 import type { ClusterInfo } from './gateway/cluster-info.js';
+import type { DrainedOptions } from './gateway/drained.js';
 import { type AttachOptions, Gateway, type StartOptions, threadGateway } from './gateway/gateway.js';
 import type { Server } from './gateway/server.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './gateway/stats.js';
@@ -19,6 +20,7 @@ import './worker/boot.js';
 
 export { ERROR_CODES, type ErrorCode, MillraceError } from './errors.js';
 export type { ClusterInfo, ClusterNode } from './gateway/cluster-info.js';
+export type { DrainedOptions } from './gateway/drained.js';
 export type {
   AttachOptions,
   Gateway,
@@ -183,6 +185,40 @@ export function copySubscriptions(from: Name, to: Name): number[] {
  */
 export function hasSubscriptions(channel: Name | Pattern): boolean {
   return threadGateway().hasSubscriptions(channel);
+}
+
+/**
+ * How many bytes wait in a socket's outbox, because its client does not read them as fast as they are sent: their
+ * length, and 64 for each message. 0 up to 16 KiB, so that sockets that keep up cost nothing. What was sent in the last
+ * moment may not be counted yet, and what the system has accepted no longer is.
+ *
+ * @param socketId a real or virtual socket, of any worker; 0 if there is none
+ * @throws {TypeError} naming the bad argument
+ */
+export function outboxBytes(socketId: number): number {
+  return threadGateway().outboxBytes(socketId);
+}
+
+/**
+ * Waits until a socket's outbox, with everything that this thread has sent before, holds at most a quarter of
+ * `limits.outboxReadPauseBytes` (64 KiB by default), or half of `limits.outboxBytes` if that is less.
+ *
+ * @param socketId a real or virtual socket, of any worker
+ * @param options `timeoutMs` and `signal` end the wait earlier
+ * @returns true; false if the socket is closed or there is none
+ * @throws {TypeError} (as a rejection) naming the bad argument
+ * @throws {MillraceError} (as a rejection) ERR_MILLRACE_NOT_DRAINED after `timeoutMs`, ERR_MILLRACE_TOO_MANY_WAITS; and the
+ *   signal's reason when it is aborted
+ * @example
+ * ```ts
+ * for await (const row of rows) {
+ *   send(socketId, JSON.stringify(row));
+ *   if (!(await drained(socketId))) break;
+ * }
+ * ```
+ */
+export function drained(socketId: number, options?: DrainedOptions): Promise<boolean> {
+  return threadGateway().drained(socketId, options);
 }
 
 /**

@@ -11,7 +11,15 @@ const SUBJECTS = [
   ['Begin', ['README', 'docs/getting-started', 'docs/examples', 'docs/command-line', 'docs/runtimes']],
   [
     'Sockets and channels',
-    ['docs/channels', 'docs/workers', 'docs/authentication', 'docs/guarantees', 'docs/websocket', 'docs/compression'],
+    [
+      'docs/channels',
+      'docs/workers',
+      'docs/authentication',
+      'docs/guarantees',
+      'docs/backpressure',
+      'docs/websocket',
+      'docs/compression',
+    ],
   ],
   [
     'HTTP',

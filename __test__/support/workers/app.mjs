@@ -154,6 +154,23 @@ app.ws('/messages', {
   },
 });
 app.ws('/text-only', { text() {} });
+/** Sends more than a client that does not read takes, and tells it afterwards what the handlers saw. */
+app.ws('/much', {
+  async text(socket, text) {
+    socket.data = [`${socket.bufferedAmount} bytes at first`];
+    for (let count = 0; count < Number(text); count++) socket.send(new Uint8Array(1024 * 1024));
+    // not awaited: the events of a connection wait for its handlers
+    socket.drained({ timeoutMs: 60_000 }).then((isDrained) => socket.data.push(`drained: ${isDrained}`));
+  },
+  congested(socket) {
+    socket.data.push(socket.bufferedAmount > 256 * 1024 ? 'congested' : `only ${socket.bufferedAmount} bytes`);
+    setKey('congested', '1');
+  },
+  drain(socket) {
+    socket.data.push(socket.bufferedAmount <= 64 * 1024 ? 'drain' : `${socket.bufferedAmount} bytes`);
+    setTimeout(() => socket.send(JSON.stringify(socket.data)), 50);
+  },
+});
 app.get('/closed/:name', (req, res) => {
   const closed = getKey(`closed ${req.params.name}`);
   res.send(closed === undefined ? '' : Buffer.from(closed).toString());

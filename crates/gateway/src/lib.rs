@@ -35,7 +35,10 @@ mod worker;
 
 pub use config::{GatewayConfig, ListenerConfig};
 pub use doorbell::Doorbell;
-pub use event::{Acceptance, Handlers, Head, Operation, Rejection, Step, TransferId, Whole};
+pub use event::{
+    Acceptance, Answers, Handlers, Head, Operation, Place, Rejection, Reply, Step, TransferId,
+    Whole,
+};
 pub use frame::{HEAD_ROOM, SharedBytes};
 pub use gateway::{
     Adopted, DialConfig, Gateway, Listening, Member, SpreadTerms, StartError, StopTerms,

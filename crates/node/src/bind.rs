@@ -11,7 +11,9 @@ use crate::entry::{Call, define};
 use crate::environment::Environment;
 use crate::failure::Outcome;
 use crate::js::{Js, Value};
-use crate::{add_worker, adopt, cluster, control, debug, dial, hot, log, replies, stats};
+use crate::{
+    add_worker, adopt, backpressure, cluster, control, debug, dial, hot, log, replies, stats,
+};
 
 /// Makes an object with every function of `gateway`.
 pub(crate) fn object<'s>(
@@ -52,6 +54,11 @@ fn functions<'s>(js: Js<'s>, bound: &Rc<Bound>) -> Outcome<Value<'s>> {
         c"close" => hot::close,
         c"terminate" => hot::terminate,
         c"ping" => hot::ping,
+        c"outboxBytes" => backpressure::outbox_bytes,
+        c"openAnswers" => backpressure::open_answers,
+        c"whenDrained" => backpressure::when_drained,
+        c"takeAnswers" => backpressure::take_answers,
+        c"forgetAnswer" => backpressure::forget_answer,
         c"openLog" => log::open_log,
         c"takeLog" => log::take_log,
         c"start" => control::start,

@@ -17,6 +17,7 @@ use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Reference, Value};
 use crate::log_relay::Logging;
 use crate::memory::Memory;
+use crate::questions::Questions;
 use crate::shells::Shell;
 
 /// See the module. It lives as long as JavaScript has one of its functions, because a function may outlive the object
@@ -43,6 +44,8 @@ pub(crate) struct Bound {
     /// The log of the gateway that this thread starts, if it has one.
     log: RefCell<Option<Logging>>,
     channel_name_bytes: usize,
+    /// What this thread has asked the I/O threads.
+    questions: Questions,
     /// The reply list of the worker that was added last.
     replies: RefCell<Weak<ReplyList>>,
     _counted: Counted,
@@ -89,6 +92,7 @@ impl Bound {
             notices: Cell::new(None),
             log: RefCell::new(None),
             channel_name_bytes: FixedLimits::default().channel_name_bytes,
+            questions: Questions::default(),
             replies: RefCell::default(),
             _counted: Counted::new(&ADDON.counts().gateways),
         }
@@ -205,6 +209,10 @@ impl Bound {
     /// The environment that it belongs to.
     pub(crate) fn environment(&self) -> &Rc<Environment> {
         &self.environment
+    }
+
+    pub(crate) fn questions(&self) -> &Questions {
+        &self.questions
     }
 
     /// The longest name that a channel may have.

@@ -125,6 +125,15 @@ export interface NativeGateway {
   unsubscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
   copySubscriptions(from: Name, to: Name): number[];
   hasSubscriptions(channel: Name | Pattern): boolean;
+  outboxBytes(socketId: number): number;
+  /** Sets the function that is called when there are answers to take, unless there is one. */
+  openAnswers(onAnswers: () => void): void;
+  /** Asks for an answer when the socket's outbox has room or the socket is closed. Returns the question's number. */
+  whenDrained(socketId: number): number;
+  /** Numbers of questions and their answers, alternating. */
+  takeAnswers(): number[];
+  /** Takes a question back, which is then not answered. */
+  forgetAnswer(number: number): void;
   createVirtualSocket(socketId: number, userDataOrPrefix?: number | Data): number;
   deleteVirtualSocket(id: number, expectedTarget?: number): boolean;
   /** `isValue`: `token` is a serialised value. Default false. */

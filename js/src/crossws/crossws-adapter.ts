@@ -13,7 +13,7 @@ import { type CrosswsAdapter, type CrosswsHandlers, type CrosswsOptions, checkOp
 import { CrosswsPeer } from './crossws-peer.js';
 import { hooksByFetch } from './fetch-hooks.js';
 import { HookCalls, isPromise, type RequestWithContext } from './hook-calls.js';
-import { payloadOf } from './payload.js';
+import { compressionOf, payloadOf } from './payload.js';
 import { startRelay } from './sync-relay.js';
 import { channelOf } from './topics.js';
 import { type Refusal, requestOf, type Upgrade, upgrade } from './upgrade.js';
@@ -55,7 +55,7 @@ export class Adapter implements CrosswsAdapter {
 
   publish(topic: string, data: unknown, options?: { compress?: boolean; namespace?: string }): void {
     const payload = payloadOf(data);
-    this.#publish(topic, payload, options?.namespace);
+    this.#publish(topic, payload, options?.namespace, options);
     if (this.sync !== undefined) {
       void this.sync.publish({ namespace: options?.namespace ?? '', topic, data: payload });
     }
@@ -73,8 +73,13 @@ export class Adapter implements CrosswsAdapter {
     }
   }
 
-  #publish(topic: string, data: string | Uint8Array, namespace: string | undefined): void {
-    this.#ofThread().send(channelOf(topic, namespace), data);
+  #publish(
+    topic: string,
+    data: string | Uint8Array,
+    namespace: string | undefined,
+    options?: { compress?: boolean },
+  ): void {
+    this.#ofThread().send(channelOf(topic, namespace), data, compressionOf(options));
   }
 
   #ofThread(): Gateway {

@@ -4,7 +4,7 @@ import type { Hooks, Peer, PeerContext, SyncDriver, WaitForDrainOptions } from '
   'resolution-mode': 'import',
 };
 import type { Gateway } from '../gateway/gateway.js';
-import { payloadOf } from './payload.js';
+import { compressionOf, payloadOf } from './payload.js';
 import { PeerSocket } from './peer-socket.js';
 import { channelOf } from './topics.js';
 
@@ -86,13 +86,12 @@ export class CrosswsPeer {
   }
 
   get bufferedAmount(): number {
-    return 0;
+    return this.#parts.gateway.outboxBytes(this.#parts.id);
   }
 
   /** Sends a message. Returns the bytes that are queued for the peer. */
   send(data: unknown, options?: { compress?: boolean }): number {
-    void options;
-    this.#parts.gateway.send(this.#parts.id, payloadOf(data));
+    this.#parts.gateway.send(this.#parts.id, payloadOf(data), compressionOf(options));
     return this.bufferedAmount;
   }
 
@@ -104,9 +103,8 @@ export class CrosswsPeer {
 
   /** Sends a message to the other peers of the namespace that have the topic, on all threads and nodes. */
   _publish(topic: string, data: unknown, options?: { compress?: boolean }): void {
-    void options;
     const { gateway, id, namespace } = this.#parts;
-    gateway.send(channelOf(topic, namespace), payloadOf(data), { except: id });
+    gateway.send(channelOf(topic, namespace), payloadOf(data), { except: id, ...compressionOf(options) });
   }
 
   subscribe(topic: string): void {

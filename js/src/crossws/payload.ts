@@ -40,3 +40,8 @@ function isPlain(data: object): boolean {
   // the last: `Object.prototype` of another realm
   return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
 }
+
+/** The options of a message of Millrace for those of crossws: `compress: false` sends it as it is. */
+export function compressionOf(options: { compress?: boolean } | undefined): { compress?: boolean } {
+  return options?.compress === undefined ? {} : { compress: options.compress };
+}

@@ -30,6 +30,8 @@ import type { ArgOf, BytesOnly, DataOf, NeedsArg, TokenOf, WorkerTypes } from '.
 import { checkServer, takeUpgrades } from './attach.js';
 import { askCluster } from './cluster.js';
 import type { ClusterInfo } from './cluster-info.js';
+import { type DrainedOptions, untilDrained } from './drained.js';
+import { Questions } from './questions.js';
 import { RunningServer, type Server } from './server.js';
 import { type StopOptions, stopOnSignals } from './signals.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
@@ -172,10 +174,15 @@ export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends Pro
    */
   handleClose?(socketId: number, token?: TokenOf<Types>, code?: number, reason?: string): void | Promise<void>;
   /**
-   * Called when the socket's outbox held more than `limits.outboxReadPauseBytes` (default 256 KiB) and has fallen to a
-   * quarter of that.
+   * Called when the socket's outbox has come to hold more than `limits.outboxReadPauseBytes` (default 256 KiB): send it
+   * less until `handleDrain`. It is called once, and again only after the outbox has been drained.
    */
-  handleDrain?(socketId: number): void | Promise<void>;
+  handleCongested?(socketId: number, token?: TokenOf<Types>): void | Promise<void>;
+  /**
+   * Called when the socket's outbox held more than `limits.outboxReadPauseBytes` (default 256 KiB) and has fallen to a
+   * quarter of that, or to half of `limits.outboxBytes` if that is less.
+   */
+  handleDrain?(socketId: number, token?: TokenOf<Types>): void | Promise<void>;
   /**
    * Answers HTTP requests as in Bun, Deno and Hono: it gets a standard `Request` and returns a `Response`, or `{
    * status, headers, body }`, which costs less. `this` is the object that has the handler. If it throws, the request is
@@ -197,6 +204,7 @@ export class Gateway {
   /** Collects what the handlers of this thread's worker send in reply. Undefined on threads without a worker. */
   #replies: Replies | undefined;
   #report: ((error: MillraceError) => void) | undefined;
+  #questions: Questions | undefined;
 
   /** @internal */
   static create(native: NativeGateway, id: number): Gateway {
@@ -330,6 +338,23 @@ export class Gateway {
     const { data, isValue } = storedToken(token, "argument 'token'");
     // the native side refuses a missing token
     this.#inOrder().setToken(socketId, data as Data, isValue);
+  }
+
+  /** See the module function `outboxBytes`. */
+  outboxBytes(socketId: number): number {
+    return this.#native.outboxBytes(socketId);
+  }
+
+  /** See the module function `drained`. */
+  async drained(socketId: number, options?: DrainedOptions): Promise<boolean> {
+    return untilDrained(this.#asking(), socketId, options);
+  }
+
+  /** What this thread asks the I/O threads, behind everything that it has sent. */
+  #asking(): Questions {
+    this.#replies?.flush();
+    this.#questions ??= new Questions(this.#native);
+    return this.#questions;
   }
 
   /** See the module function `createVirtualSocket`. */

@@ -1,5 +1,6 @@
 /** The WebSockets of an app: finds the handlers of a connection by its path. Owns the open sockets. */
 
+import type { DrainedOptions } from '../gateway/drained.js';
 import { type Gateway, threadGateway } from '../gateway/gateway.js';
 import type { Data, Name, SendOptions } from '../gateway/target.js';
 import { readAnswer } from '../worker/admission.js';
@@ -25,6 +26,8 @@ export interface SocketHandlers<Data = unknown, Path = Params> {
   binary?(socket: Socket<Data, Path>, data: Uint8Array): void | Promise<void>;
   /** Called when the socket is closed. Not called if the worker that accepted it has ended. */
   close?(socket: Socket<Data, Path>, code: number, reason: string): void | Promise<void>;
+  /** Called when the socket's outbox has become congested; see `handleCongested` of worker modules. */
+  congested?(socket: Socket<Data, Path>): void | Promise<void>;
   /** Called when the socket's outbox was congested and is no longer. */
   drain?(socket: Socket<Data, Path>): void | Promise<void>;
 }
@@ -65,6 +68,16 @@ export class Socket<Attached = unknown, Path = Params> {
    */
   send(data: Data, options?: Pick<SendOptions, 'compress'>): number {
     return options === undefined ? this.#gateway.send(this.id, data) : this.#gateway.send(this.id, data, options);
+  }
+
+  /** The bytes that wait in the socket's outbox; see `outboxBytes`. */
+  get bufferedAmount(): number {
+    return this.#gateway.outboxBytes(this.id);
+  }
+
+  /** Waits until the socket's outbox has room. False: the socket is closed. See the module function `drained`. */
+  drained(options?: DrainedOptions): Promise<boolean> {
+    return this.#gateway.drained(this.id, options);
   }
 
   /** Subscribes the socket to a channel. */
@@ -169,6 +182,12 @@ export class Sockets {
     return found?.handlers.close?.(found.socket, code, reason);
   }
 
+  /** Handles `handleCongested`. */
+  congested(id: number): void | Promise<void> {
+    const found = this.#open.get(id);
+    return found?.handlers.congested?.(found.socket);
+  }
+
   /** Handles `handleDrain`. */
   drain(id: number): void | Promise<void> {
     const found = this.#open.get(id);
@@ -180,7 +199,7 @@ function refusal(status: number, body: string): Rejection {
   return { status, headers: { 'content-type': 'text/plain' }, body };
 }
 
-const EVENTS = ['open', 'message', 'text', 'binary', 'close', 'drain'];
+const EVENTS = ['open', 'message', 'text', 'binary', 'close', 'congested', 'drain'];
 
 /** How long the close event of a closed socket may take to arrive, in milliseconds. */
 const CLOSE_MS = 10_000;

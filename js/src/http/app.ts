@@ -214,6 +214,9 @@ export class App extends Routes<unknown> {
     this.#sockets.close(id, code, reason);
 
   /** @internal */
+  readonly handleCongested = (id: number): void | Promise<void> => this.#sockets.congested(id);
+
+  /** @internal */
   readonly handleDrain = (id: number): void | Promise<void> => this.#sockets.drain(id);
 
   #compile(): void {

@@ -51,6 +51,13 @@ export function readFlag(value: unknown, at: string, problems: string[]): boolea
   return undefined;
 }
 
+/** Reads an `AbortSignal`. */
+export function readSignal(value: unknown, at: string, problems: string[]): AbortSignal | undefined {
+  if (value === undefined || value instanceof AbortSignal) return value;
+  problems.push(`${at} must be an AbortSignal, not ${shown(value)}`);
+  return undefined;
+}
+
 /** A list of alternatives for a message: `'a', 'b' or 'c'`. */
 export function choice(words: readonly string[]): string {
   const quoted = words.map((word) => `'${word}'`).join(', ');

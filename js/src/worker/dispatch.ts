@@ -14,6 +14,7 @@ import {
   FLAG_TRAILERS,
   KIND_BINARY,
   KIND_CLOSE,
+  KIND_CONGESTED,
   KIND_DRAIN,
   KIND_EVENT,
   KIND_OPEN,
@@ -238,8 +239,9 @@ export class Dispatcher {
       case KIND_CLOSE:
         this.#close(slot, readClosing(words, this.#buffer, at + 2));
         break;
+      case KIND_CONGESTED:
       case KIND_DRAIN:
-        this.#drained(slot);
+        this.#level(slot, head & KIND_MASK);
         break;
       case KIND_REQUEST:
         this.#replies.handling(0);
@@ -364,9 +366,9 @@ export class Dispatcher {
     return typeof beside === 'object' ? beside : Buffer.from(this.#buffer.subarray(start, end));
   }
 
-  #drained(slot: number): void {
+  #level(slot: number, kind: number): void {
     const connection = this.#connections.find(slot);
-    if (connection !== undefined) this.#runner.drained(connection);
+    if (connection !== undefined) this.#runner.level(connection, kind);
   }
 }
 

@@ -19,6 +19,8 @@ export const KIND_PIECE = 7;
 export const KIND_TURN = 8;
 /** An event of a protocol other than a message. */
 export const KIND_EVENT = 9;
+/** A socket's outbox has become congested. */
+export const KIND_CONGESTED = 10;
 
 // Bits of a record's first word between its kind and its length.
 /** The text is ASCII. */
@@ -139,6 +141,7 @@ export const HANDLERS = {
   handleDrain: 1 << 4,
   fetch: 1 << 5,
   nodeListener: 1 << 10,
+  handleCongested: 1 << 11,
   handleEnd: 1 << 6,
   handleSocketyMessage: 1 << 7,
   handleSpliceConnect: 1 << 8,

@@ -25,7 +25,8 @@ export interface LoadedModule extends ProtocolHandlers<unknown> {
   handleTextMessage?(text: string, socketId: number, token?: unknown): void | Promise<void>;
   handleBinaryMessage?(data: Uint8Array, socketId: number, token?: unknown): void | Promise<void>;
   handleClose?(socketId: number, token?: unknown, code?: number, reason?: string): void | Promise<void>;
-  handleDrain?(socketId: number): void | Promise<void>;
+  handleCongested?(socketId: number, token?: unknown): void | Promise<void>;
+  handleDrain?(socketId: number, token?: unknown): void | Promise<void>;
   handlePing?(socketId: number, token?: unknown, data?: Uint8Array): void | Promise<void>;
   handlePong?(socketId: number, token?: unknown, data?: Uint8Array): void | Promise<void>;
   handleStop?(): void | Promise<void>;

@@ -12,7 +12,15 @@ import { type Answer, FAILED, Request, readAnswer, WELCOME } from './admission.j
 import { type Connection, Run, STOP, tokenWord, type Waiting } from './connection.js';
 import { Deadlines } from './deadline.js';
 import { Events, nameOfEvent } from './events.js';
-import { KIND_BINARY, KIND_CLOSE, KIND_DRAIN, KIND_EVENT, KIND_OPEN, KIND_TEXT } from './kinds.generated.js';
+import {
+  KIND_BINARY,
+  KIND_CLOSE,
+  KIND_CONGESTED,
+  KIND_DRAIN,
+  KIND_EVENT,
+  KIND_OPEN,
+  KIND_TEXT,
+} from './kinds.generated.js';
 import type { LoadedModule } from './module.js';
 import { type Closing, KIND_MASK, type Opening, over, type SocketEvent } from './record.js';
 import type { Replies } from './replies.js';
@@ -106,9 +114,10 @@ export class Runner {
     else this.#closeLast(connection, closing);
   }
 
-  drained(connection: Connection): void {
-    if (connection.run !== undefined) queue(connection.run, { kind: KIND_DRAIN, payload: undefined, held: -1 });
-    else if (!connection.failed) this.#runDrain(connection);
+  /** `kind`: the outbox has become congested, or is no longer. */
+  level(connection: Connection, kind: number): void {
+    if (connection.run !== undefined) queue(connection.run, { kind, payload: undefined, held: -1 });
+    else if (!connection.failed) this.#runLevel(connection, kind);
   }
 
   /** The event's fields are a view of the batch. */
@@ -211,18 +220,19 @@ export class Runner {
     return token !== undefined && isValue ? readValue(token, connection) : token;
   }
 
-  #runDrain(connection: Connection): void {
-    const handler = this.#module.handleDrain;
+  #runLevel(connection: Connection, kind: number): void {
+    const handler = kind === KIND_DRAIN ? this.#module.handleDrain : this.#module.handleCongested;
     if (handler === undefined) return;
     this.#replies.handling(0);
     let result: unknown;
     try {
-      result = handler(connection.id);
+      if (this.#tokens[tokenWord(connection.id)] !== connection.tokenSeen) this.#readToken(connection);
+      result = handler(connection.id, connection.token);
     } catch (error) {
-      this.#failed(connection, KIND_DRAIN, error);
+      this.#failed(connection, kind, error);
       return;
     }
-    this.#after(connection, KIND_DRAIN, result, -1, undefined);
+    this.#after(connection, kind, result, -1, undefined);
   }
 
   #noHandler(connection: Connection): void {
@@ -389,7 +399,7 @@ export class Runner {
     else if (kind === KIND_TEXT) this.#runText(connection, payload as string, held, true);
     else if (kind === KIND_BINARY) this.#runBinary(connection, payload as Buffer, held, true);
     else if (kind === KIND_EVENT) this.#runEvent(connection, payload as SocketEvent, held, true, false);
-    else this.#runDrain(connection);
+    else this.#runLevel(connection, kind);
   }
 
   // Answers and failures.
@@ -456,6 +466,7 @@ const NAMES: Record<number, string> = {
   [KIND_TEXT]: 'handleTextMessage',
   [KIND_BINARY]: 'handleBinaryMessage',
   [KIND_CLOSE]: 'handleClose',
+  [KIND_CONGESTED]: 'handleCongested',
   [KIND_DRAIN]: 'handleDrain',
 };
 

@@ -154,6 +154,8 @@ numbers! {
         Turn = 8;
         /// An event of a protocol other than a message.
         Event = 9;
+        /// A socket's outbox has become congested.
+        Congested = 10;
     }
 }
 
@@ -213,6 +215,7 @@ handlers! {
     DRAIN = 1 << 4 => "handleDrain";
     REQUEST = 1 << 5 => "fetch";
     NODE_REQUEST = 1 << 10 => "nodeListener";
+    CONGESTED = 1 << 11 => "handleCongested";
 }
 
 events! {

@@ -6,6 +6,7 @@ mod handlers;
 mod instruction;
 mod kinds;
 mod opening;
+mod question;
 pub(crate) mod record;
 mod transfer;
 
@@ -15,5 +16,7 @@ pub(crate) use instruction::{Instruction, Waiting};
 pub use kinds::Operation;
 pub(crate) use kinds::{Event, RecordKind, Transport, Turn};
 pub(crate) use opening::Opening;
+pub use question::{Answers, Place, Reply};
+pub(crate) use question::{Question, Questions};
 pub(crate) use transfer::FIRST_CREDIT;
 pub use transfer::{Head, Step, TransferId, Whole};

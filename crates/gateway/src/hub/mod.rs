@@ -1,6 +1,8 @@
 //! What all threads of a gateway share, and every call that any of them may make; no call waits for the network. The
 //! hub is in this file, with the core, the inboxes, the workers and the counters; its calls are in the submodules.
 
+mod asking;
+mod backlogs;
 mod compressing;
 mod inbound;
 mod liveness;
@@ -22,6 +24,7 @@ use millrace_backplane::State as LinkState;
 use millrace_core::{Core, ShardIndex, ShardSet, SocketId, SocketState, TermsIndex};
 
 use crate::config::ChannelTerms;
+use crate::event::Questions;
 use crate::fault::Faults;
 use crate::frame::{Encodings, Ledgers};
 use crate::inbox::Inboxes;
@@ -32,6 +35,8 @@ use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded};
 use crate::target_stats::TargetStats;
 use crate::worker::queue::PendingClose;
 
+use backlogs::Backlogs;
+pub(crate) use backlogs::SHOWN_BYTES;
 use compressing::Compressing;
 pub(crate) use compressing::Job;
 pub(crate) use inbound::Inbound;
@@ -51,6 +56,9 @@ pub struct Hub {
     inboxes: Inboxes,
     ledgers: Arc<Ledgers>,
     inbound: Inbound,
+    backlogs: Backlogs,
+    /// Questions of JavaScript threads about sockets.
+    questions: Questions,
     encodings: Arc<Encodings>,
     /// Set at most once. The uplink may be idle.
     uplink: OnceLock<Arc<dyn Uplink>>,
@@ -115,6 +123,8 @@ impl Hub {
             inboxes: Inboxes::new(),
             ledgers: Arc::new(Ledgers::new()),
             inbound: Inbound::new(),
+            backlogs: Backlogs::new(),
+            questions: Questions::default(),
             encodings,
             uplink: OnceLock::new(),
             compressing: Compressing::default(),
@@ -194,6 +204,11 @@ impl Hub {
     /// The bytes of messages that are being received.
     pub(crate) fn inbound(&self) -> &Inbound {
         &self.inbound
+    }
+
+    /// The sockets with much in their outboxes.
+    pub(crate) fn backlogs(&self) -> &Backlogs {
+        &self.backlogs
     }
 
     pub(crate) fn ledgers(&self) -> &Arc<Ledgers> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId, TermsIndex};
 
-use crate::event::{Acceptance, Rejection, Step, TransferId, Waiting};
+use crate::event::{Acceptance, Question, Rejection, Step, TransferId, Waiting};
 use crate::frame::{Late, LateReply, Publication};
 use crate::listener::{Dialling, Incoming, Listening, Stopping};
 
@@ -74,6 +74,12 @@ pub(crate) enum Command {
     },
     /// The session's waker was used.
     Wake { slot: u32, socket: SocketId },
+    /// A thread asks to be told when the outbox is at or below its low-water mark.
+    WhenDrained {
+        slot: u32,
+        socket: SocketId,
+        question: Box<Question>,
+    },
     /// The answer of `handleOpen`.
     Admit {
         slot: u32,

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use millrace_core::{SocketId, SocketInfo};
 use tokio::sync::oneshot;
 
-use super::connection::{Admission, Connection, Io, Phase, Shared};
+use super::connection::{Admission, Connection, Io, Phase, Shared, Swelling};
 use super::env::Env;
 use super::outbox::Outbox;
 use super::rate::Rate;
@@ -55,6 +55,7 @@ impl Env {
             dirty: Cell::new(false),
             partial: Cell::default(),
             half_closed: Cell::new(false),
+            is_shown: Cell::new(false),
             is_watched: Cell::new(false),
             task: Cell::default(),
             runnable: Cell::new(false),
@@ -252,6 +253,10 @@ impl Env {
         if !io.outbox.is_empty() {
             // writes what the session has appended first
             self.mark_dirty(connection);
+            if io.swelling == Swelling::Paused {
+                // the application has sent that much while it accepted the connection
+                self.tell_congested(connection, io);
+            }
         }
         true
     }

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::bodies::Bodies;
 use super::credit::Credit;
+use super::drain_waits::DrainWaits;
 use super::outbox::Outbox;
 use super::rate::{Pace, Rate};
 use super::takeover::Takeover;
@@ -38,6 +39,8 @@ pub(crate) struct Connection {
     /// Whether the peer has sent its last byte and the session was told: nothing is read any more, but writing
     /// continues.
     pub(crate) half_closed: Cell<bool>,
+    /// Whether other threads see the bytes in its outbox.
+    pub(crate) is_shown: Cell<bool>,
     /// The state of its incomplete message.
     pub(crate) partial: Cell<Partial>,
     /// The traits of its session, read when it opened.
@@ -134,6 +137,8 @@ pub(crate) struct Extra {
     pub(crate) waker: Option<Arc<SessionWaker>>,
     /// What its compressed messages refer to, if they refer to earlier ones.
     pub(crate) takeover: Option<Box<Takeover>>,
+    /// Who waits for the outbox to fall to its low-water mark.
+    pub(crate) drain_waits: Option<Box<DrainWaits>>,
     /// A reply in order that has to wait until a time.
     pub(crate) late: Option<(u64, LateReply)>,
 }

@@ -30,6 +30,9 @@ impl Env {
             self.queue_of(&connection.worker).turn(id.get(), Turn::Room);
             self.ring_later(&connection.worker);
         }
+        if let Some(waits) = extra.drain_waits.take() {
+            waits.answer();
+        }
         if std::mem::take(&mut extra.wants_room) {
             self.tell_session(connection, io, Wake::Room);
         }

@@ -8,12 +8,13 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite;
 
-use super::connection::{Connection, Io, Phase, Shared, Swelling, Wait};
+use super::connection::{Connection, Io, Shared, Swelling, Wait};
 use super::env::Env;
 use super::outbox::Outbox;
 use crate::close::CloseReason;
-use crate::event::Handlers;
+use crate::event::{Handlers, RecordKind};
 use crate::frame::{LateReply, Ledger};
+use crate::hub::SHOWN_BYTES;
 use crate::net::stream::Stream;
 use crate::socket::Wake;
 
@@ -109,8 +110,12 @@ impl Env {
             self.arm(connection, io, at);
         }
         let reads_on = io.extra.as_deref().is_some_and(|extra| extra.reads_on);
-        if io.outbox.charge() > self.limits.outbox_read_pause_bytes && !reads_on {
+        if io.outbox.charge() > self.limits.outbox_read_pause_bytes
+            && !reads_on
+            && io.swelling != Swelling::Paused
+        {
             io.swelling = Swelling::Paused;
+            self.tell_congested(connection, io);
         }
         if !parked && io.is_live() && io.outbox.is_over(&self.limits) {
             self.overflow(connection, io);
@@ -161,12 +166,7 @@ impl Env {
         }
         self.restart_clocks(io);
         self.run_soon(connection);
-        if matches!(io.phase, Phase::Open) && connection.worker.handlers().contains(Handlers::DRAIN)
-        {
-            self.queue_of(&connection.worker)
-                .drained(connection.worker_slot.get());
-            self.ring_later(&connection.worker);
-        }
+        self.tell_level(connection, io, (Handlers::DRAIN, RecordKind::Drain));
     }
 
     /// Updates the ledger's count of outbox entries, and the list of backlogs.
@@ -194,6 +194,9 @@ impl Env {
             _ => io.outbox.charge(),
         };
         self.backlogs.borrow_mut().put(connection.slot, size);
+        if size > SHOWN_BYTES || connection.is_shown.get() {
+            self.show_backlog(connection, size);
+        }
     }
 
     fn keep_spare(&self, buffer: Vec<u8>) {

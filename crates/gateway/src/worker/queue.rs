@@ -133,11 +133,11 @@ impl Queue {
         !parcel.is_ample() || self.hand_over(parcel, limits)
     }
 
-    /// Appends a DRAIN record.
-    pub(crate) fn drained(&self, slot: u32) {
+    /// Appends a record that has no payload: CONGESTED or DRAIN.
+    pub(crate) fn level(&self, slot: u32, kind: RecordKind) {
         let mut state = self.state.lock();
         if !state.retired {
-            record::append_empty(&mut state.room(0).bytes, RecordKind::Drain, slot);
+            record::append_empty(&mut state.room(0).bytes, kind, slot);
         }
     }
 

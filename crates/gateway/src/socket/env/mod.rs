@@ -104,6 +104,7 @@ impl Env {
         stats: Arc<ShardStats>,
     ) -> Self {
         hub.inbound().begin(index);
+        hub.backlogs().begin(index);
         let epoch = hub.epoch();
         let now = millis(epoch.elapsed());
         Self {

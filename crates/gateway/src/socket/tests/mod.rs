@@ -6,6 +6,7 @@ mod effects;
 mod half_close;
 mod harness;
 mod lives;
+mod marks;
 pub(crate) mod probe;
 mod sends;
 mod sockety;

@@ -176,7 +176,7 @@ fn run(queue: &Queue, step: Step, expected: &mut Expected, number: u64) {
             }
         }
         Step::Drained => {
-            queue.drained(0);
+            queue.level(0, RecordKind::Drain);
             if !queue.is_retired() {
                 expected.add(record_bytes(0));
             }

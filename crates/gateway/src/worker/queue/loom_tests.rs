@@ -42,7 +42,7 @@ fn nothing_is_left_behind(clear_first: bool) {
         let queue = Arc::new(Queue::new());
         let producer = |queue: Arc<Queue>| {
             move || {
-                queue.drained(0);
+                queue.level(0, RecordKind::Drain);
                 queue.start_ringing()
             }
         };

@@ -91,6 +91,7 @@ const NODE: Crate = Crate {
             "functions",
             &[
                 "adopt.rs",
+                "backpressure.rs",
                 "cluster.rs",
                 "control.rs",
                 "dial.rs",
@@ -121,6 +122,7 @@ const NODE: Crate = Crate {
                 "log_relay.rs",
                 "log_sink.rs",
                 "memory.rs",
+                "questions.rs",
                 "ring_again",
                 "scratch.rs",
                 "shells.rs",
