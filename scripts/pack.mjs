@@ -24,7 +24,7 @@ import { Failure, fail, npm, ROOT } from './process.mjs';
 const PACKAGES = path.join(ROOT, 'target/packages');
 
 /** The largest size of an addon. Raise it only by decision. */
-const MOST_BYTES = 5.75 * 2 ** 20;
+const MOST_BYTES = 6.25 * 2 ** 20;
 
 /** Fields of package.json for developers of Millrace, not for its users. */
 const DEVELOPMENT = ['scripts', 'napi', 'ava', 'devDependencies', 'overrides'];
