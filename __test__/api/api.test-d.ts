@@ -1,4 +1,6 @@
 // Compiled, never run: what the published types must accept and refuse.
+import { Readable } from 'node:stream';
+
 import {
   type AnswerLimits,
   type BackplaneOptions,
@@ -38,7 +40,9 @@ import {
   type StartOptions,
   type StaticOptions,
   type Stats,
+  type StreamSource,
   send,
+  sendStream,
   setKey,
   setKeyIf,
   setToken,
@@ -203,7 +207,12 @@ export async function use(): Promise<void> {
   const waiting: number = outboxBytes(1);
   const patience: DrainedOptions = { timeoutMs: 5, signal: AbortSignal.timeout(5) };
   const room: boolean = (await drained(1)) && (await drained(1, patience)) && (await gateway.drained(1));
-  void [waiting, room];
+  const sources: StreamSource[] = [new ReadableStream<Uint8Array>(), Readable.from(['a']), ['a', new Uint8Array(1)]];
+  for (const source of sources) await sendStream(1, source);
+  const sent: number = (await sendStream(1, ['a'], { binary: false })) + (await gateway.sendStream(1, ['a']));
+  // @ts-expect-error a message has strings or bytes
+  await sendStream(1, [5]);
+  void [waiting, room, sent];
   // @ts-expect-error a time is a number
   await drained(1, { timeoutMs: '5' });
   const more: number = gateway.send(1, 'x');
@@ -282,6 +291,15 @@ const worker: WorkerModule = {
       code,
       reason,
     ];
+    void parts;
+  },
+  async handleMessageStream(stream, socketId, token) {
+    const parts: [boolean, number, Uint8Array | undefined] = [stream.binary, socketId, token];
+    for await (const piece of stream) {
+      const data: string | Uint8Array = piece;
+      void data;
+    }
+    stream.cancel();
     void parts;
   },
   handleCongested(socketId, token) {

@@ -29,6 +29,7 @@ const FUNCTIONS = [
   'deleteVirtualSocket',
   'outboxBytes',
   'drained',
+  'sendStream',
   'setToken',
   'getKey',
   'setKey',
@@ -90,7 +91,7 @@ for (const [index, [name, args, argument]] of WRONG.entries()) {
 }
 
 for (const name of FUNCTIONS) {
-  if (['start', 'attach', 'createGateway', 'stats', 'drained'].includes(name)) continue;
+  if (['start', 'attach', 'createGateway', 'stats', 'drained', 'sendStream'].includes(name)) continue;
   test(`${name}() without arguments is a TypeError`, (t) => {
     t.throws(() => millrace[name](), { instanceOf: TypeError });
   });
@@ -108,6 +109,21 @@ for (const [args, named] of [
 ]) {
   test(`drained(${args.map(label)}) is rejected with a TypeError`, async (t) => {
     await t.throwsAsync(millrace.drained(...args), { instanceOf: TypeError, message: named });
+  });
+}
+
+for (const [args, named] of [
+  [[], /argument 'readable'/],
+  [['1', []], /argument 'socketId'/],
+  [[1], /argument 'readable'/],
+  [[1, 'text'], /argument 'readable'/],
+  [[1, new Uint8Array(1)], /argument 'readable'/],
+  [[1, {}], /argument 'readable'/],
+  [[1, [], null], /options must be an object/],
+  [[1, [], { binary: 1 }], /options\.binary/],
+]) {
+  test(`sendStream(${args.map(label)}) is rejected with a TypeError`, async (t) => {
+    await t.throwsAsync(millrace.sendStream(...args), { instanceOf: TypeError, message: named });
   });
 }
 

@@ -34,6 +34,8 @@ export const ERROR_CODES = {
   ERR_MILLRACE_INVALID_TLS:
     'A certificate, a key or an authority cannot be read or used, or `reloadTls` was called where no listener speaks TLS; the message says which. Nothing was changed.',
   ERR_MILLRACE_LISTENING: 'The TCP server already listens, or is being closed.',
+  ERR_MILLRACE_MESSAGE_BROKEN:
+    'The rest of a message that `handleMessageStream` reads will not arrive: its connection has ended, or it is invalid.',
   ERR_MILLRACE_NODE_ONLY:
     'A program or a middleware used a member that objects of Node or Express have and those of `millrace/http` do not; the message names it. `nodeHandler` of `millrace/node` runs such programs.',
   ERR_MILLRACE_NOT_AN_OBJECT:
@@ -45,6 +47,7 @@ export const ERROR_CODES = {
     'The worker module, or `options.handlers`, has no handler: neither as a named export nor in its default export. The message says what it has. `handlers: {}` is allowed, for listeners that need none.',
   ERR_MILLRACE_NO_COOKIE_SECRET:
     'A cookie was to be signed, or signed cookies were read, in an app that was made without `cookieSecret`.',
+  ERR_MILLRACE_NO_STREAMS: 'A message cannot be sent in parts, because the socket is not a WebSocket.',
   ERR_MILLRACE_NO_NET_SOCKET:
     "A request listener asked the socket of a request for something that only a `net.Socket` has; the message says what. Or the server that `nodeHandler` got has listeners for `'upgrade'` events, which are never emitted.",
   ERR_MILLRACE_OVERLOADED:
@@ -54,11 +57,15 @@ export const ERROR_CODES = {
   ERR_MILLRACE_SHARD_FAILED:
     "An I/O thread or the backplane's could not start, or ended by a bug in Millrace; the gateway ends, and its connections are lost.",
   ERR_MILLRACE_SHUTTING_DOWN: 'The gateway is being stopped; start it again once `stop` has resolved.',
+  ERR_MILLRACE_SOCKET_CLOSED: 'The socket was closed before a message to it was complete.',
   ERR_MILLRACE_SOCKET_NOT_FOUND: 'No open connection has the given socket id.',
   ERR_MILLRACE_START_IN_WORKER: 'A worker called `start`; only the thread that created the gateway may.',
+  ERR_MILLRACE_STREAM_FAILED:
+    'A message that is sent in parts could not be completed: its source failed, or a text is not UTF-8. `cause` is what the source threw.',
   ERR_MILLRACE_TOO_MANY_PATTERNS:
     'There are 65,536 patterns with a subscription; the subscription to another was refused.',
-  ERR_MILLRACE_TOO_MANY_WAITS: '65,536 calls of `drained` wait in the threads of the gateway; another one was refused.',
+  ERR_MILLRACE_TOO_MANY_WAITS:
+    'So many calls of `drained` and `sendStream` wait in the threads of the gateway that another one was refused.',
   ERR_MILLRACE_WORKER_EXITED:
     'A worker ended on its own. It is replaced, unless it was being stopped or its successor had taken its place. `cause` is the error that ended it, if any.',
   ERR_MILLRACE_WORKER_FAILED:

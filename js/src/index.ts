@@ -1,6 +1,8 @@
 /**
  * Millrace: the functions of the default gateway. In a worker they mean the gateway that started it.
  *
+ * Over 400 lines because each function has its documentation here.
+ *
  * @module millrace
  */
 
@@ -8,9 +10,11 @@ import './addon/floor.js';
 
 import type { Server as HttpServer } from 'node:http';
 import { binding } from './addon/binding.js';
+import type { StreamSource } from './gateway/chunks.js';
 import type { ClusterInfo } from './gateway/cluster-info.js';
 import type { DrainedOptions } from './gateway/drained.js';
 import { type AttachOptions, Gateway, type StartOptions, threadGateway } from './gateway/gateway.js';
+import type { SendStreamOptions } from './gateway/send-stream.js';
 import type { Server } from './gateway/server.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './gateway/stats.js';
 import type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
@@ -19,6 +23,7 @@ import type { BytesOnly, NeedsArg, WorkerTypes } from './worker/worker-types.js'
 import './worker/boot.js';
 
 export { ERROR_CODES, type ErrorCode, MillraceError } from './errors.js';
+export type { StreamSource } from './gateway/chunks.js';
 export type { ClusterInfo, ClusterNode } from './gateway/cluster-info.js';
 export type { DrainedOptions } from './gateway/drained.js';
 export type {
@@ -29,6 +34,7 @@ export type {
   /** The name that `warpsocket` gives it. */
   WorkerModule as WorkerInterface,
 } from './gateway/gateway.js';
+export type { SendStreamOptions } from './gateway/send-stream.js';
 export type { Server } from './gateway/server.js';
 export type { DrainOptions, StopOptions } from './gateway/signals.js';
 export type {
@@ -54,6 +60,7 @@ export { defineWorker, type WorkerTypesOf } from './worker/define.js';
 export type { AnswerBody, PlainAnswer } from './worker/fetch/answer.js';
 export type { FetchHandler } from './worker/fetch/fetch-handler.js';
 export type { RequestInfo } from './worker/fetch/fetch-request.js';
+export type { MessageStream } from './worker/message-stream.js';
 export type {
   Acceptance,
   ClientCertificate,
@@ -219,6 +226,31 @@ export function outboxBytes(socketId: number): number {
  */
 export function drained(socketId: number, options?: DrainedOptions): Promise<boolean> {
   return threadGateway().drained(socketId, options);
+}
+
+/**
+ * Sends one message to a WebSocket while it is read from a source, as fast as the client reads: it is a fragmented message
+ * of any length, of which only about 200 KiB are in memory. What is sent to the socket meanwhile waits for its end, within
+ * the limits of the outbox.
+ *
+ * If the source fails after a part was sent, the socket is closed with 1011, because a message cannot be taken back. The
+ * source is cancelled if the message cannot be sent completely.
+ *
+ * @param socketId a real or virtual socket, of any worker; the mark of a virtual socket is not added
+ * @param readable a web `ReadableStream`, a `Readable` of Node.js, or any other iterable of strings or bytes
+ * @param options `binary`
+ * @returns the number of bytes, once the last part is in the outbox
+ * @throws {TypeError} (as a rejection) naming the bad argument
+ * @throws {MillraceError} (as a rejection) ERR_MILLRACE_SOCKET_NOT_FOUND, ERR_MILLRACE_SOCKET_CLOSED if the socket is closed
+ *   meanwhile, ERR_MILLRACE_NO_STREAMS if it is not a WebSocket, ERR_MILLRACE_STREAM_FAILED if the source fails or has
+ *   something else than strings and bytes, or if a text is not UTF-8; ERR_MILLRACE_INBOX_FULL, ERR_MILLRACE_TOO_MANY_WAITS
+ * @example
+ * ```ts
+ * await sendStream(socketId, createReadStream('film.mp4'), { binary: true });
+ * ```
+ */
+export function sendStream(socketId: number, readable: StreamSource, options?: SendStreamOptions): Promise<number> {
+  return threadGateway().sendStream(socketId, readable, options);
 }
 
 /**

@@ -157,6 +157,11 @@ app.ws('/text-only', { text() {} });
 /** Sends more than a client that does not read takes, and tells it afterwards what the handlers saw. */
 app.ws('/much', {
   async text(socket, text) {
+    if (text === 'stream') {
+      const bytes = await socket.sendStream(['one ', 'message']);
+      socket.send(`${bytes} bytes`);
+      return;
+    }
     socket.data = [`${socket.bufferedAmount} bytes at first`];
     for (let count = 0; count < Number(text); count++) socket.send(new Uint8Array(1024 * 1024));
     // not awaited: the events of a connection wait for its handlers

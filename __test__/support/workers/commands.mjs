@@ -108,6 +108,11 @@ const commands = {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
     return true;
   },
+  /** Sends a message that never ends. */
+  streamForever: (_id, { who }) => {
+    millrace.sendStream(who, withoutEnd()).catch(() => {});
+    return true;
+  },
   exit: (_id, { code }) => process.exit(code ?? 0),
   uncaught: () => {
     setImmediate(() => {
@@ -126,6 +131,11 @@ const commands = {
   openInfo: (id) => opened.get(id),
   token: (_id, _command, token) => token,
 };
+
+async function* withoutEnd() {
+  yield Buffer.alloc(2000);
+  await new Promise(() => {});
+}
 
 /** A value with a `then` that is not a native promise: handlers may return such a thing. */
 function thenable(start) {

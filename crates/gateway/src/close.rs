@@ -47,6 +47,12 @@ impl CloseReason {
         "Server worker has no handler",
         CloseMode::Handshake,
     );
+    /// The application could not complete a message of which a part was sent.
+    pub(crate) const STREAM_FAILED: Self = Self::new(
+        close::INTERNAL_ERROR,
+        "A message could not be completed",
+        CloseMode::Handshake,
+    );
     /// The worker is gone.
     pub(crate) const WORKER_DOWN: Self = Self::new(
         close::INTERNAL_ERROR,

@@ -36,15 +36,17 @@ mod worker;
 pub use config::{GatewayConfig, ListenerConfig};
 pub use doorbell::Doorbell;
 pub use event::{
-    Acceptance, Answers, Handlers, Head, Operation, Place, Rejection, Reply, Step, TransferId,
-    Whole,
+    Acceptance, Answers, Handlers, Head, Operation, Place, Rejection, Reply, Step, StreamId,
+    TransferId, Whole,
 };
 pub use frame::{HEAD_ROOM, SharedBytes};
 pub use gateway::{
     Adopted, DialConfig, Gateway, Listening, Member, SpreadTerms, StartError, StopTerms,
 };
 pub use http::{AnswerHead, HeadError, Verbatim};
-pub use hub::{Forwardable, Hub, SubscribeError, TOKEN_WORDS, TokenWords, Worker, unix_ms};
+pub use hub::{
+    Asked, Forwardable, Hub, Sending, SubscribeError, TOKEN_WORDS, TokenWords, Worker, unix_ms,
+};
 pub use millrace_backplane::{
     Bounds as BackplaneBounds, ClusterInfo, Config as BackplaneConfig,
     Credentials as BackplaneCredentials, MOST_CHANNELS, Protocol as BackplaneProtocol,

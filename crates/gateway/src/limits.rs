@@ -147,7 +147,7 @@ limits! {
         idle_rates: usize = 65_536, "the oldest is forgotten";
         /// Time that workers and Redis clients wait for a backplane that does not keep up.
         backplane_wait: Duration = Duration::from_secs(1), "they continue, and messages that do not fit into the queue are dropped and counted";
-        /// Calls of `drained` that wait, in all threads of a gateway.
+        /// Calls of `drained` that wait, in all threads of a gateway; a call of `sendStream` counts twice until it begins, and then once.
         drain_waits: usize = 65_536, "a further one is rejected with `ERR_MILLRACE_TOO_MANY_WAITS`";
         /// Lines that the I/O threads have logged and JavaScript has not taken yet.
         log_lines_waiting: usize = 1_024, "the line is dropped and counted";

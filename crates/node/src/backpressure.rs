@@ -8,7 +8,7 @@ use crate::arguments;
 use crate::bound::Bound;
 use crate::entry::Call;
 use crate::failure::{Failure, Outcome};
-use crate::js::{Type, Value};
+use crate::js::{Js, Type, Value};
 use crate::numbers;
 use crate::sources::Listener;
 
@@ -29,7 +29,7 @@ pub(crate) fn open_answers<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         return Err(arguments::wrong(js, function, "onAnswers", "a function"));
     }
     let questions = call.own.questions();
-    if questions.is_open() {
+    if questions.answers().is_some() {
         return Ok(None);
     }
     let listener = Listener::new(js, function)?;
@@ -45,30 +45,41 @@ pub(crate) fn open_answers<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
 /// socket is closed. Returns the number of the question.
 pub(crate) fn when_drained<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let id = arguments::id(call.js, call.arguments[0], "socketId")?;
-    let number = call.own.questions().ask(|asked| {
-        call.own
-            .post(|gateway, dirty| gateway.when_drained(id, asked, dirty))
-    })?;
-    let Some(number) = number else {
-        return Err(Failure::Coded(
-            "ERR_MILLRACE_TOO_MANY_WAITS",
-            "so many calls wait for outboxes already that no other may".to_owned(),
-        ));
+    let questions = call.own.questions();
+    let Some(answers) = questions.answers() else {
+        return Err(Failure::internal("there is no place for answers"));
     };
+    let number = questions.number();
+    let place = call
+        .own
+        .post(|gateway, dirty| gateway.when_drained(id, (number, &answers), dirty))?;
+    questions.asked(number, place.ok_or_else(too_many_waits)?);
     call.js.number(f64::from(number)).map(Some)
+}
+
+pub(crate) fn too_many_waits() -> Failure {
+    Failure::Coded(
+        "ERR_MILLRACE_TOO_MANY_WAITS",
+        "so many calls wait for outboxes already that no other may".to_owned(),
+    )
 }
 
 /// `takeAnswers(): number[]`: the number of each answered question, followed by the answer.
 pub(crate) fn take_answers<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
-    let (js, answers) = (call.js, call.own.questions().take());
-    let list = js.array(2 * answers.len())?;
-    for (index, (number, reply)) in (0_u32..).step_by(2).zip(answers) {
-        js.scoped(|js| {
-            js.set_element(list, index, js.number(f64::from(number))?)?;
-            js.set_element(list, index + 1, js.number(said(reply))?)
-        })?;
+    let answers = call.own.questions().take().into_iter();
+    let numbers: Vec<u32> = answers
+        .flat_map(|(number, reply)| [number, said(reply)])
+        .collect();
+    said_numbers(call.js, &numbers).map(Some)
+}
+
+/// Makes an array of numbers.
+pub(crate) fn said_numbers<'s>(js: Js<'s>, numbers: &[u32]) -> Outcome<Value<'s>> {
+    let list = js.array(numbers.len())?;
+    for (index, number) in (0_u32..).zip(numbers) {
+        js.scoped(|js| js.set_element(list, index, js.number(f64::from(*number))?))?;
     }
-    Ok(Some(list))
+    Ok(list)
 }
 
 /// `forgetAnswer(number)`: takes a question back.
@@ -79,10 +90,10 @@ pub(crate) fn forget_answer<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
 }
 
 /// An answer as `js/src/gateway/questions.ts` reads it.
-fn said(reply: Reply) -> f64 {
+fn said(reply: Reply) -> u32 {
     match reply {
-        Reply::Closed => 0.0,
-        Reply::Yes => 1.0,
-        Reply::Unable => 2.0,
+        Reply::Closed => 0,
+        Reply::Yes => 1,
+        Reply::Unable => 2,
     }
 }

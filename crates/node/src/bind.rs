@@ -13,6 +13,7 @@ use crate::failure::Outcome;
 use crate::js::{Js, Value};
 use crate::{
     add_worker, adopt, backpressure, cluster, control, debug, dial, hot, log, replies, stats,
+    streams,
 };
 
 /// Makes an object with every function of `gateway`.
@@ -59,6 +60,9 @@ fn functions<'s>(js: Js<'s>, bound: &Rc<Bound>) -> Outcome<Value<'s>> {
         c"whenDrained" => backpressure::when_drained,
         c"takeAnswers" => backpressure::take_answers,
         c"forgetAnswer" => backpressure::forget_answer,
+        c"beginStream" => streams::begin_stream,
+        c"streamPart" => streams::stream_part,
+        c"endStream" => streams::end_stream,
         c"openLog" => log::open_log,
         c"takeLog" => log::take_log,
         c"start" => control::start,

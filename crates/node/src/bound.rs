@@ -18,6 +18,7 @@ use crate::js::{Js, Reference, Value};
 use crate::log_relay::Logging;
 use crate::memory::Memory;
 use crate::questions::Questions;
+use crate::sendings::Sendings;
 use crate::shells::Shell;
 
 /// See the module. It lives as long as JavaScript has one of its functions, because a function may outlive the object
@@ -46,6 +47,8 @@ pub(crate) struct Bound {
     channel_name_bytes: usize,
     /// What this thread has asked the I/O threads.
     questions: Questions,
+    /// The messages that this thread sends in parts.
+    sendings: Sendings,
     /// The reply list of the worker that was added last.
     replies: RefCell<Weak<ReplyList>>,
     _counted: Counted,
@@ -93,6 +96,7 @@ impl Bound {
             log: RefCell::new(None),
             channel_name_bytes: FixedLimits::default().channel_name_bytes,
             questions: Questions::default(),
+            sendings: Sendings::default(),
             replies: RefCell::default(),
             _counted: Counted::new(&ADDON.counts().gateways),
         }
@@ -211,6 +215,10 @@ impl Bound {
         &self.environment
     }
 
+    pub(crate) fn sendings(&self) -> &Sendings {
+        &self.sendings
+    }
+
     pub(crate) fn questions(&self) -> &Questions {
         &self.questions
     }
@@ -246,6 +254,12 @@ impl Bound {
     /// Releases the gateway, which cannot be used from here any more.
     fn let_go(&self) -> Option<Arc<Gateway>> {
         let gateway = self.gateway.take()?;
+        let mut dirty = ShardSet::default();
+        for message in self.sendings.take_all() {
+            // nothing completes it any more
+            gateway.abort_stream(&message.sending, &mut dirty);
+        }
+        gateway.wake(&mut dirty);
         if let Some(member) = self.member() {
             member.leave();
         } else if self.started.replace(false) {

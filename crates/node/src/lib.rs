@@ -39,12 +39,14 @@ mod questions;
 mod replies;
 mod ring_again;
 mod scratch;
+mod sendings;
 mod shells;
 mod slot;
 #[cfg(unix)]
 mod sockets;
 mod sources;
 mod stats;
+mod streams;
 mod tell;
 mod texts;
 mod token_words;

@@ -16,34 +16,17 @@ pub(crate) struct Questions {
 }
 
 impl Questions {
-    /// Whether there is a place for answers.
-    pub(crate) fn is_open(&self) -> bool {
-        self.answers.borrow().is_some()
+    /// Where answers arrive; `None`: nowhere so far.
+    pub(crate) fn answers(&self) -> Option<Arc<Answers>> {
+        self.answers.borrow().clone()
     }
 
     pub(crate) fn open(&self, answers: Arc<Answers>) {
         self.answers.replace(Some(answers));
     }
 
-    /// Asks with the number and the answers that `ask` gets. Returns the number; `None`: it was not asked.
-    pub(crate) fn ask<E>(
-        &self,
-        ask: impl FnOnce((u32, &Arc<Answers>)) -> Result<Option<Arc<Place>>, E>,
-    ) -> Result<Option<u32>, E> {
-        let answers = self.answers.borrow();
-        let Some(answers) = &*answers else {
-            return Ok(None);
-        };
-        let number = self.next();
-        let place = ask((number, answers))?;
-        Ok(place.map(|place| {
-            self.places.borrow_mut().insert(number, place);
-            number
-        }))
-    }
-
-    /// A number from 1 on that no waiting question has.
-    fn next(&self) -> u32 {
+    /// A number for a question, from 1 on, that no waiting one has.
+    pub(crate) fn number(&self) -> u32 {
         let places = self.places.borrow();
         loop {
             let number = self.last.get().wrapping_add(1).max(1);
@@ -52,6 +35,11 @@ impl Questions {
                 return number;
             }
         }
+    }
+
+    /// Keeps the place of a question that was asked.
+    pub(crate) fn asked(&self, number: u32, place: Arc<Place>) {
+        self.places.borrow_mut().insert(number, place);
     }
 
     /// Takes a question back.

@@ -134,6 +134,15 @@ export interface NativeGateway {
   takeAnswers(): number[];
   /** Takes a question back, which is then not answered. */
   forgetAnswer(number: number): void;
+  /**
+   * Begins a message that is sent in parts. Returns two questions: the first one is answered when it is the message's turn,
+   * the second one, whose number is also that of the message, at its end. Undefined: there is no such socket.
+   */
+  beginStream(socketId: number): number[] | undefined;
+  /** Sends a part. Returns the question that is answered when there is room for another one. */
+  streamPart(message: number, data: Data, binary: boolean): number;
+  /** Ends a message, or gives it up. Does nothing if it has ended. */
+  endStream(message: number, isComplete: boolean, binary: boolean): void;
   createVirtualSocket(socketId: number, userDataOrPrefix?: number | Data): number;
   deleteVirtualSocket(id: number, expectedTarget?: number): boolean;
   /** `isValue`: `token` is a serialised value. Default false. */

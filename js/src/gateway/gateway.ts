@@ -23,15 +23,18 @@ import type { TlsOptions } from '../options/tls.js';
 import type { FetchApp } from '../options/worker-options.js';
 import type { HttpOptions, ProtocolHandlers } from '../protocols/listeners.js';
 import type { FetchHandler } from '../worker/fetch/fetch-handler.js';
+import type { MessageStream } from '../worker/message-stream.js';
 import type { OpenAnswer, OpenRequest } from '../worker/open-request.js';
 import type { Replies } from '../worker/replies.js';
 import { storedToken } from '../worker/token.js';
 import type { ArgOf, BytesOnly, DataOf, NeedsArg, TokenOf, WorkerTypes } from '../worker/worker-types.js';
 import { checkServer, takeUpgrades } from './attach.js';
+import type { StreamSource } from './chunks.js';
 import { askCluster } from './cluster.js';
 import type { ClusterInfo } from './cluster-info.js';
 import { type DrainedOptions, untilDrained } from './drained.js';
 import { Questions } from './questions.js';
+import { type SendStreamOptions, sendStream } from './send-stream.js';
 import { RunningServer, type Server } from './server.js';
 import { type StopOptions, stopOnSignals } from './signals.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
@@ -168,6 +171,13 @@ export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends Pro
    * the pings of `limits.pingIntervalMs`, so no handler is called with them.
    */
   handlePong?(socketId: number, token?: TokenOf<Types>, data?: Uint8Array): void | Promise<void>;
+  /**
+   * Called with a message above `limits.streamMessagesAbove` (off by default) as soon as that much of it has arrived,
+   * instead of the handlers for whole messages. `stream` is an async iterable of strings, or of bytes if `stream.binary`;
+   * it is received only as fast as it is read. What is not read when the returned promise settles is discarded.
+   * The time limit of handlers runs only while the handler does not read what has arrived.
+   */
+  handleMessageStream?(stream: MessageStream, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
   /**
    * Called last, exactly once for every accepted connection. The socket and its subscriptions no longer exist. Errors
    * that it throws are reported. `code` is 1005 if the client gave no code, and 1006 if the connection was lost.
@@ -348,6 +358,11 @@ export class Gateway {
   /** See the module function `drained`. */
   async drained(socketId: number, options?: DrainedOptions): Promise<boolean> {
     return untilDrained(this.#asking(), socketId, options);
+  }
+
+  /** See the module function `sendStream`. */
+  async sendStream(socketId: number, readable: StreamSource, options?: SendStreamOptions): Promise<number> {
+    return sendStream(this.#asking(), socketId, readable, options);
   }
 
   /** What this thread asks the I/O threads, behind everything that it has sent. */

@@ -1,7 +1,9 @@
 /** The WebSockets of an app: finds the handlers of a connection by its path. Owns the open sockets. */
 
+import type { StreamSource } from '../gateway/chunks.js';
 import type { DrainedOptions } from '../gateway/drained.js';
 import { type Gateway, threadGateway } from '../gateway/gateway.js';
+import type { SendStreamOptions } from '../gateway/send-stream.js';
 import type { Data, Name, SendOptions } from '../gateway/target.js';
 import { readAnswer } from '../worker/admission.js';
 import type { OpenAnswer, OpenRequest, Rejection } from '../worker/open-request.js';
@@ -78,6 +80,11 @@ export class Socket<Attached = unknown, Path = Params> {
   /** Waits until the socket's outbox has room. False: the socket is closed. See the module function `drained`. */
   drained(options?: DrainedOptions): Promise<boolean> {
     return this.#gateway.drained(this.id, options);
+  }
+
+  /** Sends a message while it is read from a source. See the module function `sendStream`. */
+  sendStream(readable: StreamSource, options?: SendStreamOptions): Promise<number> {
+    return this.#gateway.sendStream(this.id, readable, options);
   }
 
   /** Subscribes the socket to a channel. */

@@ -80,6 +80,11 @@ export interface HttpLimits {
   /** Time without requests and sockets on an HTTP/2 connection. When met: the connection is closed. Default 60,000. */
   http2IdleTimeoutMs?: number;
   /**
+   * Bytes from which on a WebSocket message is handed over in pieces while it arrives, if the worker has
+   * `handleMessageStream`; zero is off. When met: `handleMessageStream` gets the message. Default 0.
+   */
+  streamMessagesAbove?: number;
+  /**
    * Control frames (pings, pongs and closes) per second, sustained; also requests that an HTTP/2 client cancels before
    * they are answered. When met: closed with 1008 once the burst is used up, HTTP/2 without a code. Default 100.
    */
@@ -351,6 +356,7 @@ export const HTTP_RANGES: Readonly<Record<keyof HttpLimits, Range>> = {
   keepAliveRequests: { least: 1, most: 4_294_967_295 },
   http2Streams: { least: 1, most: 10_000 },
   http2IdleTimeoutMs: { least: 1, most: 86_400_000 },
+  streamMessagesAbove: { least: 0, most: 2_147_483_647 },
   controlFramesPerSecond: { least: 1, most: 4_294_967_295 },
   controlFramesBurst: { least: 1, most: 4_294_967_295 },
 };

@@ -1,5 +1,6 @@
 /** The state of one connection in a worker, and the events that wait for its handlers. Has no behaviour. */
 
+import type { ArrivingMessage } from './message-stream.js';
 import type { Closing, Opening, SocketEvent } from './record.js';
 
 /** The state of one connection. All instances have the same shape, so that V8 optimises access to them. */
@@ -51,7 +52,7 @@ export class Run {
   /** When waiting for it began, on the clock of `performance.now()`. */
   readonly began: number;
   /** When it exceeds its time limit, on the clock of `performance.now()`. */
-  readonly deadline: number;
+  deadline: number;
   /** The connection's events that wait for this handler. */
   waiting: Waiting[] | undefined = undefined;
   /** Whether it is settled or over its time limit. Anything that follows is ignored. */
@@ -60,6 +61,8 @@ export class Run {
   readonly decide: ((result: unknown) => void) | undefined;
   /** Whether the connection's next events go on without waiting for it. */
   beside = false;
+  /** The message that it reads while it arrives. */
+  message: ArrivingMessage | undefined = undefined;
   /** The neighbours in the list of `Deadlines`. */
   earlier: Run | undefined = undefined;
   later: Run | undefined = undefined;

@@ -4,7 +4,8 @@
  */
 
 import type { ProtocolHost, ProtocolWorker } from '../protocols/protocol.js';
-import { EVENT_HANDLERS } from './kinds.generated.js';
+import { EVENT_HANDLERS, EVENT_MESSAGE_STREAM } from './kinds.generated.js';
+import { ArrivingMessage } from './message-stream.js';
 import type { LoadedModule } from './module.js';
 import type { SocketEvent } from './record.js';
 
@@ -23,9 +24,22 @@ export class Events {
     return this.#own.events[number] !== undefined;
   }
 
+  /** Prepares an event as soon as it has arrived, also if it has to wait. */
+  arrived(event: SocketEvent): void {
+    if (event.number !== EVENT_MESSAGE_STREAM) return;
+    const { worker, transfers } = this.#host;
+    const { fields } = event;
+    const transfer = fields.readUInt32LE(8) * 2 ** 32 + fields.readUInt32LE(4);
+    event.message = new ArrivingMessage(worker, transfers, transfer, fields.readUInt32LE(0) === 1);
+  }
+
   /** Calls what handles an event, if anything does, and returns its result. */
   call(event: SocketEvent): unknown {
     const { number, socketId, token } = event;
+    const { message } = event;
+    if (message !== undefined) {
+      return message.handled(this.#host.module.handleMessageStream?.(message, socketId, token));
+    }
     const own = this.#own?.events[number];
     if (own !== undefined) return own(event);
     const handlers: Partial<Record<string, unknown>> = this.#host.module as LoadedModule & Record<string, unknown>;

@@ -103,6 +103,8 @@ export const EVENT_TCP_WRITTEN = 19;
 export const EVENT_WEB_SOCKET_PING = 20;
 /** A pong of a WebSocket's client that is not empty. */
 export const EVENT_WEB_SOCKET_PONG = 21;
+/** A large message has begun to arrive: whether it is binary, and its transfer. */
+export const EVENT_MESSAGE_STREAM = 22;
 
 // What a worker asks of a socket's protocol apart from messages and closes.
 /** Send a Sockety message or response with its data. */
@@ -147,6 +149,7 @@ export const HANDLERS = {
   handleSpliceConnect: 1 << 8,
   handlePing: 1 << 12,
   handlePong: 1 << 13,
+  handleMessageStream: 1 << 14,
 } as const;
 
 /** Which handler an event calls, by the event's number; the others are the protocol's own. */
@@ -156,4 +159,5 @@ export const EVENT_HANDLERS: Readonly<Record<number, keyof typeof HANDLERS>> = {
   17: 'handleSpliceConnect',
   20: 'handlePing',
   21: 'handlePong',
+  22: 'handleMessageStream',
 };

@@ -9,6 +9,7 @@ import type { ProtocolHandlers } from '../protocols/listeners.js';
 import { EXCHANGE_HANDLER, type ExchangeHandler, MESSAGE_HANDLER, type MessageAnswerer } from './exchange.js';
 import type { FetchHandler } from './fetch/fetch-handler.js';
 import { HANDLERS } from './kinds.generated.js';
+import type { MessageStream } from './message-stream.js';
 import type { OpenAnswer, OpenRequest } from './open-request.js';
 
 /**
@@ -24,6 +25,7 @@ export interface LoadedModule extends ProtocolHandlers<unknown> {
   ): OpenAnswer | Promise<OpenAnswer>;
   handleTextMessage?(text: string, socketId: number, token?: unknown): void | Promise<void>;
   handleBinaryMessage?(data: Uint8Array, socketId: number, token?: unknown): void | Promise<void>;
+  handleMessageStream?(stream: MessageStream, socketId: number, token?: unknown): void | Promise<void>;
   handleClose?(socketId: number, token?: unknown, code?: number, reason?: string): void | Promise<void>;
   handleCongested?(socketId: number, token?: unknown): void | Promise<void>;
   handleDrain?(socketId: number, token?: unknown): void | Promise<void>;

@@ -7,6 +7,7 @@
  */
 
 import { TRANSPORTS, type Transport } from './kinds.generated.js';
+import type { ArrivingMessage } from './message-stream.js';
 import type { ClientCertificate } from './open-request.js';
 
 /** The bits of word 0 that hold the record's kind. */
@@ -75,6 +76,8 @@ export class SocketEvent {
   /** The socket, and its token in the form for handlers. Set before the event is handled. */
   socketId = 0;
   token: unknown = undefined;
+  /** The message that it announces, if it does. */
+  message: ArrivingMessage | undefined = undefined;
 
   constructor(
     number: number,
@@ -100,7 +103,9 @@ export class SocketEvent {
   copy(): SocketEvent {
     const words = this.words.slice(this.start >>> 2, (this.end + 3) >>> 2);
     const place = { start: 0, end: this.end - this.start };
-    return new SocketEvent(this.number, words, over(words.buffer), place, this.payload);
+    const copy = new SocketEvent(this.number, words, over(words.buffer), place, this.payload);
+    copy.message = this.message;
+    return copy;
   }
 }
 

@@ -124,6 +124,7 @@ export class Runner {
   event(connection: Connection, event: SocketEvent): void {
     const bytes = event.end - event.start + event.payload.length;
     const isOwn = this.#events.isOwn(event.number);
+    this.#events.arrived(event);
     if (connection.run !== undefined && !isOwn) {
       this.#wait(connection.run, KIND_EVENT, event.copy(), bytes);
     } else if (!connection.failed) {
@@ -191,7 +192,10 @@ export class Runner {
     }
     if (result === undefined) return;
     if (isOwn) this.#beside(connection, kind, result, bytes);
-    else this.#afterMessage(connection, kind, result, bytes, held);
+    else {
+      this.#afterMessage(connection, kind, result, bytes, held);
+      if (connection.run !== undefined && event.message !== undefined) connection.run.message = event.message;
+    }
   }
 
   /** Handles the close once the promises of protocols' own code are settled. */
@@ -330,6 +334,11 @@ export class Runner {
 
   #late(run: Run): void {
     if (run.done || this.#ended) return;
+    if (run.message !== undefined && !run.message.isIdle()) {
+      run.deadline = this.#deadlines.after(performance.now());
+      this.#deadlines.add(run);
+      return;
+    }
     const message = `${nameOf(run.kind)} took too long for socket ${run.connection.id}`;
     this.#report(new MillraceError('ERR_MILLRACE_HANDLER_TIMEOUT', message));
     this.#giveUp(run.connection, run.kind);

@@ -264,6 +264,8 @@ events! {
         WebSocketPing = 20 => PING = 1 << 12 => "handlePing";
         /// A pong of a WebSocket's client that is not empty.
         WebSocketPong = 21 => PONG = 1 << 13 => "handlePong";
+        /// A large message has begun to arrive: whether it is binary, and its transfer.
+        MessageStream = 22 => MESSAGE_STREAM = 1 << 14 => "handleMessageStream";
         /// An event of the test protocol.
         #[cfg(test)]
         Probe = 0xffff;

@@ -8,6 +8,7 @@ mod kinds;
 mod opening;
 mod question;
 pub(crate) mod record;
+mod streaming;
 mod transfer;
 
 pub use admission::{Acceptance, Rejection};
@@ -18,5 +19,7 @@ pub(crate) use kinds::{Event, RecordKind, Transport, Turn};
 pub(crate) use opening::Opening;
 pub use question::{Answers, Place, Reply};
 pub(crate) use question::{Question, Questions};
+pub use streaming::StreamId;
+pub(crate) use streaming::StreamStep;
 pub(crate) use transfer::FIRST_CREDIT;
 pub use transfer::{Head, Step, TransferId, Whole};

@@ -77,6 +77,10 @@ impl Frame {
         self.0.bytes.get(self.0.start..).unwrap_or_default()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.bytes.len() - self.0.start
     }

@@ -28,6 +28,8 @@ limits! {
         http2_streams: u32 = 128, 1..=10_000, "the stream is refused; the client may try again";
         /// Time without requests and sockets on an HTTP/2 connection.
         http2_idle_timeout: Duration = Duration::from_secs(60), 1..=DAY, "the connection is closed";
+        /// Bytes from which on a WebSocket message is handed over in pieces while it arrives, if the worker has `handleMessageStream`; zero is off.
+        stream_messages_above: usize = 0, 0..=2_147_483_647, "`handleMessageStream` gets the message";
         /// Control frames (pings, pongs and closes) per second, sustained; also requests that an HTTP/2 client cancels before they are answered.
         control_frames_per_second: u32 = 100, 1..=COUNT, "closed with 1008 once the burst is used up, HTTP/2 without a code";
         /// Control frames above the sustained rate, including cancelled requests.

@@ -1,28 +1,40 @@
-//! What a JavaScript thread asks the I/O shard of a socket, to be answered later.
+//! What a JavaScript thread asks the I/O shard of a socket, to be answered later: when there is room, and that a message
+//! is sent in parts.
 
 use std::sync::Arc;
 
-use millrace_core::{ShardSet, SocketId};
+use bytes::Bytes;
+use millrace_core::{Kind, Route, ShardSet, SocketId};
 
 use super::Hub;
-use crate::event::{Answers, Place, Question};
-use crate::inbox::Command;
+use crate::event::{Answers, Place, Question, StreamId, StreamStep};
+use crate::inbox::{COMMAND_CHARGE, Command};
 use crate::limits::FixedLimits;
+use crate::sync::Ordering;
+
+/// A message to one socket that is sent in parts while it is made. The thread that has it takes its steps, in order.
+#[derive(Debug)]
+pub struct Sending {
+    id: StreamId,
+    route: Route,
+}
+
+/// A question of a thread: its number, and where the answer goes.
+pub type Asked<'a> = (u32, &'a Arc<Answers>);
 
 impl Hub {
     /// Asks to be told when the outbox of a socket, or of the socket behind a virtual one, is at or below its low-water
-    /// mark, with everything that was sent before. The question has a number among those of `answers`; it is also
-    /// answered if there is no such socket, or once it is closed. `None`: too many questions wait.
+    /// mark, with everything that was sent before. The question is also answered if there is no such socket, or once it
+    /// is closed. `None`: too many questions wait.
     pub fn when_drained(
         &self,
         id: SocketId,
-        (number, answers): (u32, &Arc<Answers>),
+        (number, answers): Asked<'_>,
         dirty: &mut ShardSet,
     ) -> Option<Arc<Place>> {
-        let place = self.questions.place(FixedLimits::default().drain_waits)?;
-        let question = Box::new(Question::new(number, answers, &place));
+        let place = self.place()?;
         // dropped, and so answered, if there is no such socket
-        let mut question = Some(question);
+        let mut question = Some(Box::new(Question::new(number, answers, &place)));
         self.core.reach(id, &[], |route, _annotation| {
             if let Some(question) = question.take() {
                 let command = Command::WhenDrained {
@@ -35,5 +47,88 @@ impl Hub {
             }
         });
         Some(place)
+    }
+
+    /// Begins a message in parts to a socket, or to the socket behind a virtual one. `turn` is answered when its parts
+    /// may come, and `end` when the last one is in the outbox, or once the socket is closed. The outer `None`: too many
+    /// questions wait; the inner one: there is no such socket.
+    pub fn begin_stream(
+        &self,
+        id: SocketId,
+        (turn, end): (u32, u32),
+        answers: &Arc<Answers>,
+        dirty: &mut ShardSet,
+    ) -> Option<Option<(Sending, [Arc<Place>; 2])>> {
+        let places = [self.place()?, self.place()?];
+        let route = self.core.reach(id, &[], |route, _annotation| route);
+        let Some(route) = route else {
+            return Some(None);
+        };
+        let id = StreamId::new(self.streams.fetch_add(1, Ordering::Relaxed));
+        let sending = Sending { id, route };
+        let step = StreamStep::Begin {
+            turn: Question::new(turn, answers, &places[0]),
+            end: Question::new(end, answers, &places[1]),
+        };
+        self.post_step(&sending, step, dirty);
+        Some(Some((sending, places)))
+    }
+
+    /// Sends a part; `room` is answered when another one may follow. `None`: the I/O thread has too much to do.
+    pub fn stream_part(
+        &self,
+        sending: &Sending,
+        (kind, payload): (Kind, Bytes),
+        (number, answers): Asked<'_>,
+        dirty: &mut ShardSet,
+    ) -> Option<Arc<Place>> {
+        // a message has few parts on the way, so they need no limit of their own
+        let place = self.questions.place(usize::MAX)?;
+        let charge = COMMAND_CHARGE + payload.len();
+        let step = StreamStep::Part {
+            kind,
+            payload,
+            room: Question::new(number, answers, &place),
+        };
+        let route = &sending.route;
+        let command = |_mail: &mut _| sending.command(step);
+        let is_posted = self.inboxes.deliver(route.shard, charge, 0, command);
+        if !is_posted {
+            place.free();
+            return None;
+        }
+        dirty.insert(route.shard);
+        Some(place)
+    }
+
+    /// Ends a message in parts. The kind counts if it has none.
+    pub fn end_stream(&self, sending: &Sending, kind: Kind, dirty: &mut ShardSet) {
+        self.post_step(sending, StreamStep::End { kind }, dirty);
+    }
+
+    /// Gives a message up: if a part was sent, the socket is closed with 1011.
+    pub fn abort_stream(&self, sending: &Sending, dirty: &mut ShardSet) {
+        self.post_step(sending, StreamStep::Abort, dirty);
+    }
+
+    fn post_step(&self, sending: &Sending, step: StreamStep, dirty: &mut ShardSet) {
+        let shard = sending.route.shard;
+        self.inboxes.post(shard, sending.command(step));
+        dirty.insert(shard);
+    }
+
+    fn place(&self) -> Option<Arc<Place>> {
+        self.questions.place(FixedLimits::default().drain_waits)
+    }
+}
+
+impl Sending {
+    fn command(&self, step: StreamStep) -> Command {
+        Command::Stream {
+            slot: self.route.slot,
+            socket: self.route.socket,
+            id: self.id,
+            step: Box::new(step),
+        }
     }
 }

@@ -35,6 +35,7 @@ use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded};
 use crate::target_stats::TargetStats;
 use crate::worker::queue::PendingClose;
 
+pub use asking::{Asked, Sending};
 use backlogs::Backlogs;
 pub(crate) use backlogs::SHOWN_BYTES;
 use compressing::Compressing;
@@ -59,6 +60,8 @@ pub struct Hub {
     backlogs: Backlogs,
     /// Questions of JavaScript threads about sockets.
     questions: Questions,
+    /// The number of messages in parts so far.
+    streams: AtomicU64,
     encodings: Arc<Encodings>,
     /// Set at most once. The uplink may be idle.
     uplink: OnceLock<Arc<dyn Uplink>>,
@@ -125,6 +128,7 @@ impl Hub {
             inbound: Inbound::new(),
             backlogs: Backlogs::new(),
             questions: Questions::default(),
+            streams: AtomicU64::new(0),
             encodings,
             uplink: OnceLock::new(),
             compressing: Compressing::default(),

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId, TermsIndex};
 
-use crate::event::{Acceptance, Question, Rejection, Step, TransferId, Waiting};
+use crate::event::{
+    Acceptance, Question, Rejection, Step, StreamId, StreamStep, TransferId, Waiting,
+};
 use crate::frame::{Late, LateReply, Publication};
 use crate::listener::{Dialling, Incoming, Listening, Stopping};
 
@@ -79,6 +81,13 @@ pub(crate) enum Command {
         slot: u32,
         socket: SocketId,
         question: Box<Question>,
+    },
+    /// A step of a message that is sent in parts.
+    Stream {
+        slot: u32,
+        socket: SocketId,
+        id: StreamId,
+        step: Box<StreamStep>,
     },
     /// The answer of `handleOpen`.
     Admit {

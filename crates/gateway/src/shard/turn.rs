@@ -167,6 +167,7 @@ impl Shard {
             | Command::Tell { slot, socket, .. }
             | Command::Wake { slot, socket }
             | Command::WhenDrained { slot, socket, .. }
+            | Command::Stream { slot, socket, .. }
             | Command::Admit { slot, socket, .. } => {
                 if let Some(connection) = self.find(slot, socket) {
                     self.apply_for(&connection, command);

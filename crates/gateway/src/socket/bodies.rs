@@ -95,6 +95,17 @@ impl Bodies {
         Some(body.begun)
     }
 
+    /// Removes the transfers of which the worker was sent a piece, but not the last one.
+    pub(super) fn take_begun(&mut self) -> Vec<TransferId> {
+        let begun = |body: &Body| body.begun;
+        let ids = self.all.iter().filter(|body| begun(body));
+        let ids: Vec<_> = ids.map(|body| body.id).collect();
+        for id in &ids {
+            self.close(*id);
+        }
+        ids
+    }
+
     /// The ids of all remaining transfers.
     pub(super) fn into_ids(self) -> impl Iterator<Item = TransferId> {
         self.all.into_iter().map(|body| body.id)

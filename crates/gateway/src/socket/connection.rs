@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use super::bodies::Bodies;
 use super::credit::Credit;
 use super::drain_waits::DrainWaits;
+use super::message_streams::MessageStreams;
 use super::outbox::Outbox;
 use super::rate::{Pace, Rate};
 use super::takeover::Takeover;
@@ -139,6 +140,8 @@ pub(crate) struct Extra {
     pub(crate) takeover: Option<Box<Takeover>>,
     /// Who waits for the outbox to fall to its low-water mark.
     pub(crate) drain_waits: Option<Box<DrainWaits>>,
+    /// Messages that are sent in parts.
+    pub(crate) message_streams: Option<Box<MessageStreams>>,
     /// A reply in order that has to wait until a time.
     pub(crate) late: Option<(u64, LateReply)>,
 }

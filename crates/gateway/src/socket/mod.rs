@@ -13,12 +13,14 @@ pub(crate) mod env;
 pub(crate) mod fullest;
 pub(crate) mod links;
 mod marks;
+mod message_streams;
 pub(crate) mod outbox;
 mod outside;
 pub(crate) mod rate;
 mod read;
 mod steps;
 pub(crate) mod stops;
+mod streaming;
 pub(crate) mod takeover;
 mod timers;
 pub(crate) mod times;
@@ -26,6 +28,8 @@ pub(crate) mod transfers;
 mod waker;
 pub(crate) mod wheel;
 mod write;
+
+use millrace_core::Kind;
 
 use crate::close::CloseReason;
 use crate::event::{Instruction, Step, TransferId};
@@ -70,6 +74,14 @@ pub(crate) trait Session {
         false
     }
 
+    /// Whether its messages may be sent in parts.
+    fn has_fragments(&self) -> bool {
+        false
+    }
+
+    /// Encodes a part of a message. Called only if [they may have parts](Self::has_fragments).
+    fn append_fragment(&mut self, _fragment: &Fragment<'_>, _out: &mut Vec<u8>) {}
+
     /// The connection closes: the core no longer has it, and the close follows, if there is one. Called once, after
     /// every other method except [input](Self::input) and [close](Self::append_close).
     fn left(&mut self, _reason: &CloseReason, _env: &env::Env) {}
@@ -77,6 +89,11 @@ pub(crate) trait Session {
     /// Bytes of an incomplete message. Read by deadlines, not by reads.
     fn unfinished(&self) -> usize {
         0
+    }
+
+    /// Bytes of an incomplete message that have arrived, including those that the worker has been given already.
+    fn received(&self) -> usize {
+        self.unfinished()
     }
 
     /// Bytes of transfers that wait for the worker. Read only if the session has transfers.
@@ -92,6 +109,15 @@ pub(crate) struct Taken {
     pub(crate) bytes: usize,
     /// Whether the input ends within a message.
     pub(crate) unfinished: bool,
+}
+
+/// A part of a message that is sent while it is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fragment<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) is_first: bool,
+    pub(crate) is_last: bool,
+    pub(crate) payload: &'a [u8],
 }
 
 /// Properties of a session that never change.

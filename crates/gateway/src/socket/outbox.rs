@@ -4,6 +4,7 @@
 
 mod backlog;
 mod lates;
+mod parts;
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -189,7 +190,7 @@ impl Outbox {
         let Some(backlog) = self.backlog.as_deref() else {
             return self.chunk();
         };
-        let alone = backlog.queue.len() == 1 && self.chunk.is_empty() && !backlog.has_lates();
+        let alone = backlog.queue.len() == 1 && self.chunk.is_empty() && backlog.is_plain();
         let only = backlog.queue.front().filter(|_| alone)?;
         only.frame.bytes().get(backlog.written..)
     }
@@ -224,6 +225,7 @@ impl Outbox {
         let Some(backlog) = self.backlog.as_deref() else {
             return used;
         };
+        let backlog = backlog.ahead.as_deref().unwrap_or(backlog);
         let ready = slices.len().min(backlog.ready());
         let slices = slices.split_at_mut(ready).0;
         let mut skip = backlog.written;
@@ -263,19 +265,20 @@ impl Outbox {
 
     /// Whether output waits for the kernel.
     pub(crate) fn is_backlogged(&self) -> bool {
-        self.backlog.is_some()
+        let backlog = self.backlog.as_deref();
+        backlog.is_some_and(Backlog::has_output)
     }
 
     /// Bytes in the queue that are not written yet.
     fn queued_bytes(&self) -> usize {
         let backlog = self.backlog.as_deref();
-        backlog.map_or(0, |backlog| backlog.bytes - backlog.written)
+        backlog.map_or(0, Backlog::unwritten)
     }
 
     /// Entries in the queue.
     pub(crate) fn entries(&self) -> usize {
         let backlog = self.backlog.as_deref();
-        backlog.map_or(0, |backlog| backlog.queue.len())
+        backlog.map_or(0, Backlog::entries)
     }
 
     /// The charge: the length of each queued entry and [`ENTRY_CHARGE`] for each.
@@ -314,10 +317,7 @@ impl Outbox {
 
     /// Messages that are not written yet.
     pub(crate) fn messages(&self) -> u64 {
-        let queued = self
-            .backlog
-            .as_deref()
-            .map_or(0, |backlog| backlog.messages);
+        let queued = self.backlog.as_deref().map_or(0, Backlog::all_messages);
         u64::from(queued) + self.messages_in_chunk()
     }
 
@@ -356,11 +356,16 @@ impl Outbox {
         self.seal(ledger);
         let mut bytes = Vec::new();
         encode(&mut bytes);
-        self.push(Entry {
+        let entry = Entry {
             asked: asked(bytes.len()),
             frame: Frame::new(bytes, ledger),
             messages: MESSAGES,
-        });
+        };
+        if MESSAGES == 0 {
+            self.push_between(entry);
+        } else {
+            self.push(entry);
+        }
     }
 
     #[inline]
@@ -386,6 +391,9 @@ pub(crate) mod model;
 
 #[cfg(test)]
 mod property_tests;
+
+#[cfg(test)]
+mod parts_tests;
 
 #[cfg(test)]
 mod tests;

@@ -54,6 +54,7 @@ impl Env {
                 self.tell_session(connection, io, Wake::Told(instruction.view()));
             }
             Command::Wake { .. } => self.wake_posted(connection),
+            Command::Stream { id, step, .. } => self.stream_step(connection, id, *step),
             Command::WhenDrained { question, .. } => self.when_drained(connection, *question),
             _ => {}
         }

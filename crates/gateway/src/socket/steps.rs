@@ -38,12 +38,28 @@ impl Env {
         }
     }
 
+    /// The peer sends nothing more: tells the worker that the rest of what it has been given a part of will not arrive.
+    pub(super) fn break_transfers(&self, connection: &Shared, io: &mut Io) {
+        let Some(extra) = io.extra.as_deref_mut() else {
+            return;
+        };
+        for id in extra.bodies.take_begun() {
+            self.transfers.close(id);
+            self.queue_of(&connection.worker)
+                .turn(id.get(), Turn::Broken);
+            self.ring_later(&connection.worker);
+        }
+    }
+
     /// Drops the state that few connections have, once the session is called no more. The worker is told that its
     /// transfers have ended.
     pub(super) fn drop_extra(&self, connection: &Shared, io: &mut Io) {
         let Some(mut extra) = io.extra.take() else {
             return;
         };
+        if extra.message_streams.is_some() {
+            self.stats.dropped_by_close.add(io.outbox.cut_parts());
+        }
         if io.outbox.has_lates() {
             // messages before our close wait for their compression
             io.extra = extra.takeover.take().map(|takeover| {

@@ -147,7 +147,7 @@ impl Env {
         }
         if waits.unfinished > 0 {
             let age = now.saturating_sub(waits.unfinished);
-            let received = bytes_of(io.session.unfinished());
+            let received = bytes_of(io.session.received());
             if age >= millis(limits.message_deadline) && received < age * MESSAGE_RATE_FLOOR / 1000
             {
                 return Some(CloseReason::MESSAGE_DEADLINE);
@@ -157,7 +157,7 @@ impl Env {
             if now < waits.ping + millis(limits.pong_timeout) {
                 return None;
             }
-            let received = bytes_of(io.session.unfinished());
+            let received = bytes_of(io.session.received());
             let due = (now - waits.ping) * MESSAGE_RATE_FLOOR / 1000;
             if received >= waits.ping_received.saturating_add(due) {
                 // no pong fits into a frame that takes this long; its bytes show that the peer is alive
@@ -171,7 +171,7 @@ impl Env {
         if interval > 0 && now + TICK_MS >= times.alive + interval {
             match connection.traits.liveness {
                 Liveness::Asks => {
-                    let received = bytes_of(io.session.unfinished());
+                    let received = bytes_of(io.session.received());
                     times
                         .change(|waits| (waits.ping, waits.ping_received) = (now.max(1), received));
                 }

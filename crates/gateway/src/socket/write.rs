@@ -51,8 +51,14 @@ impl Env {
         }
         self.charge(connection, io);
         // the session that is told of room may ask for a notice about new output, of which nothing is written yet
-        if io.extra.as_deref().is_some_and(|extra| extra.unwritten > 0) {
-            self.look_whether_written(connection, io, wrote);
+        if let Some(extra) = io.extra.as_deref() {
+            let has_streams = extra.message_streams.is_some();
+            if extra.unwritten > 0 {
+                self.look_whether_written(connection, io, wrote);
+            }
+            if has_streams {
+                self.look_at_streams(connection, io);
+            }
         }
         if io.swelling != Swelling::None && io.outbox.charge() <= self.drained_bytes() {
             self.drained(connection, io);

@@ -94,6 +94,21 @@ impl Assembly {
         })
     }
 
+    /// Takes out the bytes so far, except a character that is incomplete. A compressed message has no parts.
+    pub(super) fn take_part(&mut self) -> Option<(Kind, Vec<u8>)> {
+        let whole = if self.is_checked {
+            self.validated
+        } else {
+            self.bytes.len()
+        };
+        if whole == 0 || self.compressed {
+            return None;
+        }
+        let rest = self.bytes.split_off(whole);
+        self.validated = 0;
+        Some((self.kind, std::mem::replace(&mut self.bytes, rest)))
+    }
+
     /// The number of bytes received.
     pub(super) fn received(&self) -> usize {
         self.bytes.len()

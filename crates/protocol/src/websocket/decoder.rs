@@ -270,6 +270,29 @@ impl Decoder {
         self.partial.as_deref().map_or(0, Partial::received)
     }
 
+    /// Takes out what has arrived of the unfinished message, for callers that pass it on before it is complete: the kind,
+    /// and at least one byte. The rest follows by the next calls, and the last part as the message. Text is cut between
+    /// two characters. `None`: nothing has arrived since the last call.
+    ///
+    /// ```
+    /// use millrace_protocol::websocket::{Decoder, DecoderConfig, Input, Item, Kind, Opcode, append_part};
+    ///
+    /// let mut read = Vec::new();
+    /// append_part(&mut read, Opcode::Binary, true, Some([1, 2, 3, 4]), b"hello");
+    /// let (mut decoder, config) = (Decoder::new(), DecoderConfig::default());
+    /// let (first, rest) = read.split_at_mut(9);
+    ///
+    /// assert_eq!(decoder.next(&mut Input::new(first), &config, 0)?, None);
+    /// assert_eq!(decoder.take_part(), Some((Kind::Binary, b"hel".to_vec())));
+    /// let item = decoder.next(&mut Input::new(rest), &config, 0)?;
+    /// assert!(matches!(item, Some(Item::Message { payload, .. }) if &payload[..] == b"lo"));
+    /// # Ok::<(), millrace_protocol::websocket::DecodeError>(())
+    /// ```
+    pub fn take_part(&mut self) -> Option<(Kind, Vec<u8>)> {
+        let message = self.partial.as_mut()?.message.as_mut()?;
+        message.take_part()
+    }
+
     /// The memory that the unfinished message or frame holds: at most about twice the bytes received.
     pub fn held_bytes(&self) -> usize {
         self.partial.as_deref().map_or(0, Partial::held)
@@ -284,6 +307,9 @@ enum Step<'a> {
     /// A control frame whose payload is in [`Partial::control`].
     Control(Opcode),
 }
+
+#[cfg(test)]
+mod part_tests;
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use super::contexts::Reservation;
 use super::inflaters::Inflaters;
 use super::session;
 use crate::close::CloseReason;
-use crate::contract::{Context as Cx, Encoding, Flow, Session, Taken, Traits, Wake};
+use crate::contract::{Context as Cx, Encoding, Flow, Fragment, Session, Taken, Traits, Wake};
 
 /// The session of one connection with compression.
 #[derive(Debug)]
@@ -126,6 +126,14 @@ impl<C: Keeps> Session for Compressed<C> {
 
     fn append_ping(&mut self, out: &mut Vec<u8>) {
         session::append_ping(out);
+    }
+
+    fn has_fragments(&self) -> bool {
+        true
+    }
+
+    fn append_fragment(&mut self, fragment: &Fragment<'_>, out: &mut Vec<u8>) {
+        session::append_fragment(fragment, out);
     }
 
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {

@@ -8,7 +8,8 @@ use millrace_protocol::websocket::{DecoderConfig, Role};
 
 use super::compression::{Compression, Means};
 use super::session::WebSocket;
-use crate::contract::{ListenError, Reader, Transport};
+use super::streamed::Streamed;
+use crate::contract::{ListenError, Reader, Session, Transport};
 use crate::http::{
     Answer, Answering, Asked, Claim, Endpoint, EndpointLimits, Exchange, HttpLimits, Opens,
     SimpleRequest, Taking, open, upgrade,
@@ -23,6 +24,8 @@ pub(crate) struct WebSockets {
     decoder: Arc<DecoderConfig>,
     /// `None`: offers of it are ignored.
     compression: Option<Compression>,
+    /// Larger messages are handed over while they arrive; 0: none is.
+    streams_above: usize,
 }
 
 impl WebSockets {
@@ -37,6 +40,7 @@ impl WebSockets {
             paths: options.texts("websocketPaths")?,
             compression: Compression::read(options, means, &decoder)?,
             decoder,
+            streams_above: limits.http.stream_messages_above,
         })
     }
 
@@ -58,9 +62,14 @@ impl WebSockets {
                 terms,
             };
         }
+        let decoder = Arc::clone(&self.decoder);
+        let session: Box<dyn Session> = match self.streams_above {
+            0 => Box::new(WebSocket::new(decoder)),
+            above => Box::new(Streamed::new(decoder, above)),
+        };
         Opens {
             transport,
-            session: Box::new(WebSocket::new(Arc::clone(&self.decoder))),
+            session,
             terms: None,
         }
     }

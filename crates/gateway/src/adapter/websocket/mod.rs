@@ -7,6 +7,7 @@ mod contexts;
 mod endpoint;
 mod inflaters;
 mod session;
+mod streamed;
 
 pub(crate) use compression::Means;
 pub(crate) use contexts::Contexts;

@@ -8,7 +8,8 @@ use millrace_protocol::websocket::{self, Decoder, DecoderConfig, Input, Item, Op
 
 use crate::close::{CloseMode, CloseReason};
 use crate::contract::{
-    Context, Encodings, Event, Flow, Goodbye, Liveness, Operation, Session, Taken, Traits, Wake,
+    Context, Encodings, Event, Flow, Fragment, Goodbye, Liveness, Operation, Session, Taken,
+    Traits, Wake,
 };
 
 /// The session of one WebSocket connection.
@@ -83,6 +84,14 @@ impl Session for WebSocket {
         append_ping(out);
     }
 
+    fn has_fragments(&self) -> bool {
+        true
+    }
+
+    fn append_fragment(&mut self, fragment: &Fragment<'_>, out: &mut Vec<u8>) {
+        append_fragment(fragment, out);
+    }
+
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
         append_close(reason, out);
     }
@@ -142,6 +151,16 @@ pub(super) fn wake(why: &Wake<'_>, cx: &mut Context<'_>) {
 
 pub(super) fn append_ping(out: &mut Vec<u8>) {
     websocket::append_frame(out, Opcode::Ping, b"");
+}
+
+/// Parts are not compressed.
+pub(super) fn append_fragment(fragment: &Fragment<'_>, out: &mut Vec<u8>) {
+    let opcode = match fragment.kind {
+        _ if !fragment.is_first => Opcode::Continuation,
+        Kind::Text => Opcode::Text,
+        Kind::Binary => Opcode::Binary,
+    };
+    websocket::append_part(out, opcode, fragment.is_last, None, fragment.payload);
 }
 
 pub(super) fn append_close(reason: &CloseReason, out: &mut Vec<u8>) {

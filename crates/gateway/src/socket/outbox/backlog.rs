@@ -22,7 +22,10 @@ pub(super) struct Backlog {
     pub(super) asked: u32,
     /// The entries whose frames are being compressed, if there are any. Until then they have the uncompressed frame, so
     /// that their charge never rises.
-    lates: Option<Box<Lates>>,
+    pub(super) lates: Option<Box<Lates>>,
+    /// While a message is sent in parts: what may be written before its end, with counts of its own. Everything above
+    /// then waits for the end.
+    pub(super) ahead: Option<Box<Backlog>>,
 }
 
 #[derive(Debug)]
@@ -53,6 +56,9 @@ impl Backlog {
 
     /// Replaces the entries of a frame that is made now. Its `outcome` is never longer than what they have.
     pub(super) fn settle(&mut self, late: &Late, outcome: &Outcome, ledger: &Arc<Ledger>) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.settle(late, outcome, ledger);
+        }
         let Some(lates) = self.lates.as_deref_mut() else {
             return;
         };
@@ -66,7 +72,7 @@ impl Backlog {
         self.drop_empty();
     }
 
-    fn drop_empty(&mut self) {
+    pub(super) fn drop_empty(&mut self) {
         if self.lates.as_deref().is_some_and(Lates::is_empty) {
             self.lates = None;
         }
@@ -79,25 +85,38 @@ impl Backlog {
 
     /// Whether nothing may be written before a frame is made.
     pub(super) fn is_parked(&self) -> bool {
-        self.lates.is_some() && self.ready() == 0
+        match &self.ahead {
+            Some(ahead) => ahead.is_parked(),
+            None => self.lates.is_some() && self.ready() == 0,
+        }
     }
 
     /// Whether some frame is being compressed.
     pub(super) fn has_lates(&self) -> bool {
-        self.lates.is_some()
+        self.lates.is_some() || self.ahead.as_ref().is_some_and(|ahead| ahead.has_lates())
+    }
+
+    /// Whether everything may be written, in the order in which it was appended.
+    pub(super) fn is_plain(&self) -> bool {
+        self.lates.is_none() && self.ahead.is_none()
     }
 
     /// Records that `count` bytes from the front are written; returns whether nothing is left.
     #[inline]
     pub(super) fn advance(&mut self, count: usize) -> bool {
-        if self.lates.is_some() {
-            return self.advance_before_lates(count);
+        if !self.is_plain() {
+            return self.advance_slowly(count);
         }
         self.forget_written(count)
     }
 
     #[cold]
-    fn advance_before_lates(&mut self, count: usize) -> bool {
+    fn advance_slowly(&mut self, count: usize) -> bool {
+        if let Some(ahead) = &mut self.ahead {
+            // the message in parts is left
+            ahead.advance(count);
+            return false;
+        }
         let before = self.queue.len();
         let is_empty = self.forget_written(count);
         let left = before - self.queue.len();
@@ -124,6 +143,9 @@ impl Backlog {
     }
 
     pub(super) fn is_over(&self, limits: &GatewayLimits) -> bool {
+        if self.ahead.is_some() {
+            return self.is_over_in_parts(limits);
+        }
         let Some(first) = self.queue.front() else {
             return false;
         };
@@ -137,36 +159,47 @@ impl Backlog {
     pub(super) fn drop_excess(&mut self, limits: &GatewayLimits) -> u64 {
         let mut dropped = 0;
         while self.is_over(limits) {
-            // the entry that is being written stays, and control frames are never dropped
-            let mut behind = 1..self.queue.len();
-            let droppable = |&index: &usize| {
-                let entry = &self.queue[index];
-                entry.messages > 0 && entry.asked == 0
-            };
-            let index = if limits.outbox_policy == OutboxPolicy::DropOldest {
-                behind.find(droppable)
+            let oldest = limits.outbox_policy == OutboxPolicy::DropOldest;
+            let messages = if self.ahead.is_some() {
+                self.drop_one_in_parts(oldest)
             } else {
-                behind.rfind(droppable)
+                // the entry that is being written stays
+                self.drop_one(1, oldest)
             };
-            let Some(index) = index else {
+            let Some(messages) = messages else {
                 break;
             };
-            let Some(entry) = self.queue.remove(index) else {
-                break;
-            };
-            if let Some(lates) = self.lates.as_deref_mut() {
-                lates.remove(index);
-            }
-            self.forget(&entry);
-            dropped += u64::from(entry.messages);
+            dropped += u64::from(messages);
         }
-        self.drop_empty();
         dropped
+    }
+
+    /// Drops the oldest or newest message from this index on; returns how many messages its entry had. Control frames and
+    /// parts are never dropped.
+    pub(super) fn drop_one(&mut self, from: usize, oldest: bool) -> Option<u32> {
+        let droppable = |&index: &usize| {
+            let entry = &self.queue[index];
+            entry.messages > 0 && entry.asked == 0
+        };
+        let mut entries = from..self.queue.len();
+        let index = if oldest {
+            entries.find(droppable)
+        } else {
+            entries.rfind(droppable)
+        };
+        let index = index?;
+        let entry = self.queue.remove(index)?;
+        if let Some(lates) = self.lates.as_deref_mut() {
+            lates.remove(index);
+            self.drop_empty();
+        }
+        self.forget(&entry);
+        Some(entry.messages)
     }
 
     /// Drops every entry but the one that was begun; returns the number of dropped messages.
     pub(super) fn truncate(&mut self) -> u64 {
-        let mut dropped = 0;
+        let mut dropped = self.cut_parts();
         // an entry that was begun is none of them
         self.lates = None;
         let keep = usize::from(self.written > 0);
@@ -180,7 +213,8 @@ impl Backlog {
         dropped
     }
 
-    fn forget(&mut self, entry: &Entry) {
+    #[inline]
+    pub(super) fn forget(&mut self, entry: &Entry) {
         self.bytes -= entry.frame.len();
         self.messages -= entry.messages;
         self.asked = self.asked.saturating_sub(entry.asked);

@@ -29,6 +29,14 @@ impl Lates {
         self.left += entries;
     }
 
+    /// Records that the first entry of the queue has left; returns its frame if it is one of these.
+    pub(super) fn leave_first(&mut self) -> Option<Late> {
+        let is_late = self.first() == 0;
+        let late = is_late.then(|| self.waiting.pop_front()).flatten();
+        self.left += 1;
+        late.map(|(_, late)| late)
+    }
+
     /// Records that the entry at this index was removed.
     pub(super) fn remove(&mut self, index: usize) {
         let gone = self.left + index;

@@ -16,3 +16,4 @@ mod sockety_down;
 mod sockety_files;
 mod sockety_lost;
 mod sockety_room;
+mod streaming;
