@@ -12,10 +12,11 @@ import { open, ownServer, worker } from '../support/server.mjs';
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-const start = (t, { name = 'message-streams', ...limits } = {}) =>
+const start = (t, { name = 'message-streams', compression = false, ...limits } = {}) =>
   ownServer(t, {
     workerPath: worker(name),
     threads: 1,
+    compression,
     limits: { streamMessagesAbove: 100 * KIB, messageBytes: 64 * MIB, ...limits },
   });
 
@@ -166,6 +167,21 @@ test('a message may take longer than a handler may', async (t) => {
     await new Promise((resolve) => setTimeout(resolve, 150));
   }
   t.is((await client.json()).bytes, 8 * (100 * KIB + 1));
+});
+
+test('messages of a client that compresses are assembled; those of others are not', async (t) => {
+  const server = await start(t, { compression: true });
+  for (const [perMessageDeflate, expected] of [
+    [true, /^whole 1048576 bytes$/],
+    [false, /"bytes":1048576/],
+  ]) {
+    const client = new WebSocket(`ws://${server.addresses[0]}`, { perMessageDeflate });
+    t.teardown(() => client.terminate());
+    await once(client, 'open');
+    const answered = once(client, 'message');
+    client.send(Buffer.alloc(MIB));
+    t.regex((await answered)[0].toString(), expected);
+  }
 });
 
 test('without the handler, or without the limit, messages are assembled', async (t) => {

@@ -13,12 +13,13 @@ const MIB = 1024 * 1024;
 const KIB = 1024;
 const limits = { writeTimeoutMs: 600_000, closeTimeoutMs: 600_000, pingIntervalMs: 0 };
 
-const start = (t, { threads = 1, bind, ...more } = {}) =>
+const start = (t, { threads = 1, bind, compression, ...more } = {}) =>
   ownServer(t, {
     workerPath: worker('commands'),
     threads,
     limits: { ...limits, ...more },
     ...(bind !== undefined && { bind }),
+    ...(compression !== undefined && { compression }),
   });
 
 const stream = (server, id, how, options) => server.run('send-stream', id, how, options);
@@ -58,6 +59,30 @@ test('the client ws gets a streamed message', async (t) => {
   t.is(bytes, 12);
   const [data, isBinary] = await message;
   t.deepEqual([data.toString(), isBinary], ['how are you?', false]);
+});
+
+test('a client with compression gets the message as it is, between compressed ones', async (t) => {
+  const server = await start(t, { compression: { serverContextTakeover: true } });
+  const client = new WebSocket(`ws://${server.addresses[0]}`, { perMessageDeflate: true });
+  t.teardown(() => client.terminate());
+  await once(client, 'open');
+  client.send('{"cmd":"getSocketId"}');
+  const id = JSON.parse((await once(client, 'message'))[0]).value;
+  t.regex(client.extensions, /permessage-deflate/);
+  const got = [];
+  client.on('message', (data) => got.push(data.toString()));
+  const compressible = (length) => 'compressible '.repeat(length);
+  await server.call('send', id, compressible(100));
+  const how = { source: 'generator', count: 2, at: 1, gate: 'go on', list: ['first, ', 'second'], name: 'parts' };
+  const sending = stream(server, id, how);
+  await until(async () => (await server.call('getKey', 'begins parts')) !== undefined, 'the message');
+  // a long one is compressed on another thread, meanwhile
+  await server.call('send', id, compressible(10_000));
+  await server.call('send', id, compressible(101));
+  await release(server, 'go on');
+  t.is((await sending).bytes, 13);
+  await until(() => got.length === 4, 'four messages');
+  t.deepEqual(got, [compressible(100), 'first, second', compressible(10_000), compressible(101)]);
 });
 
 test('what is sent meanwhile waits for the end, in order, and control frames do not', async (t) => {
