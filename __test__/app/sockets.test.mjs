@@ -37,18 +37,6 @@ test('open may choose a protocol, and take its time', async (t) => {
   t.is(await late.text(), 'undefined said there?');
 });
 
-test('a socket tells how much waits for its client, when that is too much, and when it no longer is', async (t) => {
-  const client = await open(t, server, { path: '/much' });
-  client.pause();
-  client.send('24');
-  await until(async () => (await server.call('getKey', 'congested')) !== undefined, 'congested');
-  client.resume();
-  await client.when(() => client.received === 25, 'all messages');
-  const seen = JSON.parse(client.inbox.at(-1).data);
-  t.is(seen.shift(), '0 bytes at first');
-  t.deepEqual(seen.sort(), ['congested', 'drain', 'drained: true']);
-});
-
 test('message takes both kinds; a kind without a handler closes with 1011', async (t) => {
   const both = await open(t, server, { path: '/messages' });
   both.send('a');

@@ -48,6 +48,20 @@ pub(super) const CLOSE: u32 = 4;
 pub(super) const PIECE: u32 = 7;
 pub(super) const EVENT: u32 = 9;
 
+/// A shard of this hub, and whether its turn is due.
+fn shard_of(hub: &Arc<Hub>, index: ShardIndex, config: &GatewayConfig) -> (Rc<Shard>, Arc<Flag>) {
+    let stats = Arc::new(ShardStats::default());
+    hub.add_counters(Arc::clone(&stats));
+    let counters = (stats, Arc::default());
+    let shard = Shard::new(index, Arc::clone(hub), config, counters, Readiness::none());
+    let shard = Rc::new(shard);
+    shard.set_clock(1_000);
+    let turn = Arc::new(Flag::default());
+    *shard.turn_waker.borrow_mut() = Some(Flag::waker(&turn));
+    hub.inboxes().set_waker(index, Flag::waker(&turn));
+    (shard, turn)
+}
+
 struct Silent;
 
 impl Doorbell for Silent {
@@ -114,19 +128,7 @@ impl Stage {
         let listener = ListenerConfig::default();
         let listener = Arc::new(ListenerState::new(1, listener, None, || {}));
         let index = ShardIndex::new(0).expect("the first is one");
-        let stats = Arc::new(ShardStats::default());
-        hub.add_counters(Arc::clone(&stats));
-        let shard = Rc::new(Shard::new(
-            index,
-            Arc::clone(&hub),
-            &config,
-            (stats, Arc::default()),
-            Readiness::none(),
-        ));
-        shard.set_clock(1_000);
-        let turn = Arc::new(Flag::default());
-        *shard.turn_waker.borrow_mut() = Some(Flag::waker(&turn));
-        hub.inboxes().set_waker(index, Flag::waker(&turn));
+        let (shard, turn) = shard_of(&hub, index, &config);
         Self {
             shard,
             hub,

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use millrace_protocol::websocket::deflate::{History, Inflation};
-use millrace_protocol::websocket::{Decoder, DecoderConfig, Input};
+use millrace_protocol::websocket::{Decoder, DecoderConfig};
 
 use super::contexts::Reservation;
 use super::inflaters::Inflaters;
 use super::session;
 use crate::close::CloseReason;
-use crate::contract::{Context as Cx, Encoding, Flow, Fragment, Session, Taken, Traits, Wake};
+use crate::contract::{Context as Cx, Encoding, Fragment, Session, Taken, Traits, Wake};
 
 /// The session of one connection with compression.
 #[derive(Debug)]
@@ -67,13 +67,6 @@ impl<C> Compressed<C> {
             context,
         }
     }
-
-    fn taken(&self, bytes: usize) -> Taken {
-        Taken {
-            bytes,
-            unfinished: !self.decoder.is_idle(),
-        }
-    }
 }
 
 impl<C: Keeps> Session for Compressed<C> {
@@ -85,38 +78,17 @@ impl<C: Keeps> Session for Compressed<C> {
     }
 
     fn input(&mut self, bytes: &mut [u8], cx: &mut Cx<'_>) -> Result<Taken, CloseReason> {
-        let length = bytes.len();
-        let now = cx.now();
-        let mut input = Input::new(bytes);
-        let mut frames = 0;
         let mut lent = self.shared.inflaters.lend();
-        loop {
+        let bytes = session::decode(bytes, cx, |input, now, cx| {
             let inflation = Inflation {
                 inflater: &mut lent,
                 history: self.context.history(),
             };
-            let item = self
-                .decoder
-                .next_inflated(&mut input, &self.shared.decoder, now, inflation)
-                .map_err(|error| CloseReason::from(&error))?;
-            let flow = match item {
-                None => {
-                    if input.frames() > frames {
-                        cx.alive();
-                    }
-                    return Ok(self.taken(length));
-                }
-                Some(item) => session::pass_on(item, cx)?,
-            };
-            if input.frames() > frames {
-                frames = input.frames();
-                cx.alive();
-            }
-            if flow == Flow::Stop {
-                let bytes = length - input.remaining().len();
-                return Ok(self.taken(bytes));
-            }
-        }
+            let config = &self.shared.decoder;
+            let item = self.decoder.next_inflated(input, config, now, inflation);
+            session::pass_on_any(item, cx)
+        })?;
+        Ok(session::taken(bytes, &self.decoder))
     }
 
     fn wake(&mut self, why: Wake<'_>, cx: &mut Cx<'_>) -> Result<(), CloseReason> {

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use millrace_core::Kind;
-use millrace_protocol::websocket::{self, Decoder, DecoderConfig, Input, Item, Opcode, Payload};
+use millrace_protocol::websocket::{
+    self, DecodeError, Decoder, DecoderConfig, Input, Item, Opcode, Payload,
+};
 
 use crate::close::{CloseMode, CloseReason};
 use crate::contract::{
@@ -31,13 +33,6 @@ impl WebSocket {
             config,
         }
     }
-
-    fn taken(&self, bytes: usize) -> Taken {
-        Taken {
-            bytes,
-            unfinished: !self.decoder.is_idle(),
-        }
-    }
 }
 
 impl Session for WebSocket {
@@ -46,33 +41,11 @@ impl Session for WebSocket {
     }
 
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
-        let length = bytes.len();
-        let now = cx.now();
-        let mut input = Input::new(bytes);
-        let mut frames = 0;
-        loop {
-            let item = self
-                .decoder
-                .next(&mut input, &self.config, now)
-                .map_err(|error| CloseReason::from(&error))?;
-            let flow = match item {
-                None => {
-                    if input.frames() > frames {
-                        cx.alive();
-                    }
-                    return Ok(self.taken(length));
-                }
-                Some(item) => pass_on(item, cx)?,
-            };
-            if input.frames() > frames {
-                frames = input.frames();
-                cx.alive();
-            }
-            if flow == Flow::Stop {
-                let bytes = length - input.remaining().len();
-                return Ok(self.taken(bytes));
-            }
-        }
+        let bytes = decode(bytes, cx, |input, now, cx| {
+            let item = self.decoder.next(input, &self.config, now);
+            pass_on_any(item, cx)
+        })?;
+        Ok(taken(bytes, &self.decoder))
     }
 
     fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
@@ -109,6 +82,62 @@ pub(super) const TRAITS: Traits = Traits {
     half_close: false,
     encoding: Encodings::LEAD,
 };
+
+/// Calls `next`, which handles the next item of the input, until there is none or the worker takes no more. Returns the
+/// number of bytes that were taken.
+#[expect(
+    clippy::inline_always,
+    reason = "with several kinds of sessions it would be a call per read"
+)]
+#[inline(always)]
+pub(super) fn decode<'b>(
+    bytes: &'b mut [u8],
+    cx: &mut Context<'_>,
+    mut next: impl FnMut(&mut Input<'b>, u64, &mut Context<'_>) -> Result<Option<Flow>, CloseReason>,
+) -> Result<usize, CloseReason> {
+    let length = bytes.len();
+    let now = cx.now();
+    let mut input = Input::new(bytes);
+    let mut frames = 0;
+    loop {
+        let flow = next(&mut input, now, cx)?;
+        if input.frames() > frames {
+            frames = input.frames();
+            cx.alive();
+        }
+        match flow {
+            None => return Ok(length),
+            Some(Flow::Stop) => return Ok(length - input.remaining().len()),
+            Some(Flow::Go) => {}
+        }
+    }
+}
+
+/// What a session has taken.
+#[inline]
+pub(super) fn taken(bytes: usize, decoder: &Decoder) -> Taken {
+    Taken {
+        bytes,
+        unfinished: !decoder.is_idle(),
+    }
+}
+
+/// Handles what a decoder returns.
+#[expect(
+    clippy::inline_always,
+    reason = "with two kinds of sessions it would be a call per message"
+)]
+#[inline(always)]
+pub(super) fn pass_on_any(
+    item: Result<Option<Item<'_>>, DecodeError>,
+    cx: &mut Context<'_>,
+) -> Result<Option<Flow>, CloseReason> {
+    match item {
+        Ok(Some(item)) => pass_on(item, cx).map(Some),
+        Ok(None) => Ok(None),
+        Err(error) => Err(CloseReason::from(&error)),
+    }
+}
 
 /// Handles an item. An error closes the connection.
 #[expect(

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use millrace_protocol::websocket::{Decoder, DecoderConfig, Input, Item, Kind, Payload};
+use millrace_protocol::websocket::{Decoder, DecoderConfig, Item, Kind, Payload};
 
 use super::session::{self, TRAITS};
 use crate::close::CloseReason;
@@ -39,13 +39,6 @@ impl Streamed {
         }
     }
 
-    fn taken(&self, bytes: usize) -> Taken {
-        Taken {
-            bytes,
-            unfinished: !self.decoder.is_idle(),
-        }
-    }
-
     /// Hands over what has arrived of an unfinished message, if the message is large.
     fn hand_over(&mut self, cx: &mut Context<'_>) {
         let is_large = self.decoder.unfinished_bytes() > self.above;
@@ -58,24 +51,13 @@ impl Streamed {
     }
 
     fn take(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
-        let length = bytes.len();
-        let now = cx.now();
-        let mut input = Input::new(bytes);
-        let mut frames = 0;
-        loop {
-            let item = self
-                .decoder
-                .next(&mut input, &self.config, now)
-                .map_err(|error| CloseReason::from(&error))?;
-            let flow = match item {
-                None => {
-                    if input.frames() > frames {
-                        cx.alive();
-                    }
+        let bytes = session::decode(bytes, cx, |input, now, cx| {
+            match self.decoder.next(input, &self.config, now) {
+                Ok(None) => {
                     self.hand_over(cx);
-                    return Ok(self.taken(length));
+                    Ok(None)
                 }
-                Some(Item::Message { kind, payload, .. })
+                Ok(Some(Item::Message { kind, payload, .. }))
                     if self.arriving.is_some() || (payload.len() > self.above && may_begin(cx)) =>
                 {
                     let payload = match payload {
@@ -84,19 +66,12 @@ impl Streamed {
                     };
                     let flow = self.arriving.piece(kind, payload, true, cx);
                     self.arriving.end(cx);
-                    flow
+                    Ok(Some(flow))
                 }
-                Some(item) => session::pass_on(item, cx)?,
-            };
-            if input.frames() > frames {
-                frames = input.frames();
-                cx.alive();
+                item => session::pass_on_any(item, cx),
             }
-            if flow == Flow::Stop {
-                let bytes = length - input.remaining().len();
-                return Ok(self.taken(bytes));
-            }
-        }
+        })?;
+        Ok(session::taken(bytes, &self.decoder))
     }
 }
 

@@ -1,17 +1,13 @@
 //! More shards of the same gateway, beside that of a stage.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use millrace_core::ShardIndex;
 
-use super::{Flag, Stage};
+use super::{Stage, shard_of};
 use crate::config::GatewayConfig;
 use crate::frame::Encodings;
-use crate::shard::Shard;
-use crate::shard::readiness::Readiness;
 use crate::shard::stage::Forms;
-use crate::stats::ShardStats;
 
 impl Stage {
     /// A stage with another shard of the same gateway.
@@ -24,19 +20,7 @@ impl Stage {
         };
         hub.inboxes()
             .open(index.get() + 1, config.limits.shard_inbox_bytes);
-        let stats = Arc::new(ShardStats::default());
-        hub.add_counters(Arc::clone(&stats));
-        let shard = Rc::new(Shard::new(
-            index,
-            Arc::clone(&hub),
-            &config,
-            (stats, Arc::default()),
-            Readiness::none(),
-        ));
-        shard.set_clock(1_000);
-        let turn = Arc::new(Flag::default());
-        *shard.turn_waker.borrow_mut() = Some(Flag::waker(&turn));
-        hub.inboxes().set_waker(index, Flag::waker(&turn));
+        let (shard, turn) = shard_of(&hub, index, &config);
         Self {
             shard,
             hub,
