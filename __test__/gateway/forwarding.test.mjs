@@ -1,9 +1,9 @@
-// A handler that forwards a long text unchanged: all recipients get it whole, in order with its other messages.
+// A handler that forwards a text unchanged: all recipients get it whole, in order with its other messages.
 import test from 'ava';
 
 import { open, ownServer, worker } from '../support/server.mjs';
 
-const LENGTHS = [2049, 16_384, 70_000, 1_000_000];
+const LENGTHS = [10, 64, 513, 2048, 2049, 16_384, 70_000, 1_000_000];
 
 async function pair(t) {
   const server = await ownServer(t, { workerPath: worker('forwarding'), threads: 1, ioThreads: 2 });
@@ -34,18 +34,24 @@ test('to its sender, to a channel, to everybody else', async (t) => {
 test('many in one batch, each once and in order', async (t) => {
   const [one] = await pair(t);
   const texts = [];
-  for (let index = 0; index < 200; index++) texts.push(long(`back ${index}`, 2000 + 37 * index));
+  for (let index = 0; index < 300; index++) {
+    const text = long(`back ${index}`, 10 + 37 * index);
+    // every third is not ASCII
+    texts.push(index % 3 === 0 ? `${text} grüße 🎈` : text);
+  }
   for (const text of texts) one.send(text);
   for (const text of texts) t.is(await one.text(), text);
 });
 
 test('in order with short replies, twice, and not confused with a changed text', async (t) => {
   const [one, two] = await pair(t);
-  const text = long('mixed', 5000);
-  one.send(text);
-  const expected = ['first', text, text, text, text.replace('mixed', 'other'), 'last'];
-  for (const each of expected) t.is(await one.text(), each);
-  t.is(await two.text(), text);
+  for (const length of [20, 1500, 5000]) {
+    const text = long('mixed', length);
+    one.send(text);
+    const expected = ['first', text, text, text, text.replace('mixed', 'other'), 'last'];
+    for (const each of expected) t.is(await one.text(), each);
+    t.is(await two.text(), text);
+  }
 });
 
 test('after an await, to an alias, to no recipient, after a wrong argument, and before a close', async (t) => {
@@ -69,7 +75,9 @@ test('after an await, to an alias, to no recipient, after a wrong argument, and 
 
 test('a text that is not ASCII', async (t) => {
   const [one] = await pair(t);
-  const text = `back ${'grüße 🎈 '.repeat(3000)}`;
-  one.send(text);
-  t.is(await one.text(), text);
+  for (const times of [1, 100, 1000, 3000]) {
+    const text = `back ${'grüße 🎈 '.repeat(times)}`;
+    one.send(text);
+    t.is(await one.text(), text);
+  }
 });

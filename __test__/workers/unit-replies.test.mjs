@@ -87,6 +87,29 @@ test('a send to another socket first sends the collected replies', (t) => {
   ]);
 });
 
+test('a message that is sent back is listed by its place, whatever its length', (t) => {
+  const { gateway, replies, notes } = setUp();
+  replies.begin();
+  for (const [place, text] of [
+    [0, 'short'],
+    [9, 'l'.repeat(5000)],
+    [20, 'half a character: \ud83c'],
+  ]) {
+    replies.receiving(text, place);
+    replies.handling(5);
+    t.is(gateway.send(5, text), 1);
+  }
+  t.is(gateway.send(5, 'another'), 1);
+  replies.end();
+  t.deepEqual(notes, [['reply', [5, -1, 5, -10, 5, -21, 5, 7], 'another']]);
+  // its batch is handled
+  replies.begin();
+  replies.handling(5);
+  t.is(gateway.send(5, 'short'), 1);
+  replies.end();
+  t.deepEqual(notes[1], ['reply', [5, 5], 'short']);
+});
+
 test('no other call overtakes a reply', (t) => {
   const { gateway, replies, notes } = setUp();
   replies.begin();

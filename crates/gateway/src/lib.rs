@@ -37,7 +37,7 @@ pub use config::{GatewayConfig, ListenerConfig};
 pub use doorbell::Doorbell;
 pub use event::{
     Acceptance, Answers, Handlers, Head, Operation, Place, Rejection, Reply, Step, StreamId,
-    TransferId, Whole,
+    TextPlace, TransferId, Whole,
 };
 pub use frame::{HEAD_ROOM, SharedBytes};
 pub use gateway::{

@@ -11,12 +11,12 @@ use millrace_gateway::limits::FixedLimits;
 use millrace_gateway::{Doorbell, Gateway, GatewayConfig, ListenError, Member, ShardSet};
 
 use crate::addon::{ADDON, Counted, Shared};
+use crate::answering::Answering;
 use crate::entry::Owner;
 use crate::environment::Environment;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Reference, Value};
 use crate::log_relay::Logging;
-use crate::memory::Memory;
 use crate::questions::Questions;
 use crate::sendings::Sendings;
 use crate::shells::Shell;
@@ -49,13 +49,10 @@ pub(crate) struct Bound {
     questions: Questions,
     /// The messages that this thread sends in parts.
     sendings: Sendings,
-    /// The reply list of the worker that was added last.
-    replies: RefCell<Weak<ReplyList>>,
+    /// What the handlers of the worker that was added last answer from.
+    answering: RefCell<Weak<Answering>>,
     _counted: Counted,
 }
-
-/// The memory where JavaScript lists the replies that a worker's handlers sent, until the worker has ended.
-pub(crate) type ReplyList = RefCell<Option<Memory>>;
 
 impl fmt::Debug for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -97,7 +94,7 @@ impl Bound {
             channel_name_bytes: FixedLimits::default().channel_name_bytes,
             questions: Questions::default(),
             sendings: Sendings::default(),
-            replies: RefCell::default(),
+            answering: RefCell::default(),
             _counted: Counted::new(&ADDON.counts().gateways),
         }
     }
@@ -201,13 +198,13 @@ impl Bound {
         }
     }
 
-    /// The reply list, if there is or was a worker.
-    pub(crate) fn replies(&self) -> Option<Rc<ReplyList>> {
-        self.replies.borrow().upgrade()
+    /// What handlers answer from, if there is or was a worker.
+    pub(crate) fn answering(&self) -> Option<Rc<Answering>> {
+        self.answering.borrow().upgrade()
     }
 
-    pub(crate) fn collect_in(&self, list: &Rc<ReplyList>) {
-        self.replies.replace(Rc::downgrade(list));
+    pub(crate) fn answer_from(&self, answering: &Rc<Answering>) {
+        self.answering.replace(Rc::downgrade(answering));
     }
 
     /// The environment that it belongs to.

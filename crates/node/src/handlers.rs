@@ -8,7 +8,8 @@ use std::sync::Arc;
 use millrace_gateway::{Batch, ShardSet, Worker};
 
 use crate::addon::{ADDON, Counted};
-use crate::bound::{Bound, ReplyList};
+use crate::answering::Answering;
+use crate::bound::Bound;
 use crate::entry::Owner;
 use crate::environment::Environment;
 use crate::failure::{Failure, Outcome};
@@ -30,13 +31,9 @@ pub(crate) struct HandlerThread {
     drain: Cell<Option<Reference>>,
     /// The number with which the worker rings here.
     number: Cell<Option<usize>>,
-    /// The current batch, kept until every record is handled, because JavaScript may request it again.
-    batch: RefCell<Option<Batch>>,
-    /// The long texts of the current batch, which handlers may forward.
-    texts: RefCell<Texts>,
     /// The shared memory for batches without binary data, which handlers cannot keep.
     exchange: RefCell<Option<Memory>>,
-    replies: Rc<ReplyList>,
+    answering: Rc<Answering>,
     kept_bytes: KeptBytes,
     guarded_files: GuardedFiles,
     _counted: Counted,
@@ -51,10 +48,8 @@ impl HandlerThread {
             worker: RefCell::new(None),
             drain: Cell::new(Some(drain)),
             number: Cell::new(None),
-            batch: RefCell::new(None),
-            texts: RefCell::default(),
             exchange: RefCell::new(None),
-            replies: Rc::default(),
+            answering: Rc::default(),
             kept_bytes: KeptBytes::default(),
             guarded_files: GuardedFiles::default(),
             _counted: Counted::new(&ADDON.counts().workers),
@@ -77,8 +72,8 @@ impl HandlerThread {
     /// Sets the memory that it shares with JavaScript.
     pub(crate) fn set_memory(&self, exchange: Memory, replies: Memory) {
         self.exchange.replace(Some(exchange));
-        self.replies.replace(Some(replies));
-        self.bound.collect_in(&self.replies);
+        self.answering.list.replace(Some(replies));
+        self.bound.answer_from(&self.answering);
     }
 
     /// The worker, until it has ended.
@@ -91,17 +86,16 @@ impl HandlerThread {
     }
 
     pub(crate) fn batch(&self) -> &RefCell<Option<Batch>> {
-        &self.batch
+        &self.answering.batch
     }
 
     pub(crate) fn texts(&self) -> &RefCell<Texts> {
-        &self.texts
+        &self.answering.texts
     }
 
     /// Takes the batch, which is handled.
     pub(crate) fn take_batch(&self) -> Option<Batch> {
-        self.texts.borrow_mut().clear();
-        self.batch.take()
+        self.answering.take_batch()
     }
 
     /// The bytes that this thread sends many times.
@@ -147,7 +141,7 @@ impl HandlerThread {
         if let Some(drain) = self.drain.take() {
             js.forget(drain);
         }
-        for memory in [&self.exchange, &*self.replies] {
+        for memory in [&self.exchange, &self.answering.list] {
             let memory = memory.take();
             if let Some(memory) = memory {
                 memory.release(js);

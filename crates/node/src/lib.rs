@@ -7,6 +7,7 @@
 mod add_worker;
 mod addon;
 mod adopt;
+mod answering;
 mod arguments;
 mod backpressure;
 mod bind;

@@ -1,6 +1,11 @@
-//! Short texts that handlers sent to the sockets whose messages they were handling, collected in
-//! JavaScript and handed over together. Owns their format: a list of socket ids and lengths, and
-//! one string with all texts.
+//! Texts that handlers sent to the sockets whose messages they were handling, collected in
+//! JavaScript and handed over together. Owns their format: one string with all short texts, and a
+//! list of socket ids, each with the text's length or, if it is the message that was received, its
+//! place.
+
+use std::iter;
+
+use millrace_gateway::TextPlace;
 
 use crate::arguments;
 use crate::bound::Bound;
@@ -10,7 +15,8 @@ use crate::js::{Js, Value};
 use crate::numbers;
 
 /// The size of the list in bytes. Its entries are pairs of a socket id and a length in UTF-16
-/// units.
+/// units. A number below 0 is the place of a record in the batch: the word where it begins is
+/// `-1 - number`.
 pub(crate) const LIST_BYTES: usize = 8 * 1024;
 
 /// Sends the collected replies: `count` entries of the list, with `texts` in one string.
@@ -23,24 +29,67 @@ pub(crate) fn send(bound: &Bound, js: Js<'_>, count: Value<'_>, texts: Value<'_>
     if !js.append_string(texts, &mut scratch)? {
         return Err(arguments::wrong(js, texts, "texts", "a string"));
     }
-    let Some(list) = bound.replies() else {
+    let Some(answering) = bound.answering() else {
         return Err(Failure::internal("replies without a worker"));
     };
-    let list = list.borrow();
+    let list = answering.list.borrow();
     let Some(list) = &*list else {
         return Err(Failure::internal("replies of a worker that has ended"));
     };
-    let units: f64 = list.pairs(count).map(|(_, units)| units).sum();
+    let units: f64 = list.pairs(count).map(|(_, units)| units.max(0.0)).sum();
     let ascii =
         numbers::to_u64(units).and_then(|units| usize::try_from(units).ok()) == Some(scratch.len());
     let mut rest: &[u8] = &scratch;
-    let texts = list.pairs(count).filter_map(|(id, units)| {
-        let units = usize::try_from(numbers::to_u32(units)?).ok()?;
-        let length = if ascii { units } else { length_of(rest, units) };
-        rest = rest.get(length..)?;
-        Some((numbers::to_id(id)?, length))
-    });
-    bound.post(|gateway, dirty| gateway.send_texts(&scratch, texts, dirty))
+    let batch = answering.batch.borrow();
+    let mut pairs = list.pairs(count);
+    let mut texts = answering.texts.borrow_mut();
+    bound.post(|gateway, dirty| {
+        loop {
+            // long texts are sent one by one, in order with the short ones
+            let mut long = None;
+            let short = iter::from_fn(|| {
+                for (id, number) in pairs.by_ref() {
+                    let text = if number < 0.0 {
+                        batch
+                            .as_ref()
+                            .and_then(|batch| batch.text_at(place(number)?))
+                    } else {
+                        take(&mut rest, number, ascii).map(TextPlace::Inline)
+                    };
+                    match (numbers::to_id(id), text) {
+                        (Some(id), Some(TextPlace::Inline(text))) => return Some((id, text)),
+                        (Some(id), Some(TextPlace::Beside(index))) => {
+                            long = Some((id, index));
+                            return None;
+                        }
+                        _ => {}
+                    }
+                }
+                None
+            });
+            gateway.send_texts(short, dirty);
+            let Some((id, index)) = long else {
+                break;
+            };
+            if let Some(text) = texts.forwardable(index, |text| gateway.forwardable(text)) {
+                gateway.send_received(id, text, dirty);
+            }
+        }
+    })
+}
+
+/// The word of a batch at which a record begins, by its number in the list.
+fn place(number: f64) -> Option<usize> {
+    usize::try_from(numbers::to_u32(-1.0 - number)?).ok()
+}
+
+/// Takes a text of so many UTF-16 units from the front of all texts.
+fn take<'t>(rest: &mut &'t [u8], units: f64, ascii: bool) -> Option<&'t [u8]> {
+    let units = usize::try_from(numbers::to_u32(units)?).ok()?;
+    let length = if ascii { units } else { length_of(rest, units) };
+    let (text, behind) = rest.split_at_checked(length)?;
+    *rest = behind;
+    Some(text)
 }
 
 /// `reply(count, texts)`

@@ -285,8 +285,8 @@ export interface NativeWorker {
   rebatch(): ArrayBuffer | undefined;
   drainNow(): boolean;
   isIdle(): boolean;
-  /** As `NativeGateway.sendLong`, with the ASCII text in sidecar number `index` of the current batch. */
-  forward(target: Target, index: number, except: number | number[] | undefined, replies: number, texts: string): number;
+  /** As `NativeGateway.sendLong`, with the text of the record that begins at the word `place` of the current batch. */
+  forward(target: Target, place: number, except: number | number[] | undefined, replies: number, texts: string): number;
   /** Lets the I/O threads send what the running drain has posted so far, before the drain ends. */
   wake(): void;
   /** Reports how long a handler took, in microseconds. */

@@ -262,34 +262,27 @@ export class Dispatcher {
   #text(head: number, slot: number, start: number, length: number): void {
     const connection = this.#connections.find(slot);
     if (connection === undefined) return;
-    if ((head & FLAG_SIDECAR) !== 0) {
-      const beside = this.#sidecar(start);
-      if (typeof beside === 'string') this.#longText(connection, beside, start);
-      else this.#runner.text(connection, beside.utf8Slice(0, beside.length), beside.length);
-      return;
-    }
     const end = start + length;
     let text: string;
-    if ((head & FLAG_ASCII) === 0) text = this.#buffer.utf8Slice(start, end);
-    else if (length > WINDOWED) text = this.#buffer.latin1Slice(start, end);
+    if ((head & FLAG_SIDECAR) !== 0) {
+      const beside = this.#sidecar(start);
+      if (typeof beside !== 'string') {
+        this.#runner.text(connection, beside.utf8Slice(0, beside.length), beside.length);
+        return;
+      }
+      text = beside;
+    } else if ((head & FLAG_ASCII) === 0) text = this.#buffer.utf8Slice(start, end);
     else text = this.#windowed(start, end);
+    this.#replies.receiving(text, (start >>> 2) - RECORD_WORDS);
     this.#runner.text(connection, text, length);
   }
 
-  #longText(connection: Connection, text: string, start: number): void {
-    this.#replies.receiving(text, this.#words[start >>> 2] as number);
-    try {
-      this.#runner.text(connection, text, text.length);
-    } finally {
-      this.#replies.received();
-    }
-  }
-
-  /** Returns a short ASCII text as a slice of a string that holds many of them, which one native call has decoded. */
+  /** Returns an ASCII text as a slice of a string that holds many of them, which one native call has decoded. */
   #windowed(start: number, end: number): string {
     if (end > this.#windowEnd) {
       this.#windowStart = start;
-      this.#windowEnd = Math.min(start + WINDOW, this.#end << 2);
+      // a text that is kept keeps the whole string
+      this.#windowEnd = Math.min(start + Math.max(WINDOW, (end - start) * LONG_WINDOW), this.#end << 2);
       this.#window = this.#buffer.latin1Slice(start, this.#windowEnd);
     }
     return this.#window.substring(start - this.#windowStart, end - this.#windowStart);
@@ -376,11 +369,14 @@ const NO_BYTES = over(new ArrayBuffer(0));
 const NO_WORDS = new Uint32Array(0);
 const NO_SIDECARS: Sidecar[] = [];
 
-/** Bytes decoded at once for short texts. A text that is kept keeps at most this much memory alive. */
+/** Bytes decoded at once for short texts. A text that is kept keeps at most this much memory alive … */
 const WINDOW = 2048;
 
-/** The longest ASCII texts, in bytes, that are slices of a window. */
-const WINDOWED = 512;
+/** … or so many times its length. */
+const LONG_WINDOW = 8;
+
+/** The words of a record in front of its payload. */
+const RECORD_WORDS = 2;
 
 /** The longest time of one drain, in milliseconds, so that timers and promises can run in between. */
 const DRAIN_MS = 8;

@@ -1,7 +1,7 @@
 /**
- * Collects what handlers send while a batch is handled. Short texts that a handler sends to the socket of the message
- * it handles leave in one native call for many of them. A long text that a handler sends on unchanged is sent from the
- * native side's copy. Keeps nothing beyond the running drain.
+ * Collects what handlers send while a batch is handled. Texts that a handler sends to the socket of the message it
+ * handles leave in one native call for many of them, if they are short or the message itself. A message that a handler
+ * sends on unchanged is sent from the native side's copy. Keeps nothing beyond the running drain.
  */
 
 import type { NativeGateway, NativeWorker } from '../addon/native-interface.js';
@@ -10,7 +10,7 @@ import type { Target } from '../gateway/target.js';
 /** See the module. */
 export class Replies {
   readonly #native: NativeGateway;
-  /** Pairs of a socket id and a length in UTF-16 units. */
+  /** Pairs of a socket id and a length in UTF-16 units, or below 0 the place of a message that is sent back. */
   readonly #list: Float64Array;
   #texts = '';
   #count = 0;
@@ -18,7 +18,7 @@ export class Replies {
   #socket = 0;
   #draining = false;
   readonly #worker: NativeWorker;
-  /** The long text that is being handled, and its index among the sidecars. Empty: none. */
+  /** The text that was received last, and the word of the batch where its record begins. Empty: none. */
   #received = '';
   #place = 0;
 
@@ -45,6 +45,7 @@ export class Replies {
   end(): void {
     this.#draining = false;
     this.#socket = 0;
+    this.#received = '';
     this.flush();
   }
 
@@ -56,46 +57,43 @@ export class Replies {
     if (this.#draining) this.#socket = socketId;
   }
 
-  /** Sets the long text that is handled next, and its index among the sidecars of the batch. */
+  /** Sets the text that is handled next, and the word of the batch where its record begins. */
   receiving(text: string, place: number): void {
     this.#received = text;
     this.#place = place;
   }
 
-  /** Ends the handling of the long text: its handler has returned or is pending. */
-  received(): void {
-    this.#received = '';
-  }
-
   /**
-   * Whether a text is the long text that is being handled. If it is sent on unchanged, both are the same string, which
-   * compares fast.
+   * Whether a text is the one that was received last, and its batch is still being handled. If it is sent on unchanged,
+   * both are the same string, which compares fast.
    */
   isReceived(data: string): boolean {
-    return data === this.#received;
+    return data === this.#received && this.#draining;
   }
 
-  /** Sends the long text that is being handled from the native side's copy. */
+  /** Sends the text that was received last from the native side's copy. */
   forward(target: Target, except: number | number[] | undefined): number {
     return this.#worker.forward(target, this.#place, except, this.#count, this.release());
   }
 
-  /** Collects a short text to the socket that is being handled. False: the caller has to send it. */
+  /** Collects a text to the socket that is being handled. False: the caller has to send it. */
   take(target: unknown, data: unknown): boolean {
     if (target !== this.#socket || this.#socket === 0 || typeof data !== 'string') return false;
     const length = data.length;
-    if (length > LONGEST) return false;
+    const isReceived = data === this.#received && length > 0;
+    if (length > LONGEST && !isReceived) return false;
     if (this.first !== undefined) this.first();
     // a lone surrogate at the end would join with one at the beginning of the next text
-    if ((data.charCodeAt(length - 1) & 0xfc00) === 0xd800) return false;
+    if (!isReceived && (data.charCodeAt(length - 1) & 0xfc00) === 0xd800) return false;
+    if (this.#count * 2 === this.#list.length || this.#texts.length > ENOUGH) this.flush();
     const at = this.#count * 2;
-    if (at === this.#list.length || this.#texts.length > ENOUGH) {
-      this.flush();
-      return this.take(target, data);
-    }
     this.#list[at] = this.#socket;
-    this.#list[at + 1] = length;
-    this.#texts += data;
+    if (isReceived) {
+      this.#list[at + 1] = -1 - this.#place;
+    } else {
+      this.#list[at + 1] = length;
+      this.#texts += data;
+    }
     this.#count += 1;
     return true;
   }
@@ -121,7 +119,7 @@ export class Replies {
   }
 }
 
-/** Longer texts, in UTF-16 units, are not collected. */
+/** Longer texts, in UTF-16 units, are collected only if they are sent back. */
 const LONGEST = 1024;
 
 /** The collected UTF-16 units at which the texts are sent. */

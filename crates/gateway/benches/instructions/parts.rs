@@ -76,10 +76,9 @@ fn send_together(count: u64, shards: u8) {
     let payloads = PAYLOAD.repeat(16);
     let mut dirty = ShardSet::default();
     for _ in 0..count {
-        let texts = ids.iter().take(16).map(|id| (*id, PAYLOAD.len()));
-        mailbox
-            .hub()
-            .send_texts(black_box(&payloads), texts, &mut dirty);
+        let parts = black_box(&payloads).chunks(PAYLOAD.len());
+        let texts = ids.iter().take(16).copied().zip(parts);
+        mailbox.hub().send_texts(texts, &mut dirty);
         assert_eq!(mailbox.empty(), 16);
     }
 }

@@ -19,6 +19,7 @@ pub(crate) use kinds::{Event, RecordKind, Transport, Turn};
 pub(crate) use opening::Opening;
 pub use question::{Answers, Place, Reply};
 pub(crate) use question::{Question, Questions};
+pub use record::TextPlace;
 pub use streaming::StreamId;
 pub(crate) use streaming::StreamStep;
 pub(crate) use transfer::FIRST_CREDIT;

@@ -37,6 +37,7 @@ const ASCII: u32 = Flag::Ascii.number();
 const LAST: u32 = Flag::Last.number();
 const SIDECAR: u32 = Flag::Sidecar.number();
 const TRAILERS: u32 = Flag::Trailers.number();
+const KIND_MASK: u32 = 0xf;
 const LENGTH_SHIFT: u32 = 8;
 
 /// The contents of a CLOSE record.
@@ -46,6 +47,35 @@ pub(crate) struct Closing<'a> {
     pub(crate) code: u16,
     pub(crate) token: Option<&'a Token>,
     pub(crate) reason: &'a str,
+}
+
+/// Where the text of a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextPlace<'a> {
+    /// In the record itself.
+    Inline(&'a [u8]),
+    /// The sidecar of the batch with this index.
+    Beside(u32),
+}
+
+/// The text of the record that begins at this word; `None`: there is no record with a text.
+pub(crate) fn text_at(records: &[u8], word: usize) -> Option<TextPlace<'_>> {
+    let record = records.get(word.checked_mul(4)?..)?;
+    let head = first_word(record)?;
+    if head & KIND_MASK != RecordKind::Text.number() {
+        return None;
+    }
+    let length = usize::try_from(head >> LENGTH_SHIFT).ok()?;
+    let payload = record.get(HEADER_BYTES..)?.get(..length)?;
+    if head & SIDECAR == 0 {
+        Some(TextPlace::Inline(payload))
+    } else {
+        first_word(payload).map(TextPlace::Beside)
+    }
+}
+
+fn first_word(bytes: &[u8]) -> Option<u32> {
+    bytes.first_chunk().copied().map(u32::from_le_bytes)
 }
 
 /// The bytes of a record with this payload.
@@ -166,6 +196,20 @@ mod tests {
         assert_eq!(out[..4], (2u32 | ASCII | 5 << 8).to_le_bytes());
         assert_eq!(out[4..8], 7u32.to_le_bytes());
         assert_eq!(&out[8..], b"hello\0\0\0");
+    }
+
+    #[test]
+    fn a_text_is_found_by_its_place() {
+        let mut out = Vec::new();
+        append_message(&mut out, RecordKind::Text, 7, true, b"hello");
+        append_message(&mut out, RecordKind::Binary, 7, false, b"bytes");
+        append_sidecar(&mut out, RecordKind::Text, 7, true, (3, 9000));
+        assert_eq!(text_at(&out, 0), Some(TextPlace::Inline(b"hello")));
+        assert_eq!(text_at(&out, 4), None);
+        assert_eq!(text_at(&out, 8), Some(TextPlace::Beside(3)));
+        // no record begins there, or its end is missing
+        assert_eq!((text_at(&out, 12), text_at(&out, usize::MAX)), (None, None));
+        assert_eq!(text_at(&out[..12], 0), None);
     }
 
     #[test]

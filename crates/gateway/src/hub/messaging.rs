@@ -187,18 +187,26 @@ impl Hub {
         (count, poster.lost())
     }
 
-    /// Sends small texts that lie one after the other in `payloads`, each to a real socket, given with the text's
-    /// length in bytes. Has the same effect as that many calls of [`send`](Self::send), at a fraction of their cost;
-    /// closed sockets are skipped. Never blocks.
-    pub fn send_texts(
+    /// Sends short texts, each to a real socket. Has the same effect as that many calls of [`send`](Self::send), at a
+    /// fraction of their cost; closed sockets are skipped. Never blocks.
+    pub fn send_texts<'t>(
         &self,
-        payloads: &[u8],
-        texts: impl IntoIterator<Item = (SocketId, usize)>,
+        texts: impl IntoIterator<Item = (SocketId, &'t [u8])>,
         dirty: &mut ShardSet,
     ) {
         let mut poster = self.poster(dirty);
-        poster.texts(&self.core, payloads, texts);
+        poster.texts(&self.core, texts);
         self.account_for(poster.lost());
+    }
+
+    /// Does the same as [`send_texts`](Self::send_texts) with a long text that a worker received.
+    pub fn send_received(&self, id: SocketId, text: &Forwardable, dirty: &mut ShardSet) {
+        let message = Outgoing::shared(&text.0);
+        let (_, mut lost) = self.post_slowly(id, &message, &[], dirty);
+        if self.core.route(id).is_none() {
+            lost.gone += 1;
+        }
+        self.account_for(lost);
     }
 
     #[inline]

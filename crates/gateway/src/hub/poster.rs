@@ -70,25 +70,17 @@ impl<'p> Poster<'p, '_> {
         }
     }
 
-    /// Posts texts that lie one after the other in `payloads`, each given by its socket and its length in bytes. The
-    /// inbox of each shard is locked once. Texts to closed sockets are counted.
-    pub(crate) fn texts(
+    /// Posts texts, each with its socket. The inbox of each shard is locked once. Texts to closed sockets are counted.
+    pub(crate) fn texts<'t>(
         &mut self,
         core: &Core,
-        payloads: &[u8],
-        texts: impl IntoIterator<Item = (SocketId, usize)>,
+        texts: impl IntoIterator<Item = (SocketId, &'t [u8])>,
     ) {
-        let mut routed: SmallVec<[Text; 8]> = SmallVec::new();
-        let mut end = 0;
-        for (socket, length) in texts {
-            let start = end;
-            end += length;
+        let mut routed: SmallVec<[Text<'t>; 8]> = SmallVec::new();
+        for (socket, payload) in texts {
             // outside of any inbox's lock: the core takes these locks while it holds its own
             if let Some(route) = core.route(socket) {
-                routed.push(Text {
-                    route,
-                    place: start..end,
-                });
+                routed.push(Text { route, payload });
             } else {
                 self.lost.gone += 1;
             }
@@ -100,7 +92,7 @@ impl<'p> Poster<'p, '_> {
         for run in routed.chunk_by(|one, next| one.route.shard == next.route.shard) {
             if let Some(shard) = run.first().map(|text| text.route.shard) {
                 self.dirty.insert(shard);
-                self.lost.refused |= !self.inboxes.deliver_texts(shard, payloads, run);
+                self.lost.refused |= !self.inboxes.deliver_texts(shard, run);
             }
         }
     }

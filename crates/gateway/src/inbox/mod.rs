@@ -4,9 +4,8 @@
 
 mod command;
 
-use std::fmt;
-use std::ops::Range;
 use std::task::Waker;
+use std::{fmt, slice};
 
 use millrace_core::{Kind, Route, ShardIndex, ShardSet};
 
@@ -23,13 +22,32 @@ pub(crate) struct Mail {
 
 /// A text for one socket, to be posted to an inbox.
 #[derive(Debug)]
-pub(crate) struct Text {
+pub(crate) struct Text<'a> {
     pub(crate) route: Route,
-    /// The range of its payload among those of its run.
-    pub(crate) place: Range<usize>,
+    pub(crate) payload: &'a [u8],
+}
+
+impl Text<'_> {
+    /// What it takes in an inbox, in bytes.
+    fn charge(&self) -> usize {
+        self.payload.len() + COMMAND_CHARGE
+    }
 }
 
 impl Mail {
+    /// Appends texts. The commands are made in place, because the processor waits if one that was just made is moved.
+    fn extend(&mut self, texts: &[Text<'_>]) {
+        let arena = &mut self.arena;
+        let commands = texts.iter().map(|text| Command::Small {
+            slot: text.route.slot,
+            socket: text.route.socket,
+            kind: Kind::Text,
+            start: append(arena, text.payload),
+            length: u32::try_from(text.payload.len()).unwrap_or_default(),
+        });
+        self.commands.extend(commands);
+    }
+
     /// Gives memory back that is more than twice what was needed last.
     fn trim(&mut self, needed: Needed) {
         self.commands
@@ -51,10 +69,34 @@ impl Mail {
 
     /// Copies a payload into the arena; returns its place.
     pub(crate) fn place(&mut self, payload: &[u8]) -> u32 {
-        let start = u32::try_from(self.arena.len()).expect("the inbox is bounded below 4 GiB");
-        self.arena.extend_from_slice(payload);
-        start
+        append(&mut self.arena, payload)
     }
+}
+
+impl State {
+    /// Appends those of the texts that fit into an inbox with so many bytes; returns their bytes, and the number of the
+    /// others.
+    #[cold]
+    fn extend_to(&mut self, bound: usize, bytes: usize, texts: &[Text<'_>]) -> (usize, u64) {
+        let (mut charge, mut refused) = (0, 0);
+        for text in texts {
+            let now = bytes + charge;
+            if !self.open || (now > 0 && now + text.charge() > bound) {
+                refused += 1;
+            } else {
+                charge += text.charge();
+                self.mail.extend(slice::from_ref(text));
+            }
+        }
+        (charge, refused)
+    }
+}
+
+/// Copies a payload to the end of an arena; returns its place.
+fn append(arena: &mut Vec<u8>, payload: &[u8]) -> u32 {
+    let start = u32::try_from(arena.len()).expect("the inbox is bounded below 4 GiB");
+    arena.extend_from_slice(payload);
+    start
 }
 
 /// The inboxes of all shards that a gateway can have; those of shards that do not run stay empty.
@@ -353,33 +395,23 @@ impl Inboxes {
 
     /// Posts small texts for sockets of one shard in order; those that do not fit are refused. False: some were
     /// refused.
-    pub(crate) fn deliver_texts(&self, shard: ShardIndex, payloads: &[u8], texts: &[Text]) -> bool {
+    pub(crate) fn deliver_texts(&self, shard: ShardIndex, texts: &[Text<'_>]) -> bool {
         let inbox = self.at(shard);
         let bound = self.bound.load(Ordering::Relaxed);
         let mut state = inbox.state.lock();
-        let mut bytes = state.bytes + inbox.processing.load(Ordering::Relaxed);
-        let mut refused = 0;
-        for text in texts {
-            let payload = payloads.get(text.place.clone()).unwrap_or_default();
-            let charge = payload.len() + COMMAND_CHARGE;
-            if !state.open || (bytes > 0 && bytes + charge > bound) {
-                refused += 1;
-                continue;
-            }
-            bytes += charge;
-            state.bytes += charge;
-            let start = state.mail.place(payload);
-            state.mail.commands.push(Command::Small {
-                slot: text.route.slot,
-                socket: text.route.socket,
-                kind: Kind::Text,
-                start,
-                length: u32::try_from(payload.len()).unwrap_or_default(),
-            });
-            state.posted += 1;
-        }
+        let bytes = state.bytes + inbox.processing.load(Ordering::Relaxed);
+        let charge = texts.iter().map(Text::charge).sum::<usize>();
+        let (charge, refused) = if state.open && bytes + charge <= bound {
+            state.mail.extend(texts);
+            (charge, 0)
+        } else {
+            state.extend_to(bound, bytes, texts)
+        };
+        state.bytes += charge;
+        let count = u64::try_from(texts.len()).unwrap_or_default();
+        state.posted += count - refused;
         state.refused += refused;
-        if !state.above && bytes > self.high_water() {
+        if !state.above && bytes + charge > self.high_water() {
             self.rises(inbox, state);
         }
         refused == 0

@@ -169,18 +169,17 @@ impl Compared {
     }
 
     fn texts(&mut self, at: usize, lengths: &[usize]) {
-        let (mut payloads, mut texts) = (Vec::new(), Vec::new());
+        let payload = vec![0; lengths.iter().copied().max().unwrap_or_default()];
+        let mut texts = Vec::new();
         let mut are_taken = true;
         for &length in lengths {
-            let start = payloads.len();
-            payloads.resize(start + length, 0);
             texts.push(Text {
                 route: Route {
                     shard: shard(at),
                     slot: self.next,
                     socket: SOCKET,
                 },
-                place: start..payloads.len(),
+                payload: &payload[..length],
             });
             if self.fits(at, length + COMMAND_CHARGE) {
                 self.deliveries += 1;
@@ -192,7 +191,7 @@ impl Compared {
             }
             self.next += 1;
         }
-        let accepted = self.inboxes.deliver_texts(shard(at), &payloads, &texts);
+        let accepted = self.inboxes.deliver_texts(shard(at), &texts);
         assert_eq!(accepted, are_taken);
     }
 

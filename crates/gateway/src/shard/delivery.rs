@@ -300,8 +300,7 @@ impl Shard {
         if !io.is_live() {
             return self.stats.dropped_by_close.add(messages);
         }
-        io.outbox
-            .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
+        io.outbox.lend(|| self.spare_buffer());
         append(io, self.ledger());
         io.times.message = self.now.get();
         if io.outbox.wants_flush() && matches!(io.phase, Phase::Open | Phase::Ending(_)) {

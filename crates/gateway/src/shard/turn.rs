@@ -4,16 +4,15 @@
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
-use std::vec::Drain;
 
-use millrace_core::{ChannelId, SocketId};
-use smallvec::{SmallVec, smallvec};
+use millrace_core::{ChannelId, Kind, SocketId};
+use smallvec::SmallVec;
 
 use super::Shard;
 use super::recipients::Local;
 use crate::close::CloseReason;
 use crate::fault::Fault;
-use crate::frame::{Message, Publication};
+use crate::frame::Message;
 use crate::inbox::{Command, Mail};
 use crate::socket::connection::{Phase, Shared};
 use crate::socket::transfers::Owner;
@@ -66,44 +65,64 @@ impl Shard {
         self.hand_over();
     }
 
-    /// Applies commands in order.
+    /// Applies commands in order. Most are small messages, which stay where they are: moving one makes the processor wait
+    /// for the copies before it.
     fn apply_all(self: &Rc<Self>, commands: &mut Vec<Command>, arena: &[u8]) {
-        let mut commands = commands.drain(..);
-        let mut next = commands.next();
-        while let Some(command) = next {
-            next = commands.next();
-            if let Command::Publish {
-                channel,
-                publication,
-                except: None,
-            } = command
-            {
-                next = self.apply_run(channel, publication, next, &mut commands);
-            } else {
-                self.apply(command, arena);
+        let mut index = 0;
+        while let Some(command) = commands.get_mut(index) {
+            index += 1;
+            match *command {
+                Command::Small {
+                    slot,
+                    socket,
+                    kind,
+                    start,
+                    length,
+                } => self.small((slot, socket), kind, place(arena, start, length)),
+                Command::Publish {
+                    channel,
+                    except: None,
+                    ..
+                } => {
+                    let rest = commands.get_mut(index - 1..).unwrap_or_default();
+                    index += self.apply_run(channel, rest) - 1;
+                }
+                _ => self.apply(std::mem::replace(command, Command::End), arena),
             }
         }
+        commands.clear();
     }
 
-    /// Delivers consecutive publications on one channel to its recipients together. Returns the command behind them.
-    fn apply_run(
-        &self,
-        channel: ChannelId,
-        first: Publication,
-        mut next: Option<Command>,
-        commands: &mut Drain<'_, Command>,
-    ) -> Option<Command> {
-        let mut bytes = first.payload().len();
-        let mut run: SmallVec<[_; 1]> = smallvec![first];
-        while bytes < RUN_BYTES && next.as_ref().is_some_and(|next| follows(next, channel)) {
-            if let Some(Command::Publish { publication, .. }) = next {
-                bytes += publication.payload().len();
+    /// Delivers the publications on one channel that `commands` begin with to its recipients together. Returns their
+    /// number.
+    fn apply_run(&self, channel: ChannelId, commands: &mut [Command]) -> usize {
+        let mut bytes = 0;
+        let mut run: SmallVec<[_; 1]> = SmallVec::new();
+        for command in commands {
+            if bytes >= RUN_BYTES || !is_publication(command, channel) {
+                break;
+            }
+            let command = std::mem::replace(command, Command::End);
+            if let Command::Publish { publication, .. } = command {
+                bytes += publication.payload().len().max(1);
                 run.push(publication);
             }
-            next = commands.next();
         }
         self.publish_run(channel, &run);
-        next
+        run.len()
+    }
+
+    /// Delivers a small message.
+    #[inline]
+    fn small(&self, (slot, socket): (u32, SocketId), kind: Kind, payload: &[u8]) {
+        let message = Message {
+            kind,
+            payload,
+            via: None,
+        };
+        self.direct(slot, socket, |io, ledger| {
+            self.append_message((io, ledger), &message, (slot, socket));
+        });
     }
 
     fn apply(self: &Rc<Self>, command: Command, arena: &[u8]) {
@@ -192,17 +211,7 @@ impl Shard {
                 kind,
                 start,
                 length,
-            } => {
-                let payload = place(arena, start, length);
-                let message = Message {
-                    kind,
-                    payload,
-                    via: None,
-                };
-                self.direct(slot, socket, |io, ledger| {
-                    self.append_message((io, ledger), &message, (slot, socket));
-                });
-            }
+            } => self.small((slot, socket), kind, place(arena, start, length)),
             Command::Direct {
                 slot,
                 socket,
@@ -299,9 +308,9 @@ fn place(arena: &[u8], start: u32, length: u32) -> &[u8] {
         .unwrap_or_default()
 }
 
-/// Whether a command is another publication to all recipients of this channel.
-fn follows(command: &Command, channel: ChannelId) -> bool {
-    matches!(command, Command::Publish { channel: next, except: None, .. } if *next == channel)
+/// Whether a command is a publication to all recipients of this channel.
+fn is_publication(command: &Command, channel: ChannelId) -> bool {
+    matches!(command, Command::Publish { channel: of, except: None, .. } if *of == channel)
 }
 
 /// Payload bytes after which a run of publications is delivered.

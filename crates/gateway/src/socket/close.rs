@@ -80,8 +80,7 @@ impl Env {
         io.phase = Phase::Closing { peer_close };
         if reason.mode != CloseMode::Cut {
             // the stash is kept: it may contain the peer's close, or the beginning of a frame before it
-            io.outbox
-                .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
+            io.outbox.lend(|| self.spare_buffer());
             let Io {
                 outbox, session, ..
             } = io;

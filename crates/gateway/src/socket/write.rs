@@ -137,8 +137,7 @@ impl Env {
         let ledger = self.ledger();
         match answer {
             LateReply::Short(answer) => {
-                io.outbox
-                    .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
+                io.outbox.lend(|| self.spare_buffer());
                 io.outbox
                     .append_control(ledger, |out| out.extend_from_slice(&answer));
             }
@@ -206,11 +205,13 @@ impl Env {
     }
 
     fn keep_spare(&self, buffer: Vec<u8>) {
-        if buffer.capacity() > SPARE_BYTES {
+        if buffer.capacity() > RELAYED_BYTES && self.keeps_large() {
             return self.keep_large(buffer);
         }
+        let bytes = self.spare_bytes.get() + buffer.capacity();
         let mut spare = self.spare.borrow_mut();
-        if spare.len() < SPARE_BUFFERS {
+        if spare.len() < SPARE_BUFFERS && bytes <= SPARE_BYTES {
+            self.spare_bytes.set(bytes);
             spare.push(buffer);
         }
     }
@@ -219,9 +220,12 @@ impl Env {
 /// An outbox counts as drained at the read pause divided by this.
 const DRAINED_PART: usize = 4;
 
-/// Emptied chunk buffers that are kept, and the largest size of each.
+/// The emptied chunk buffers that are kept, and the bytes of all of them.
 const SPARE_BUFFERS: usize = 1024;
-const SPARE_BYTES: usize = 4096;
+const SPARE_BYTES: usize = 4 * 1024 * 1024;
+
+/// On a shard that relays, larger ones are kept for relayed output.
+const RELAYED_BYTES: usize = 4096;
 
 /// Writes the output together with the end of the stream, if that follows at once; returns the bytes written.
 #[cfg(unix)]

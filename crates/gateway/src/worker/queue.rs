@@ -10,7 +10,7 @@ use millrace_core::{ShardIndex, SocketId, Token};
 
 use super::sidecar::Sidecar;
 use crate::event::RecordKind;
-use crate::event::record;
+use crate::event::record::{self, TextPlace};
 use crate::frame::Blocks;
 use crate::limits::{BATCH_BYTES, MAX_SHARDS};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Padded};
@@ -81,6 +81,13 @@ struct State {
     /// What `told` was at the last trim.
     told_before: u64,
     retired: bool,
+}
+
+impl Batch {
+    /// The text of the record that begins at this word of `bytes`; `None`: there is no record with a text.
+    pub fn text_at(&self, word: usize) -> Option<TextPlace<'_>> {
+        record::text_at(&self.bytes, word)
+    }
 }
 
 impl Queue {

@@ -176,8 +176,9 @@ fn texts_reach_the_sockets_of_each_shard_in_order() {
         .collect();
     let mut dirty = ShardSet::default();
     // the sockets of the two shards in turns, each twice
-    let texts = ids.iter().chain(&ids).map(|id| (*id, 1));
-    hub.send_texts(b"abcdABCD", texts, &mut dirty);
+    let all = ids.iter().chain(&ids).copied();
+    let texts = all.zip(b"abcdABCD".chunks(1));
+    hub.send_texts(texts, &mut dirty);
     for (shard, expected) in shards.iter().zip(["acAC", "bdBD"]) {
         assert!(dirty.contains(*shard));
         let mut mail = Mail::default();

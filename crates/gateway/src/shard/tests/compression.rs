@@ -182,8 +182,8 @@ fn direct_messages_are_compressed_for_their_socket() {
     }
     let mut dirty = ShardSet::default();
     let short = json(300);
-    let batch = [(subscriber.actor.socket, 300)];
-    stage.hub.send_texts(&short, batch, &mut dirty);
+    let batch = [(subscriber.actor.socket, &short[..])];
+    stage.hub.send_texts(batch, &mut dirty);
     stage.hub.wake(&mut dirty);
     stage.run();
     let mut expected = texts;

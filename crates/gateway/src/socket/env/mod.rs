@@ -76,6 +76,8 @@ pub(crate) struct Env {
     relays: Relays,
     /// Emptied chunk buffers.
     pub(crate) spare: RefCell<Vec<Vec<u8>>>,
+    /// Their capacity.
+    pub(crate) spare_bytes: Cell<usize>,
     pub(crate) wheel: RefCell<Wheel<Due>>,
     pub(crate) wheel_armed: Notify,
     /// Runs the readiness loop.
@@ -134,6 +136,7 @@ impl Env {
             read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
             relays: Relays::default(),
             spare: RefCell::default(),
+            spare_bytes: Cell::new(0),
             wheel: RefCell::new(Wheel::new(now)),
             wheel_armed: Notify::new(),
             turn_waker: RefCell::new(None),
@@ -158,7 +161,12 @@ impl Env {
 
     /// A buffer for the output of a connection.
     pub(crate) fn spare_buffer(&self) -> Vec<u8> {
-        self.spare.borrow_mut().pop().unwrap_or_default()
+        let Some(buffer) = self.spare.borrow_mut().pop() else {
+            return Vec::new();
+        };
+        let bytes = &self.spare_bytes;
+        bytes.set(bytes.get() - buffer.capacity());
+        buffer
     }
 
     /// Counts a refused peer.

@@ -28,12 +28,17 @@ impl Env {
         large
     }
 
-    /// Keeps a large empty buffer, if the shard relays.
+    /// Whether large empty buffers are kept for relayed output.
+    pub(crate) fn keeps_large(&self) -> bool {
+        self.relays.used.get()
+    }
+
+    /// Keeps a large empty buffer for relayed output.
     #[inline(never)]
     pub(crate) fn keep_large(&self, buffer: Vec<u8>) {
         let relays = &self.relays;
         let bytes = relays.spare_bytes.get() + buffer.capacity();
-        if relays.used.get() && bytes <= SPARE_BYTES && buffer.capacity() <= LARGEST {
+        if bytes <= SPARE_BYTES && buffer.capacity() <= LARGEST {
             relays.spare_bytes.set(bytes);
             relays.spare.borrow_mut().push(buffer);
         }
