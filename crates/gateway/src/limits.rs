@@ -175,9 +175,8 @@ pub const BATCH_BYTES: usize = 256 * 1024;
 /// Payloads above this travel beside the batch.
 pub const SIDECAR_BYTES: usize = 16 * 1024;
 
-/// ASCII texts above this size travel beside the batch, because a string is made from them without an intermediate
-/// copy.
-pub const ASCII_SIDECAR_BYTES: usize = 2 * 1024;
+/// ASCII texts above this size travel beside the batch: two copies less, which cost more than a buffer for each.
+pub const ASCII_SIDECAR_BYTES: usize = 8 * 1024;
 
 #[cfg(test)]
 mod tests {

@@ -111,11 +111,8 @@ fn arguments<'s>(
         let mut adopted = 0_usize;
         for (index, sidecar) in (0_u32..).zip(sidecars) {
             let value = match sidecar {
-                Sidecar::Text(text) => {
-                    let value = js.ascii_string(text.as_bytes())?;
-                    texts.keep(index, text);
-                    value
-                }
+                // kept first: what is moved after a long copy waits for it
+                Sidecar::Text(text) => js.ascii_string(texts.keep(index, text))?,
                 Sidecar::Bytes(bytes) => {
                     adopted = adopted.saturating_add(bytes.len());
                     js.adopted_array_buffer(bytes)?

@@ -16,8 +16,13 @@ enum Text {
 }
 
 impl Texts {
-    pub(crate) fn keep(&mut self, index: u32, text: AsciiText) {
+    /// Keeps a text; returns its bytes.
+    pub(crate) fn keep(&mut self, index: u32, text: AsciiText) -> &[u8] {
         self.0.push((index, Text::Received(text)));
+        match self.0.last() {
+            Some((_, Text::Received(text))) => text.as_bytes(),
+            _ => &[],
+        }
     }
 
     pub(crate) fn clear(&mut self) {

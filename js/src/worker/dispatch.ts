@@ -272,6 +272,7 @@ export class Dispatcher {
       }
       text = beside;
     } else if ((head & FLAG_ASCII) === 0) text = this.#buffer.utf8Slice(start, end);
+    else if (length > WINDOWED) text = this.#buffer.latin1Slice(start, end);
     else text = this.#windowed(start, end);
     this.#replies.receiving(text, (start >>> 2) - RECORD_WORDS);
     this.#runner.text(connection, text, length);
@@ -374,6 +375,9 @@ const WINDOW = 2048;
 
 /** … or so many times its length. */
 const LONG_WINDOW = 8;
+
+/** The longest ASCII texts, in bytes, that are slices of a window. */
+const WINDOWED = 2048;
 
 /** The words of a record in front of its payload. */
 const RECORD_WORDS = 2;

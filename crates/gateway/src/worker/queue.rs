@@ -354,6 +354,10 @@ impl Records for State {
     fn count_beside(&mut self, bytes: usize) {
         self.bytes += bytes;
     }
+
+    fn newest_sidecar(&mut self) -> Option<&mut Sidecar> {
+        self.chunks.back_mut()?.sidecars.last_mut()
+    }
 }
 
 /// Events without a handler are passed on together with the next event that has one, or once there are this many.

@@ -28,11 +28,16 @@ impl Sidecar {
 }
 
 impl AsciiText {
-    pub(super) fn new(payload: &[u8], blocks: &Arc<Blocks>) -> Self {
-        let mut bytes = blocks.take(HEAD_ROOM + payload.len());
-        bytes.extend_from_slice(&[0; HEAD_ROOM]);
-        bytes.extend_from_slice(payload);
-        Self(bytes)
+    /// An empty one with room for so many bytes.
+    pub(super) fn with_room(length: usize, blocks: &Arc<Blocks>) -> Self {
+        Self(blocks.take(HEAD_ROOM + length))
+    }
+
+    /// Makes it this text.
+    pub(super) fn fill(&mut self, payload: &[u8]) {
+        self.0.clear();
+        self.0.extend_from_slice(&[0; HEAD_ROOM]);
+        self.0.extend_from_slice(payload);
     }
 
     /// The text.

@@ -100,14 +100,17 @@ pub(super) trait Records {
     /// Counts bytes beside the records, apart from the chunk's own count.
     fn count_beside(&mut self, bytes: usize);
 
-    /// Appends a record with a sidecar, whose index and length are its payload.
+    /// The sidecar that was appended last.
+    fn newest_sidecar(&mut self) -> Option<&mut Sidecar>;
+
+    /// Appends a record with this payload and a sidecar that has or gets this length; index and length are part of the
+    /// payload. Returns the sidecar.
     fn beside(
         &mut self,
-        payload: usize,
+        (payload, length): (usize, usize),
         sidecar: Sidecar,
         append: impl FnOnce(&mut Vec<u8>, (u32, u32)),
-    ) {
-        let length = sidecar.payload().len();
+    ) -> Option<&mut Sidecar> {
         let chunk = self.room(payload);
         let index = (
             u32::try_from(chunk.sidecars.len()).unwrap_or(u32::MAX),
@@ -117,6 +120,7 @@ pub(super) trait Records {
         chunk.sidecars.push(sidecar);
         chunk.sidecar_bytes += length;
         self.count_beside(length);
+        self.newest_sidecar()
     }
 
     /// Appends a piece of a transfer's body.
@@ -127,7 +131,7 @@ pub(super) trait Records {
             return record::append_piece(&mut chunk.bytes, id, &piece, last);
         }
         let piece = Sidecar::Bytes(piece.into_owned());
-        self.beside(12, piece, |out, (index, _length)| {
+        self.beside((12, length), piece, |out, (index, _length)| {
             record::append_piece_beside(out, id, index, last);
         });
     }

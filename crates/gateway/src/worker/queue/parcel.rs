@@ -78,14 +78,19 @@ impl Parcel {
     /// A function of its own, so that short payloads are appended from registers.
     #[inline(never)]
     fn message_beside(&mut self, kind: RecordKind, slot: u32, ascii: bool, payload: Cow<'_, [u8]>) {
-        let sidecar = if ascii && kind == RecordKind::Text {
-            Sidecar::Text(AsciiText::new(&payload, &self.blocks))
-        } else {
-            Sidecar::Bytes(payload.into_owned())
-        };
-        self.beside(8, sidecar, |out, index| {
+        let length = payload.len();
+        let append = |out: &mut Vec<u8>, index| {
             record::append_sidecar(out, kind, slot, ascii, index);
-        });
+        };
+        if !ascii || kind != RecordKind::Text {
+            self.beside((8, length), Sidecar::Bytes(payload.into_owned()), append);
+            return;
+        }
+        let text = Sidecar::Text(AsciiText::with_room(length, &self.blocks));
+        // filled in its place: what is moved after a long copy waits for it
+        if let Some(Sidecar::Text(text)) = self.beside((8, length), text, append) {
+            text.fill(&payload);
+        }
     }
 
     /// Appends a protocol's event; returns the number of its parcel.
@@ -97,9 +102,9 @@ impl Parcel {
         payload: Cow<'_, [u8]>,
     ) -> u64 {
         if payload.len() > SIDECAR_BYTES {
-            let length = record::event_bytes(fields.len(), 8);
+            let lengths = (record::event_bytes(fields.len(), 8), payload.len());
             let sidecar = Sidecar::Bytes(payload.into_owned());
-            self.beside(length, sidecar, |out, index| {
+            self.beside(lengths, sidecar, |out, index| {
                 record::append_event_beside(out, slot, event, fields, index);
             });
         } else {
@@ -167,6 +172,10 @@ impl Records for Parcel {
     }
 
     fn count_beside(&mut self, _bytes: usize) {}
+
+    fn newest_sidecar(&mut self) -> Option<&mut Sidecar> {
+        self.chunk.sidecars.last_mut()
+    }
 }
 
 /// What a limit of the queue leaves for the queue itself. The rest is for what is in parcels, so that both together stay
