@@ -13,15 +13,7 @@ import { Beside } from './beside.js';
 import { type Connection, Run, tokenWord, type Waiting } from './connection.js';
 import { Deadlines } from './deadline.js';
 import { Events, kindOfEvent, nameOfEvent } from './events.js';
-import {
-  KIND_BINARY,
-  KIND_CLOSE,
-  KIND_CONGESTED,
-  KIND_DRAIN,
-  KIND_EVENT,
-  KIND_OPEN,
-  KIND_TEXT,
-} from './kinds.generated.js';
+import { KIND_BINARY, KIND_CLOSE, KIND_DRAIN, KIND_EVENT, KIND_OPEN, KIND_TEXT } from './kinds.generated.js';
 import type { LoadedModule } from './module.js';
 import { type Closing, type Opening, over, type SocketEvent } from './record.js';
 import type { Replies } from './replies.js';
