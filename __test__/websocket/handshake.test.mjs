@@ -237,3 +237,17 @@ test('an established connection stays open after handshakeTimeoutMs', async (t) 
   ws.send('still here');
   t.is(await ws.text(), 'still here');
 });
+
+const ONLY_ANSWERS = { fetch: ['only-fetch', '/'], 'a listener of Node': ['node-express', '/express/hello'] };
+for (const [name, [file, path]] of Object.entries(ONLY_ANSWERS)) {
+  test(`a module that has only ${name} refuses WebSockets, and answers requests`, async (t) => {
+    const only = await ownServer(t, { workerPath: worker(file), threads: 1 });
+    const [address] = only.addresses;
+    for (const headers of [{}, { Upgrade: 'h2c, websocket' }]) {
+      const refused = await handshake(address, { path, headers });
+      t.deepEqual([refused.status, refused.body], [501, 'The worker module has no handler of WebSockets']);
+    }
+    const page = await exchange(address, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    t.is(page.status, 200);
+  });
+}

@@ -117,7 +117,7 @@ impl Counter {
             .store(self.0.load(Ordering::Relaxed) + count, Ordering::Relaxed);
     }
 
-    fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -210,3 +210,89 @@ fn a_connection_that_turns_idle_during_a_stop_ends() {
     let notice = server.notice(|notice| matches!(notice, Notice::ListenersStopped { .. }));
     assert_eq!(notice, Notice::ListenersStopped { ticket, cut: 0 });
 }
+
+/// Takes the worker's next request, and waits for a record of this kind.
+fn request_and(worker: &Manual, kind: u32) -> u64 {
+    let mut records = Vec::new();
+    assert!(eventually(|| {
+        records.extend(told(worker));
+        records.iter().any(|(known, _)| *known == kind)
+    }));
+    let request = records.iter().find(|(kind, _)| *kind == REQUEST);
+    request.unwrap().1
+}
+
+const PIECE: u32 = 7;
+
+/// Sends a whole answer in pieces, without having asked for more of the request's body.
+fn stream_answer(worker: &Manual, request: u64) {
+    let mut dirty = ShardSet::default();
+    for step in [
+        AnswerHead::parse(200, "", 0, false).unwrap().begin(),
+        Step::Piece(Box::new("one".into())),
+        Step::End,
+    ] {
+        worker
+            .worker
+            .step(TransferId::new(request), step, &mut dirty);
+    }
+    worker.gateway.wake(&mut dirty);
+}
+
+/// The worker takes none of a body beyond its first credit, and streams its answer: nobody will read the rest of the body,
+/// so that the connection ends behind the answer.
+#[test]
+fn a_streamed_answer_beside_half_a_body_ends_the_connection() {
+    let server = server(1000);
+    let worker = manual(&server.gateway, FETCH);
+    let body = "x".repeat(200_000);
+    let chunk = format!("{:x}\r\n{body}\r\n", body.len());
+    for head in [
+        format!("Content-Length: 10000000\r\n\r\n{body}"),
+        format!("Transfer-Encoding: chunked\r\n\r\n{chunk}{chunk}"),
+    ] {
+        let mut client = connect(&server, &format!("POST / HTTP/1.1\r\nHost: x\r\n{head}"));
+        stream_answer(&worker, request_and(&worker, PIECE));
+        let mut seen = String::new();
+        client.read_to_string(&mut seen).unwrap();
+        assert!(seen.contains("connection: close"), "{seen}");
+        assert!(seen.ends_with("one\r\n0\r\n\r\n"), "{seen}");
+        drop(client);
+        assert!(eventually(|| server.gateway.stats().connections == 0));
+    }
+    server.stop();
+}
+
+/// The same, but the whole body has arrived: the connection serves the next request.
+#[test]
+fn a_streamed_answer_beside_an_unread_body_is_followed_by_the_next_answer() {
+    let server = server(1000);
+    let worker = manual(&server.gateway, FETCH);
+    let first = format!("10000\r\n{}\r\n", "x".repeat(65_536));
+    let others = "1\r\ny\r\n".repeat(200);
+    let post = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let mut client = connect(&server, &format!("{post}{first}{others}0\r\n\r\n"));
+    stream_answer(&worker, request_and(&worker, PIECE));
+    let mut seen = String::new();
+    let mut buffer = [0; 1024];
+    while !seen.ends_with("one\r\n0\r\n\r\n") {
+        let count = client.read(&mut buffer).unwrap();
+        assert!(count > 0, "{seen}");
+        seen.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+    }
+    if seen.contains("connection: keep-alive") {
+        client
+            .write_all(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        answer(&worker, request_and(&worker, REQUEST));
+    }
+    seen.clear();
+    client.read_to_string(&mut seen).unwrap();
+    assert!(
+        seen.is_empty() || seen.starts_with("HTTP/1.1 401 "),
+        "{seen}"
+    );
+    drop(client);
+    assert!(eventually(|| server.gateway.stats().connections == 0));
+    server.stop();
+}

@@ -4,10 +4,20 @@
  */
 
 import type { ProtocolHost, ProtocolWorker } from '../protocols/protocol.js';
-import { EVENT_HANDLERS, EVENT_MESSAGE_STREAM } from './kinds.generated.js';
+import {
+  EVENT_HANDLERS,
+  EVENT_MESSAGE_STREAM,
+  KIND_BINARY,
+  KIND_CLOSE,
+  KIND_CONGESTED,
+  KIND_DRAIN,
+  KIND_EVENT,
+  KIND_OPEN,
+  KIND_TEXT,
+} from './kinds.generated.js';
 import { ArrivingMessage } from './message-stream.js';
 import type { LoadedModule } from './module.js';
-import type { SocketEvent } from './record.js';
+import { KIND_MASK, type SocketEvent } from './record.js';
 
 /** See the module. */
 export class Events {
@@ -59,10 +69,29 @@ function ownCode(host: ProtocolHost): ProtocolWorker {
   return protocols.protocolWorker(host);
 }
 
-/** The name that errors give the handler of an event. */
-export function nameOfEvent(number: number): string {
-  return EVENT_HANDLERS[number] ?? `event ${number}`;
+/** The kind of a protocol's event, with its number. */
+export function kindOfEvent(number: number): number {
+  return KIND_EVENT | (number << NUMBER_SHIFT);
 }
+
+/**
+ * The name that errors give the handler of an event, by the event's kind and, for events of protocols, their number.
+ */
+export function nameOfEvent(kind: number): string {
+  const number = kind >>> NUMBER_SHIFT;
+  return NAMES[kind & KIND_MASK] ?? EVENT_HANDLERS[number] ?? `event ${number}`;
+}
+
+const NUMBER_SHIFT = 4;
+
+const NAMES: Record<number, string> = {
+  [KIND_OPEN]: 'handleOpen',
+  [KIND_TEXT]: 'handleTextMessage',
+  [KIND_BINARY]: 'handleBinaryMessage',
+  [KIND_CLOSE]: 'handleClose',
+  [KIND_CONGESTED]: 'handleCongested',
+  [KIND_DRAIN]: 'handleDrain',
+};
 
 type Handler = (socketId: number, token: unknown, ...fields: unknown[]) => unknown;
 

@@ -9,20 +9,13 @@ import { MillraceError } from '../errors.js';
 import { readable } from '../log/report.js';
 import type { ProtocolHost } from '../protocols/protocol.js';
 import { type Answer, FAILED, Request, readAnswer, WELCOME } from './admission.js';
-import { type Connection, Run, STOP, tokenWord, type Waiting } from './connection.js';
+import { Beside } from './beside.js';
+import { type Connection, Run, tokenWord, type Waiting } from './connection.js';
 import { Deadlines } from './deadline.js';
-import { Events, nameOfEvent } from './events.js';
-import {
-  KIND_BINARY,
-  KIND_CLOSE,
-  KIND_CONGESTED,
-  KIND_DRAIN,
-  KIND_EVENT,
-  KIND_OPEN,
-  KIND_TEXT,
-} from './kinds.generated.js';
+import { Events, kindOfEvent, nameOfEvent } from './events.js';
+import { KIND_BINARY, KIND_CLOSE, KIND_DRAIN, KIND_EVENT, KIND_OPEN, KIND_TEXT } from './kinds.generated.js';
 import type { LoadedModule } from './module.js';
-import { type Closing, KIND_MASK, type Opening, over, type SocketEvent } from './record.js';
+import { type Closing, type Opening, over, type SocketEvent } from './record.js';
 import type { Replies } from './replies.js';
 import { readValue } from './token.js';
 
@@ -37,6 +30,7 @@ export class Runner {
   readonly #events: Events;
   readonly #report: (error: MillraceError) => void;
   readonly #deadlines: Deadlines<Run>;
+  readonly #besides: Beside;
   /** Words that change when a token may have changed. */
   readonly #tokens: Uint32Array;
   #ended = false;
@@ -52,6 +46,7 @@ export class Runner {
     this.#events = new Events(host);
     this.#report = report;
     this.#deadlines = new Deadlines(handlerTimeoutMs, (run) => this.#late(run));
+    this.#besides = new Beside(worker);
     this.#tokens = new Uint32Array(worker.tokenWords);
   }
 
@@ -178,7 +173,7 @@ export class Runner {
 
   /** `isOwn`: the protocol's own code handles it, and later events do not wait for its promises. */
   #runEvent(connection: Connection, event: SocketEvent, bytes: number, held: boolean, isOwn: boolean): void {
-    const kind = KIND_EVENT | (event.number << NUMBER_SHIFT);
+    const kind = kindOfEvent(event.number);
     this.#replies.handling(connection.id);
     let result: unknown;
     try {
@@ -290,14 +285,7 @@ export class Runner {
     const now = performance.now();
     const run = new Run(connection, kind, bytes, now, this.#deadlines.after(now), undefined);
     run.beside = true;
-    // hold one event so that the end waits, but not more, because the promises may wait for later input
-    if (connection.beside === 0) this.#worker.hold(connection.id, 1, 0);
-    connection.beside += 1;
-    connection.besideBytes += bytes;
-    if (!connection.isStopped && isTooMuch(connection)) {
-      connection.isStopped = true;
-      this.#worker.hold(connection.id, STOP, 0);
-    }
+    this.#besides.begin(connection, bytes);
     this.#await(run, result);
   }
 
@@ -339,7 +327,7 @@ export class Runner {
       this.#deadlines.add(run);
       return;
     }
-    const message = `${nameOf(run.kind)} took too long for socket ${run.connection.id}`;
+    const message = `${nameOfEvent(run.kind)} took too long for socket ${run.connection.id}`;
     this.#report(new MillraceError('ERR_MILLRACE_HANDLER_TIMEOUT', message));
     this.#giveUp(run.connection, run.kind);
     this.#finish(run);
@@ -355,19 +343,8 @@ export class Runner {
 
   /** Handles the end of a promise of a protocol's own code. The socket's end may have waited for it. */
   #finishBeside({ connection, held }: Run): void {
-    connection.beside -= 1;
-    connection.besideBytes -= held;
-    const { closing } = connection;
-    if (closing === undefined && !this.#ended) {
-      if (connection.isStopped && !isTooMuch(connection)) {
-        connection.isStopped = false;
-        this.#worker.release(connection.id, STOP, 0);
-      }
-      if (connection.beside === 0) this.#worker.release(connection.id, 1, 0);
-    } else if (closing !== undefined && connection.beside === 0) {
-      connection.closing = undefined;
-      this.#runClose(connection, closing);
-    }
+    const closing = this.#besides.end(connection, held, !this.#ended);
+    if (closing !== undefined) this.#runClose(connection, closing);
   }
 
   /** Tells the protocols' own code at once that a socket is closed. */
@@ -435,7 +412,7 @@ export class Runner {
   }
 
   #failed(connection: Connection, kind: number, cause: unknown): void {
-    const message = `${nameOf(kind)} failed for socket ${connection.id}: ${readable(cause)}`;
+    const message = `${nameOfEvent(kind)} failed for socket ${connection.id}: ${readable(cause)}`;
     this.#report(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message, { cause }));
     this.#giveUp(connection, kind);
   }
@@ -451,37 +428,10 @@ export class Runner {
   }
 }
 
-/** Whether so many promises of protocols' own code are pending that the connection is not read. */
-function isTooMuch({ beside, besideBytes }: Connection): boolean {
-  return beside >= MOST_BESIDE || besideBytes >= MOST_BESIDE_BYTES;
-}
-
 function queue(run: Run, event: Waiting): void {
   run.waiting ??= [];
   run.waiting.push(event);
 }
-
-/**
- * The name that errors give the handler of an event, by the event's kind and, for events of protocols, their number.
- */
-function nameOf(kind: number): string {
-  return NAMES[kind & KIND_MASK] ?? nameOfEvent(kind >>> NUMBER_SHIFT);
-}
-
-const NUMBER_SHIFT = 4;
-
-const NAMES: Record<number, string> = {
-  [KIND_OPEN]: 'handleOpen',
-  [KIND_TEXT]: 'handleTextMessage',
-  [KIND_BINARY]: 'handleBinaryMessage',
-  [KIND_CLOSE]: 'handleClose',
-  [KIND_CONGESTED]: 'handleCongested',
-  [KIND_DRAIN]: 'handleDrain',
-};
-
-/** The most pending promises: as many messages as a connection of Sockety can have in progress, and their bytes. */
-const MOST_BESIDE = 4096;
-const MOST_BESIDE_BYTES = 16 * 1024 * 1024;
 
 /** RFC 6455 7.4.1. */
 const INTERNAL_ERROR = 1011;

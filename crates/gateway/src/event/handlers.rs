@@ -31,6 +31,22 @@ impl Handlers {
         Self(self.0 & !others.0)
     }
 
+    /// Whether it answers requests and has no handler that is told of WebSockets.
+    pub(crate) const fn only_answers(self) -> bool {
+        self.contains(Self::REQUEST) && self.0 & Self::OF_WEBSOCKETS.0 == 0
+    }
+
+    /// Each of these is told of WebSockets.
+    const OF_WEBSOCKETS: Self = Self::OPEN
+        .with(Self::TEXT)
+        .with(Self::BINARY)
+        .with(Self::MESSAGE_STREAM)
+        .with(Self::CLOSE)
+        .with(Self::CONGESTED)
+        .with(Self::DRAIN)
+        .with(Self::PING)
+        .with(Self::PONG);
+
     /// Whether it has all handlers of `others`.
     pub const fn contains(self, others: Self) -> bool {
         self.0 & others.0 == others.0
@@ -57,5 +73,15 @@ mod tests {
         assert!(!set.contains(Handlers::TEXT | Handlers::OPEN));
         assert_eq!(set.without(Handlers::TEXT), Handlers::CLOSE);
         assert_eq!(Handlers::from_bits(1 << 1 | 1 << 3), set);
+    }
+
+    #[test]
+    fn one_handler_of_websockets_is_enough_to_be_told_of_them() {
+        let answers = Handlers::REQUEST | Handlers::NODE_REQUEST;
+        assert!(answers.only_answers());
+        assert!((answers | Handlers::SPLICE_CONNECT).only_answers());
+        assert!(!(answers | Handlers::CLOSE).only_answers());
+        assert!(!(answers | Handlers::PONG).only_answers());
+        assert!(!Handlers::NONE.only_answers());
     }
 }

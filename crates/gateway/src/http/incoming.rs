@@ -1,5 +1,5 @@
 //! A request's body for endpoints. The part that an endpoint does not read goes back to the connection, which may have
-//! to read it before the next request.
+//! to read it before the next request. If no request follows, nobody reads it.
 
 use std::fmt;
 use std::pin::Pin;
@@ -53,6 +53,7 @@ impl Drop for Incoming {
     fn drop(&mut self) {
         if let (Some(body), Some(connection)) = (self.body.take(), &self.connection)
             && !body.is_end_stream()
+            && !connection.closing.get()
         {
             connection.left.set(Some(body));
         }

@@ -64,6 +64,11 @@ pub(super) fn ask(
     }
     let refused = |refusal| Box::new(refused(refusal));
     let worker = shard.pick_worker(&client.listener).map_err(refused)?;
+    if transport == Transport::WebSocket && worker.handlers().only_answers() {
+        // its first message would close it
+        let answer = unwelcome(client, StatusCode::NOT_IMPLEMENTED, NO_HANDLERS);
+        return Err(Box::new(answer));
+    }
     let permit = client.take_permit();
     let permit = permit.map_err(|(status, text)| Box::new(plain(status, text)))?;
     let permit = counted(exchange, head, permit).map_err(refused)?;
@@ -166,6 +171,9 @@ fn rejected(rejection: Rejection) -> Answer {
     }
     answer
 }
+
+/// The answer to a handshake if the worker module only answers requests.
+const NO_HANDLERS: &str = "The worker module has no handler of WebSockets";
 
 /// Headers of a refusal that the application cannot set.
 const OURS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];

@@ -235,6 +235,10 @@ async fn answer_to(
         answer = answer::plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error");
     }
     connection.closing.set(!keeps);
+    if !keeps {
+        // hyper would wait until somebody reads it
+        drop(connection.left.take());
+    }
     wire.to_http_1_0 = wishes.http_1_0 && !is_sent;
     answer::finish(
         &mut answer,

@@ -55,7 +55,7 @@ use compression::Parked;
 pub(crate) use parts::Part;
 use parts::Parts;
 use protocol::Services;
-use readiness::Readiness;
+use readiness::{Readiness, Rounds};
 use recipients::Recipients;
 
 /// See the module. Stays on its thread, shared by the thread's tasks.
@@ -66,6 +66,7 @@ pub(crate) struct Shard {
     recipients: RefCell<Recipients>,
     parked: RefCell<Parked>,
     readiness: Readiness,
+    rounds: Rounds,
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     send_ring: RefCell<send_ring::SendRing>,
     acceptors: RefCell<Vec<(u32, Vec<AbortHandle>)>>,
@@ -109,6 +110,7 @@ impl Shard {
             recipients: RefCell::default(),
             parked: RefCell::default(),
             readiness,
+            rounds: Rounds::default(),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             send_ring: RefCell::new(send_ring::SendRing::new(config.io_uring)),
             acceptors: RefCell::default(),

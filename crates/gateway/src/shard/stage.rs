@@ -49,11 +49,16 @@ pub(super) const PIECE: u32 = 7;
 pub(super) const EVENT: u32 = 9;
 
 /// A shard of this hub, and whether its turn is due.
-fn shard_of(hub: &Arc<Hub>, index: ShardIndex, config: &GatewayConfig) -> (Rc<Shard>, Arc<Flag>) {
+fn shard_of(
+    hub: &Arc<Hub>,
+    index: ShardIndex,
+    config: &GatewayConfig,
+    readiness: Readiness,
+) -> (Rc<Shard>, Arc<Flag>) {
     let stats = Arc::new(ShardStats::default());
     hub.add_counters(Arc::clone(&stats));
     let counters = (stats, Arc::default());
-    let shard = Shard::new(index, Arc::clone(hub), config, counters, Readiness::none());
+    let shard = Shard::new(index, Arc::clone(hub), config, counters, readiness);
     let shard = Rc::new(shard);
     shard.set_clock(1_000);
     let turn = Arc::new(Flag::default());
@@ -112,6 +117,15 @@ pub(super) struct Stage {
 impl Stage {
     /// A stage whose worker has these handlers in addition to the default ones.
     pub(super) fn handling(more: Handlers, limits: impl FnOnce(&mut GatewayLimits)) -> Self {
+        Self::watching(Readiness::none(), more, limits)
+    }
+
+    /// The same with a readiness loop.
+    pub(super) fn watching(
+        readiness: Readiness,
+        more: Handlers,
+        limits: impl FnOnce(&mut GatewayLimits),
+    ) -> Self {
         let encodings = Arc::new(Encodings::new());
         let forms = Forms::new(&encodings);
         let hub = Arc::new(Hub::new(encodings));
@@ -128,7 +142,7 @@ impl Stage {
         let listener = ListenerConfig::default();
         let listener = Arc::new(ListenerState::new(1, listener, None, || {}));
         let index = ShardIndex::new(0).expect("the first is one");
-        let (shard, turn) = shard_of(&hub, index, &config);
+        let (shard, turn) = shard_of(&hub, index, &config, readiness);
         Self {
             shard,
             hub,
@@ -157,7 +171,7 @@ impl Stage {
         (self.open_with(Speaks::Splice, |_| session), arriving)
     }
 
-    fn open_with(
+    pub(super) fn open_with(
         &self,
         speaks: Speaks,
         make: impl FnOnce(SocketId) -> Box<dyn Session>,

@@ -182,7 +182,8 @@ impl TakesSteps for Pending {
                 return self.tell_room(state);
             }
             Step::Pull(bytes) => {
-                state.credit += usize::try_from(bytes).unwrap_or_default();
+                let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+                state.credit = state.credit.saturating_add(bytes);
                 return wake(&mut state.puller);
             }
             Step::Whole(_) | Step::Begin(_) | Step::Piece(_) => {}

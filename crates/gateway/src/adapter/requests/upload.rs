@@ -78,9 +78,9 @@ async fn run(shard: Rc<Shard>, pending: Rc<Pending>, mut begun: Vec<u8>, limit: 
         }
         pending.progressed(shard.elapsed());
         let queue = pending.worker.queue();
-        let trailers = pending.state.borrow_mut().trailers.take();
+        let trailers = pending.state.borrow_mut().trailers.take_if(|_| last);
         queue.piece(pending.id.get(), gathered, last && trailers.is_none());
-        if let Some(trailers) = trailers.filter(|_| last) {
+        if let Some(trailers) = trailers {
             queue.trailers(pending.id.get(), &trailers);
         }
         shard.ring_later(&pending.worker);

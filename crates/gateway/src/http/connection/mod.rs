@@ -48,7 +48,7 @@ pub(crate) struct HttpConnection {
     pub(super) wire: RefCell<Wire>,
     /// Requests whose answer was begun.
     pub(super) asked: Cell<u64>,
-    /// The part of a body that an endpoint did not read.
+    /// The part of a body that an endpoint did not read, while another request may follow.
     pub(super) left: Cell<Option<hyper::body::Incoming>>,
     /// Whether an answer said that it is the last one.
     pub(super) closing: Cell<bool>,

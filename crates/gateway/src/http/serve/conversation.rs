@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use hyper::body::Body as _;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -63,6 +64,7 @@ pub(super) fn converse<'c>(
             Poll::Ready(Err(_)) => return Poll::Ready(Course::Broken),
             Poll::Pending => {}
         }
+        read_left(connection, cx);
         let wire = &mut *connection.wire.borrow_mut();
         if wire.clock.is_waiting() {
             let asked = connection.asked.get();
@@ -81,6 +83,21 @@ pub(super) fn converse<'c>(
             return Poll::Ready(Course::Broken);
         }
         Poll::Pending
+    }
+}
+
+/// Reads on in a body whose request was answered before all of it was read. All of it has arrived, and hyper reads the next
+/// request behind it.
+fn read_left(connection: &HttpConnection, cx: &mut Context<'_>) {
+    let Some(mut body) = connection.left.take() else {
+        return;
+    };
+    loop {
+        match Pin::new(&mut body).poll_frame(cx) {
+            Poll::Ready(Some(Ok(_))) => {}
+            Poll::Ready(_) => return,
+            Poll::Pending => return connection.left.set(Some(body)),
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! The shard's readiness loop: watches sockets and listeners, runs the established connections whose sockets have
 //! changed, without a task for each, and wakes the tasks of others. The thread's runtime keeps the tasks and timers, and
-//! runs the loop. A stream that the loop cannot watch has a task that runs its connection ([`super::driver`]).
+//! runs the loop. A stream that the loop cannot watch has a task that runs its connection ([`super::driver`]). [`pace`]
+//! says when the runtime has its turn.
 
+mod pace;
 #[cfg(not(unix))]
 #[path = "other.rs"]
 mod system;
@@ -9,6 +11,8 @@ mod system;
 #[path = "unix.rs"]
 mod system;
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
@@ -17,7 +21,27 @@ use std::task::{Context, Poll, Waker};
 use super::Shard;
 use crate::fault::Fault;
 use crate::socket::connection::{Connection, Shared};
+use pace::Pace;
 pub(super) use system::{Accepting, Readiness};
+
+/// The rounds of the loop. One that takes long ends early, and the next goes on with what is left of it.
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    pace: Pace,
+    /// Connections that the last round has not run, in order. Each is marked as runnable.
+    rest: RefCell<VecDeque<Shared>>,
+}
+
+/// What comes before the next round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    /// A socket changes, or a connection is to run again.
+    News,
+    /// Other tasks of the thread run.
+    Others,
+    /// The runtime looks at its timers and at what other threads have sent, and other tasks run.
+    Runtime,
+}
 
 /// Runs the loop for as long as the shard lives.
 pub(super) async fn watch(shard: Rc<Shard>) {
@@ -26,28 +50,14 @@ pub(super) async fn watch(shard: Rc<Shard>) {
         Poll::Ready(())
     })
     .await;
-    let (mut busy, mut until) = (0, 0);
+    let mut busy = 0;
     loop {
-        if !shard.has_more() {
-            busy = 0;
-            shard.news().await;
-        } else if busy == 0 || busy < BUSY_ROUNDS && shard.elapsed() <= until {
-            if busy == 0 {
-                until = shard.elapsed() + BUSY_MS;
-            }
-            busy += 1;
-            after_others().await;
-        } else {
-            busy = 0;
-            // the runtime looks at its timers and at what other threads have sent
-            tokio::task::yield_now().await;
+        match shard.before_round(&mut busy) {
+            Before::News => shard.news().await,
+            Before::Others => after_others().await,
+            Before::Runtime => tokio::task::yield_now().await,
         }
-        shard.turn_follows.set(true);
-        shard.run_ready();
-        shard.turn_follows.set(false);
-        if shard.turn_is_due.get() {
-            shard.turn();
-        }
+        shard.round();
     }
 }
 
@@ -64,10 +74,8 @@ async fn after_others() {
     .await;
 }
 
-/// Consecutive rounds of a busy loop after which the runtime has its turn, and the milliseconds after which it has its
-/// turn behind any round.
+/// Consecutive rounds of a busy loop after which the runtime has its turn.
 const BUSY_ROUNDS: u32 = 3;
-const BUSY_MS: u64 = 1;
 
 impl Shard {
     /// Waits until a socket has changed or a connection is to run again.
@@ -83,8 +91,28 @@ impl Shard {
         .await;
     }
 
+    /// Decides what comes before the next round; `busy` counts those since the runtime had its turn.
+    fn before_round(&self, busy: &mut u32) -> Before {
+        let pace = &self.rounds.pace;
+        if !self.has_more() {
+            *busy = 0;
+            pace.restart();
+            return Before::News;
+        }
+        if *busy < BUSY_ROUNDS && pace.goes_on_at(self.clock()) {
+            *busy += 1;
+            return Before::Others;
+        }
+        *busy = 0;
+        pace.restart();
+        Before::Runtime
+    }
+
     /// Whether there is more to run now.
     fn has_more(&self) -> bool {
+        if !self.rounds.rest.borrow().is_empty() {
+            return true;
+        }
         if !self.runnable.borrow().is_empty() {
             // other connections do not wait until all input of these is read
             self.readiness.expect_more();
@@ -92,19 +120,44 @@ impl Shard {
         self.readiness.expects_more()
     }
 
-    /// Runs the connections whose sockets have changed, and those that are to run again.
+    /// Runs one round, and a turn if one is due.
+    fn round(self: &Rc<Self>) {
+        self.turn_follows.set(true);
+        self.run_ready();
+        self.turn_follows.set(false);
+        if self.turn_is_due.get() {
+            self.turn();
+        }
+    }
+
+    /// Runs what is left of the last round, or the connections whose sockets have changed and those that are to run again.
     fn run_ready(self: &Rc<Self>) {
+        if !self.rounds.rest.borrow().is_empty() {
+            return self.run_rest();
+        }
         let mut again = std::mem::take(&mut *self.runnable.borrow_mut());
+        let mut goes_on = true;
         self.readiness.take(|token, report| {
             let found = self.connections.borrow().get(slot_of(token)).cloned();
             if let Some(connection) = found.filter(|found| token_of(found) == token) {
                 report(&connection);
-                self.run(&connection);
+                if connection.runnable.get() {
+                    // it is listed, and runs once
+                } else if goes_on {
+                    goes_on = self.run(&connection);
+                } else {
+                    connection.runnable.set(true);
+                    self.rounds.rest.borrow_mut().push_back(connection);
+                }
             }
         });
         for connection in again.drain(..) {
-            connection.runnable.set(false);
-            self.run(&connection);
+            if goes_on {
+                connection.runnable.set(false);
+                goes_on = self.run(&connection);
+            } else {
+                self.rounds.rest.borrow_mut().push_back(connection);
+            }
         }
         let mut runnable = self.runnable.borrow_mut();
         if runnable.is_empty() {
@@ -112,8 +165,25 @@ impl Shard {
         }
     }
 
-    /// Runs one connection. A bug in it closes only that connection.
-    fn run(self: &Rc<Self>, connection: &Shared) {
+    /// Goes on with a round that has ended early.
+    #[cold]
+    fn run_rest(self: &Rc<Self>) {
+        // from the start, because this round is known to take long
+        self.rounds.pace.goes_on_at(self.clock());
+        loop {
+            let next = self.rounds.rest.borrow_mut().pop_front();
+            let Some(connection) = next else {
+                return;
+            };
+            connection.runnable.set(false);
+            if !self.run(&connection) {
+                return;
+            }
+        }
+    }
+
+    /// Runs one connection. A bug in it closes only that connection. Returns whether the round goes on.
+    fn run(self: &Rc<Self>, connection: &Shared) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
             self.hub().faults().hit(Fault::Connection);
@@ -124,6 +194,8 @@ impl Shard {
             self.close_by_bug(connection);
         }
         self.pass_on(&mut cx);
+        let handled = self.stats.bytes_in.get() + self.stats.message_bytes_in.get();
+        self.rounds.pace.goes_on(handled, || self.clock())
     }
 }
 
@@ -144,3 +216,6 @@ fn slot_of(token: usize) -> u32 {
 
 /// The part of an id that fits into a token. The highest bit is that of tasks.
 const ID_PART: u64 = 0x7fff_ffff;
+
+#[cfg(all(test, unix))]
+mod tests;

@@ -7,6 +7,7 @@ use millrace_core::ShardIndex;
 use super::{Stage, shard_of};
 use crate::config::GatewayConfig;
 use crate::frame::Encodings;
+use crate::shard::readiness::Readiness;
 use crate::shard::stage::Forms;
 
 impl Stage {
@@ -20,7 +21,7 @@ impl Stage {
         };
         hub.inboxes()
             .open(index.get() + 1, config.limits.shard_inbox_bytes);
-        let (shard, turn) = shard_of(&hub, index, &config);
+        let (shard, turn) = shard_of(&hub, index, &config, Readiness::none());
         Self {
             shard,
             hub,

@@ -174,13 +174,18 @@ impl Env {
         self.stats.refused.add(1);
     }
 
-    /// Milliseconds since the epoch.
-    pub(crate) fn elapsed(&self) -> u64 {
+    /// The time since the epoch.
+    pub(crate) fn clock(&self) -> Duration {
         #[cfg(any(test, feature = "fuzzing"))]
         if self.time_is_set.get() {
-            return self.now.get();
+            return Duration::from_millis(self.now.get());
         }
-        millis(self.epoch.elapsed())
+        self.epoch.elapsed()
+    }
+
+    /// Milliseconds since the epoch.
+    pub(crate) fn elapsed(&self) -> u64 {
+        millis(self.clock())
     }
 
     /// Milliseconds since the gateway was made, at the start of this turn.

@@ -4,8 +4,11 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use smallvec::SmallVec;
+
 use super::Env;
 use crate::socket::connection::{Io, Shared, Wait};
+use crate::worker::queue::Queue;
 
 /// See the module.
 #[derive(Debug)]
@@ -90,7 +93,7 @@ struct Round<T> {
 
 impl<T> Round<T> {
     /// The next connection to release: the one that has waited longest of those with room.
-    fn next(&mut self, has_room: impl Fn(&T) -> bool) -> Option<T> {
+    fn next(&mut self, mut has_room: impl FnMut(&T) -> bool) -> Option<T> {
         while self.let_go < self.width {
             let connection = self.line.pop_front()?;
             if has_room(&connection) {
@@ -152,11 +155,8 @@ impl Env {
             }
             waiting.begin()
         };
-        let has_room = |connection: &Shared| {
-            let io = &mut *connection.io.borrow_mut();
-            !io.is_live() || self.worker_has_room(connection, io)
-        };
-        while let Some(connection) = round.next(has_room) {
+        let mut full = SmallVec::new();
+        while let Some(connection) = round.next(|one| self.may_leave(one, &mut full)) {
             let io = &mut *connection.io.borrow_mut();
             io.wait = Wait::LetGo;
             self.restart_clocks(io);
@@ -167,6 +167,35 @@ impl Env {
             self.schedule();
         }
         self.read_queue.borrow_mut().end(round);
+    }
+
+    /// Whether a connection has nothing to wait for. `full` has the workers of this round whose queues are full: each is
+    /// asked once, because any number of its connections may wait.
+    fn may_leave(&self, connection: &Shared, full: &mut SmallVec<[u32; 4]>) -> bool {
+        let io = &mut *connection.io.borrow_mut();
+        if !io.is_live() {
+            return true;
+        }
+        let worker = &connection.worker;
+        if full.contains(&worker.id()) {
+            return false;
+        }
+        if !self.queue_has_room(worker.queue()) {
+            full.push(worker.id());
+            return false;
+        }
+        self.worker_has_room(connection, io)
+    }
+
+    /// Whether a worker's queue can take another event. If not, the worker wakes this shard when it has caught up.
+    fn queue_has_room(&self, queue: &Queue) -> bool {
+        let (events, bytes) = self.queue_limits();
+        if queue.has_room(events, bytes) {
+            return true;
+        }
+        queue.pause(1 << self.index.get());
+        // a batch may have been finished between the check and the announcement
+        queue.has_room(events, bytes)
     }
 }
 

@@ -1,0 +1,2 @@
+// A worker module that only answers requests.
+export default { fetch: () => new Response('a page') };
