@@ -97,9 +97,13 @@ export class Socket<Attached = unknown, Path = Params> {
     this.#gateway.unsubscribe(this.id, channel);
   }
 
-  /** Sends a message to all other sockets in a channel. Returns how many deliveries were posted. */
-  publish(channel: Name, data: Data, options: SendOptions = { except: this.id }): number {
-    return this.#gateway.send(channel, data, options);
+  /**
+   * Sends a message to all other sockets in a channel, or to all except those that `except` names. Returns how many
+   * deliveries were posted.
+   */
+  publish(channel: Name, data: Data, options: SendOptions = {}): number {
+    const isWhole = typeof options !== 'object' || options === null || options.except !== undefined;
+    return this.#gateway.send(channel, data, isWhole ? options : { ...options, except: this.id });
   }
 
   /** Closes the socket, after everything that was sent before. */
