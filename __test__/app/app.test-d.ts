@@ -13,6 +13,7 @@ import express, {
   type Handler,
   HttpError,
   json,
+  type MessageStream,
   type Next,
   type Request,
   type Response,
@@ -56,7 +57,12 @@ app.ws('/rooms/:room', {
   open: (socket: Socket, request) => request.protocols.length > 0 && socket.params['room'] !== undefined,
   text: (socket, text) => void socket.send(text.toUpperCase()),
   async binary(socket, data) {
-    socket.publish('room', data);
+    socket.publish('room', data, { compress: false });
+  },
+  async messageStream(socket, stream: MessageStream) {
+    for await (const piece of stream) socket.send(piece);
+    // @ts-expect-error a flag cannot be set
+    stream.binary = true;
   },
 });
 // @ts-expect-error there is no such handler

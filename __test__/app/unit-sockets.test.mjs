@@ -47,11 +47,18 @@ test('an app does not keep a socket that is refused, or whose open returns an in
 test('a socket sends with the options that it is given', async (t) => {
   const sent = [];
   const sockets = new Sockets();
-  sockets.belongTo({ getDebugState: () => ({}), send: (...given) => sent.push(given) });
+  const send = (...given) => {
+    if (given[2] === null) throw new TypeError('options');
+    sent.push(given);
+  };
+  sockets.belongTo({ getDebugState: () => ({}), send });
   const open = (socket) => {
     socket.send('plain');
     socket.send('image', { compress: false });
     socket.publish('channel', 'to others');
+    socket.publish('channel', 'image', { compress: false });
+    socket.publish('channel', 'to all', { except: [] });
+    t.throws(() => socket.publish('channel', 'x', null), { instanceOf: TypeError });
   };
   sockets.add('/', { open });
   await sockets.open(7, '127.0.0.1', { url: '/', path: '/', headers: {}, protocols: [] });
@@ -59,5 +66,7 @@ test('a socket sends with the options that it is given', async (t) => {
     [7, 'plain'],
     [7, 'image', { compress: false }],
     ['channel', 'to others', { except: 7 }],
+    ['channel', 'image', { compress: false, except: 7 }],
+    ['channel', 'to all', { except: [] }],
   ]);
 });

@@ -19,6 +19,7 @@ const sizes: Size[] = [5, '5MB'];
 const terms: SpliceTerms = {
   anyTarget: true,
   privateTargets: false,
+  targetCompression: true,
   targetCa: 'ca.pem',
   origins: ['https://a.example'],
 };

@@ -19,12 +19,13 @@ export const deflated = (data, more) =>
   frame({ opcode: typeof data === 'string' ? TEXT : BINARY, payload: deflate(data), rsv: 4, ...more });
 
 /** The frames of these bytes as a compressed message in fragments of `length`, with `between` after each. */
-export function deflatedFragments(opcode, bytes, length, between = Buffer.alloc(0)) {
+export function deflatedFragments(opcode, bytes, length, between = Buffer.alloc(0), more = {}) {
   const count = Math.max(1, Math.ceil(bytes.length / length));
   const frames = Array.from({ length: count }, (_, index) => {
     const payload = bytes.subarray(index * length, (index + 1) * length);
     const fin = index === count - 1;
-    return frame(index === 0 ? { opcode, payload, fin, rsv: 4 } : { opcode: CONTINUATION, payload, fin });
+    const kind = index === 0 ? { opcode, rsv: 4 } : { opcode: CONTINUATION };
+    return frame({ ...kind, payload, fin, ...more });
   });
   return frames.flatMap((one) => [one, between]);
 }

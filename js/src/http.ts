@@ -33,6 +33,7 @@ export type {
   RouteHandlers,
 } from './http/router.js';
 export { HttpError } from './http/status.js';
+export type { MessageStream } from './worker/message-stream.js';
 export { App, Routes };
 
 /**

@@ -176,6 +176,23 @@ app.ws('/much', {
     setTimeout(() => socket.send(JSON.stringify(socket.data)), 50);
   },
 });
+/** Tells of large messages as they are read, and of others. */
+app.ws('/streams', {
+  message: (socket, message) => void socket.send(`whole ${message.length}`),
+  async messageStream(socket, stream) {
+    let [pieces, length] = [0, 0];
+    for await (const piece of stream) {
+      pieces += 1;
+      length += piece.length;
+    }
+    socket.send(`${stream.binary ? 'bytes' : 'text'} ${length} in ${pieces > 1 ? 'pieces' : 'one piece'}`);
+  },
+});
+/** Tells of all messages when they are complete. */
+app.ws('/whole', {
+  text: (socket, text) => void socket.send(`text ${text.length} ${text.slice(-2)}`),
+  binary: (socket, data) => void socket.send(`bytes ${data.length} ${data.at(-1)}`),
+});
 app.get('/closed/:name', (req, res) => {
   const closed = getKey(`closed ${req.params.name}`);
   res.send(closed === undefined ? '' : Buffer.from(closed).toString());

@@ -20,6 +20,7 @@ mod gateway;
 mod http;
 mod hub;
 mod inbox;
+mod inflaters;
 pub mod limits;
 mod listener;
 mod net;

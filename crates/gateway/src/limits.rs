@@ -63,11 +63,11 @@ limits! {
     pub struct GatewayLimits {
         /// Connections open at once, including handshakes; a client that leaves during `handleOpen` counts until the handler has ended.
         connections: u32 = 100_000, 1..=COUNT, "accepting waits";
-        /// Connections of one remote address; zero is off.
+        /// Connections of one remote address, or of one IPv6 network (/64); zero is off.
         connections_per_address: u32 = 0, 0..=COUNT, "HTTP 503";
         /// Connections per second that this node accepts, on all listeners together, up to a second's worth at once; zero is off.
         connections_per_second: u32 = 0, 0..=COUNT, "accepting waits";
-        /// Connections per second of one remote address on this node, up to a second's worth at once; zero is off.
+        /// Connections per second of one remote address, or of one IPv6 network (/64), on this node, up to a second's worth at once; zero is off.
         connections_per_second_per_address: u32 = 0, 0..=COUNT, "HTTP 503";
         /// Connections of one key on this node, the `limitKey` that `handleOpen` returns; zero is off.
         connections_per_key: u32 = 0, 0..=COUNT, "HTTP 503, and `handleClose` with 1013";

@@ -2,6 +2,7 @@
 //! Accepts nothing.
 
 mod bucket;
+mod network;
 mod tally;
 
 use std::net::IpAddr;
@@ -13,6 +14,7 @@ use tokio::sync::Notify;
 use crate::limits::GatewayLimits;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 pub(crate) use bucket::Bucket;
+use network::Network;
 use tally::Tally;
 
 /// Counts the connections of a gateway against their limits.
@@ -31,7 +33,7 @@ pub(crate) struct Permit(Arc<Place>);
 struct Place {
     counts: Arc<Counts>,
     /// `Some` if connections per address are limited.
-    address: Option<IpAddr>,
+    address: Option<Network>,
     /// `Some` if it has a key, and keys have limits.
     key: Option<Arc<str>>,
 }
@@ -50,7 +52,7 @@ struct Counts {
     /// The second in which it was last logged that accepting waits for the rate.
     told_at: AtomicU64,
     limits_addresses: AtomicBool,
-    addresses: Mutex<Tally<IpAddr>>,
+    addresses: Mutex<Tally<Network>>,
     limits_keys: AtomicBool,
     keys: Mutex<Tally<Arc<str>>>,
 }
@@ -188,7 +190,7 @@ impl Permit {
         if !counts.limits_addresses.load(Ordering::Relaxed) {
             return false;
         }
-        let now = counts.now();
+        let (address, now) = (Network::of(address), counts.now());
         let mut addresses = counts.addresses.lock();
         if let Some(before) = &self.0.address {
             addresses.leave(before, now);
@@ -225,7 +227,7 @@ impl Permit {
         Ok(bucket)
     }
 
-    fn move_to(&mut self, address: Option<IpAddr>, key: Option<Arc<str>>) {
+    fn move_to(&mut self, address: Option<Network>, key: Option<Arc<str>>) {
         let counts = Arc::clone(&self.0.counts);
         self.0 = Arc::new(Place {
             counts,
@@ -263,103 +265,7 @@ impl Counts {
 }
 
 #[cfg(all(test, not(millrace_loom)))]
-mod tests {
-    use ahash::AHashMap;
-
-    use super::*;
-
-    #[test]
-    fn a_permit_is_one_pointer() {
-        assert_eq!(size_of::<Permit>(), size_of::<usize>());
-        assert_eq!(size_of::<Option<Permit>>(), size_of::<usize>());
-    }
-
-    fn permits(change: impl FnOnce(&mut GatewayLimits)) -> Permits {
-        let mut limits = GatewayLimits::default();
-        change(&mut limits);
-        let permits = Permits::new(Instant::now());
-        permits.set_limits(&limits);
-        permits
-    }
-
-    #[test]
-    fn a_permit_counts_for_one_address_at_a_time() {
-        let permits = permits(|limits| {
-            (limits.connections, limits.connections_per_address) = (2, 1);
-        });
-        let (one, other) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([127, 0, 0, 2]));
-        let counted = || permits.nowhere.counts.addresses.lock().counts();
-
-        let (mut first, over) = permits.take(Some(one));
-        assert!(
-            !over
-                && permits
-                    .take_one_more(Some(one))
-                    .is_some_and(|(_, over)| over)
-        );
-        assert!(!first.count_for(other));
-        assert_eq!(counted(), AHashMap::from([(other, 1)]));
-        first.forget_address();
-        assert!(counted().is_empty());
-        assert_eq!(permits.taken(), 1);
-
-        let (second, _) = permits.take(Some(one));
-        assert!(permits.take_one_more(None).is_none(), "both are taken");
-        drop((first, second));
-        assert_eq!(permits.taken(), 0);
-        assert!(counted().is_empty());
-    }
-
-    #[test]
-    fn a_permit_counts_for_a_key_as_long_as_it_exists() {
-        let permits = permits(|limits| limits.connections_per_key = 1);
-        let (mut first, mut second) = (permits.take(None).0, permits.take(None).0);
-        assert!(first.count_for_key("a").is_ok());
-        assert_eq!(second.count_for_key("a").map(|_| ()), Err(KeyIsFull));
-        assert!(second.count_for_key("b").is_ok());
-        drop(first);
-        let (mut third, _) = permits.take(Some(IpAddr::from([127, 0, 0, 1])));
-        assert!(third.count_for_key("a").is_ok());
-        third.forget_address();
-        drop((second, third));
-        assert!(permits.nowhere.counts.keys.lock().counts().is_empty());
-    }
-
-    #[test]
-    fn an_address_that_makes_connections_too_fast_is_over_its_limit() {
-        let permits = permits(|limits| limits.connections_per_second_per_address = 2);
-        let address = Some(IpAddr::from([127, 0, 0, 1]));
-        let over = [(); 3].map(|()| permits.take(address).1);
-        assert_eq!(over, [false, false, true]);
-        let other = Some(IpAddr::from([127, 0, 0, 2]));
-        let (mut permit, over) = permits.take(other);
-        assert!(!over);
-        // one that is counted again is no new connection
-        for _ in 0..5 {
-            permit.forget_address();
-            permit.count_again_for(IpAddr::from([127, 0, 0, 2]));
-        }
-        assert!(!permits.take(other).1);
-    }
-
-    #[test]
-    fn without_limits_keys_are_not_counted() {
-        let permits = permits(|_| {});
-        let (mut permit, _) = permits.take(None);
-        assert!(
-            permit
-                .count_for_key("a")
-                .is_ok_and(|bucket| bucket.is_none())
-        );
-        assert!(permits.nowhere.counts.keys.lock().counts().is_empty());
-    }
-
-    #[test]
-    fn the_limit_of_idle_rates_is_that_of_the_tallies() {
-        let limits = crate::limits::FixedLimits::default();
-        assert_eq!(limits.idle_rates, tally::MOST_IDLE);
-    }
-}
+mod tests;
 
 /// Run with `RUSTFLAGS="--cfg millrace_loom"`. Tasks that wait for room are woken by tokio's `Notify`, which loom does
 /// not check.

@@ -6,6 +6,7 @@ import { type Gateway, threadGateway } from '../gateway/gateway.js';
 import type { SendStreamOptions } from '../gateway/send-stream.js';
 import type { Data, Name, SendOptions } from '../gateway/target.js';
 import { readAnswer } from '../worker/admission.js';
+import type { MessageStream } from '../worker/message-stream.js';
 import type { OpenAnswer, OpenRequest, Rejection } from '../worker/open-request.js';
 import { checkPattern, comparable, type Params, Pattern } from './pattern.js';
 import { type Fields, parseQuery } from './query.js';
@@ -26,6 +27,11 @@ export interface SocketHandlers<Data = unknown, Path = Params> {
   text?(socket: Socket<Data, Path>, text: string): void | Promise<void>;
   /** Called with a binary message. */
   binary?(socket: Socket<Data, Path>, data: Uint8Array): void | Promise<void>;
+  /**
+   * Called with a message above `limits.streamMessagesAbove` (off by default) as soon as that much of it has arrived; see
+   * `handleMessageStream` of worker modules. Without it, the other handlers get such messages, too, once they are complete.
+   */
+  messageStream?(socket: Socket<Data, Path>, stream: MessageStream): void | Promise<void>;
   /** Called when the socket is closed. Not called if the worker that accepted it has ended. */
   close?(socket: Socket<Data, Path>, code: number, reason: string): void | Promise<void>;
   /** Called when the socket's outbox has become congested; see `handleCongested` of worker modules. */
@@ -97,9 +103,13 @@ export class Socket<Attached = unknown, Path = Params> {
     this.#gateway.unsubscribe(this.id, channel);
   }
 
-  /** Sends a message to all other sockets in a channel. Returns how many deliveries were posted. */
-  publish(channel: Name, data: Data, options: SendOptions = { except: this.id }): number {
-    return this.#gateway.send(channel, data, options);
+  /**
+   * Sends a message to all other sockets in a channel, or to all except those that `except` names. Returns how many
+   * deliveries were posted.
+   */
+  publish(channel: Name, data: Data, options: SendOptions = {}): number {
+    const isWhole = typeof options !== 'object' || options === null || options.except !== undefined;
+    return this.#gateway.send(channel, data, isWhole ? options : { ...options, except: this.id });
   }
 
   /** Closes the socket, after everything that was sent before. */
@@ -182,6 +192,15 @@ export class Sockets {
     return undefined;
   }
 
+  /** Handles `handleMessageStream`. */
+  messageStream(id: number, stream: MessageStream): void | Promise<void> {
+    const found = this.#open.get(id);
+    if (found === undefined) return undefined;
+    const { socket, handlers } = found;
+    if (handlers.messageStream !== undefined) return handlers.messageStream(socket, stream);
+    return whole(stream).then((message) => this.message(id, message));
+  }
+
   /** Handles `handleClose`. */
   close(id: number, code: number, reason: string): void | Promise<void> {
     const found = this.#open.get(id);
@@ -206,7 +225,14 @@ function refusal(status: number, body: string): Rejection {
   return { status, headers: { 'content-type': 'text/plain' }, body };
 }
 
-const EVENTS = ['open', 'message', 'text', 'binary', 'close', 'congested', 'drain'];
+/** The whole message, for handlers that do not read it while it arrives. */
+async function whole(stream: MessageStream): Promise<string | Uint8Array> {
+  const pieces: (string | Uint8Array)[] = [];
+  for await (const piece of stream) pieces.push(piece);
+  return stream.binary ? Buffer.concat(pieces as Uint8Array[]) : pieces.join('');
+}
+
+const EVENTS = ['open', 'message', 'text', 'binary', 'messageStream', 'close', 'congested', 'drain'];
 
 /** How long the close event of a closed socket may take to arrive, in milliseconds. */
 const CLOSE_MS = 10_000;

@@ -5,6 +5,7 @@ import type { StopOptions } from '../gateway/signals.js';
 import type { Data } from '../gateway/target.js';
 import { readable } from '../log/report.js';
 import { EXCHANGE_HANDLER, type HttpExchange } from '../worker/exchange.js';
+import type { MessageStream } from '../worker/message-stream.js';
 import type { OpenAnswer, OpenRequest } from '../worker/open-request.js';
 import { Dispatch } from './app-dispatch.js';
 import { Request, type RequestTerms } from './app-request.js';
@@ -208,6 +209,10 @@ export class App extends Routes<unknown> {
   /** @internal */
   readonly handleBinaryMessage = (data: Uint8Array, id: number): void | Promise<void> =>
     this.#sockets.message(id, data);
+
+  /** @internal */
+  readonly handleMessageStream = (stream: MessageStream, id: number): void | Promise<void> =>
+    this.#sockets.messageStream(id, stream);
 
   /** @internal */
   readonly handleClose = (id: number, _token?: Uint8Array, code = 1006, reason = ''): void | Promise<void> =>

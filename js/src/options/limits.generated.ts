@@ -191,7 +191,7 @@ export interface GatewayLimits {
    * has ended. When met: accepting waits. Default 100,000.
    */
   connections?: number;
-  /** Connections of one remote address; zero is off. When met: HTTP 503. Default 0. */
+  /** Connections of one remote address, or of one IPv6 network (/64); zero is off. When met: HTTP 503. Default 0. */
   connectionsPerAddress?: number;
   /**
    * Connections per second that this node accepts, on all listeners together, up to a second's worth at once; zero is
@@ -199,8 +199,8 @@ export interface GatewayLimits {
    */
   connectionsPerSecond?: number;
   /**
-   * Connections per second of one remote address on this node, up to a second's worth at once; zero is off. When met:
-   * HTTP 503. Default 0.
+   * Connections per second of one remote address, or of one IPv6 network (/64), on this node, up to a second's worth at
+   * once; zero is off. When met: HTTP 503. Default 0.
    */
   connectionsPerSecondPerAddress?: number;
   /**

@@ -29,6 +29,11 @@ export interface SpliceOptions {
    * file.
    */
   targetCa?: TlsSource | TlsSource[];
+  /**
+   * Whether targets may compress their messages (permessage-deflate); the gateway inflates them for the client. Messages to
+   * targets are not compressed. Default false.
+   */
+  targetCompression?: boolean;
   /** Which browser origins may connect. Default `'same-host'`. */
   origins?: Origins;
   /**
@@ -97,6 +102,7 @@ export interface SplicePlan {
   anyTarget: boolean;
   privateTargets: boolean;
   ca: Uint8Array;
+  targetCompression?: boolean;
   origins: Origins;
   localTargets?: boolean;
   binary?: boolean;

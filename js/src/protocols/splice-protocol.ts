@@ -21,6 +21,7 @@ export const splice = {
     'anyTarget',
     'privateTargets',
     'targetCa',
+    'targetCompression',
     'origins',
     'localTargets',
     'binary',
@@ -39,6 +40,8 @@ export const splice = {
       ca: authorities(listener['targetCa'], `${at}.targetCa`, problems),
       origins: origins ?? 'same-host',
     };
+    const compression = readFlag(listener['targetCompression'], `${at}.targetCompression`, problems);
+    if (compression !== undefined) plan.targetCompression = compression;
     const localTargets = readFlag(listener['localTargets'], `${at}.localTargets`, problems);
     if (localTargets !== undefined) plan.localTargets = localTargets;
     const binary = readFlag(listener['binary'], `${at}.binary`, problems);

@@ -30,7 +30,7 @@ pub(super) enum Form {
     Own,
 }
 
-/// The connections of a shard that wait for frames.
+/// The connections of a shard that wait for frames which other threads make.
 #[derive(Debug, Default)]
 pub(super) struct Parked(AHashMap<usize, Vec<(u32, SocketId)>>);
 
@@ -112,7 +112,11 @@ impl Shard {
                 io.outbox
                     .append_shared(ledger, (publication.lead(), 1), frame);
             }
-            Form::Late(late) => self.park((io, ledger), late, publication, place),
+            Form::Late(late) => {
+                io.outbox
+                    .append_late(ledger, publication.frame(), late.clone());
+                self.await_frame(late, place);
+            }
             Form::Own => self.append_own((io, ledger), publication, place),
         }
     }
@@ -141,18 +145,16 @@ impl Shard {
         });
     }
 
-    /// Appends a message whose frame is not made yet.
-    fn park(
-        &self,
-        (io, ledger): (&mut Io, &Arc<Ledger>),
-        late: &Late,
-        publication: &Publication,
-        place: Place,
-    ) {
-        io.outbox
-            .append_late(ledger, publication.frame(), late.clone());
+    /// Notes that a connection waits for a frame. This shard is told when it is made.
+    fn await_frame(&self, late: &Late, place: Place) {
         let mut parked = self.parked.borrow_mut();
         parked.0.entry(late.key()).or_default().push(place);
+    }
+
+    /// Whether no connection waits for a frame.
+    #[cfg(test)]
+    pub(super) fn awaits_no_frame(&self) -> bool {
+        self.parked.borrow().0.is_empty()
     }
 
     /// Appends a message that is compressed for this connection alone.
@@ -207,14 +209,19 @@ impl Shard {
             _ => {
                 let late = Late::new();
                 takeover.wait(late.clone(), publication.clone());
-                self.park((io, ledger), &late, publication, place);
-                self.compress_waiting((io, ledger), encoding);
+                io.outbox.append_late(ledger, publication.frame(), late);
+                self.compress_waiting((io, ledger), encoding, place);
             }
         }
     }
 
     /// Compresses the messages of a connection that wait for its text, until a thread has that again.
-    fn compress_waiting(&self, (io, ledger): (&mut Io, &Arc<Ledger>), encoding: Encoding) {
+    fn compress_waiting(
+        &self,
+        (io, ledger): (&mut Io, &Arc<Ledger>),
+        encoding: Encoding,
+        place: Place,
+    ) {
         while let Some(takeover) = takeover(io)
             && let Some((late, publication)) = takeover.next()
         {
@@ -226,8 +233,8 @@ impl Shard {
                     late,
                     history,
                 };
-                // this shard is told
                 let _open = job.late.outcome_on(self.index);
+                self.await_frame(&job.late, place);
                 match self.compress_later(job) {
                     Ok(()) => return,
                     Err(job) => self.hub.settle(&job.late, None, job.history),
@@ -244,7 +251,6 @@ impl Shard {
             let _nobody = late.fill(frame, None);
             takeover.take_back(history);
             io.outbox.settle(&late, ledger);
-            self.parked.borrow_mut().0.remove(&late.key());
         }
     }
 
@@ -263,7 +269,7 @@ impl Shard {
                     takeover.take_back(history);
                 }
                 let encoding = io.encoding;
-                self.compress_waiting((io, self.ledger()), encoding);
+                self.compress_waiting((io, self.ledger()), encoding, (slot, socket));
             }
             self.mark_dirty(&connection);
         }

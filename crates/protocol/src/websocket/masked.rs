@@ -98,7 +98,7 @@ impl<'a> Masked<'a> {
 
 impl<'a> Item<'a> {
     /// Converts an item whose message is already unmasked.
-    pub(super) fn handed_on(self) -> Item<'a, Masked<'a>> {
+    pub fn handed_on(self) -> Item<'a, Masked<'a>> {
         match self {
             Item::Message {
                 kind,

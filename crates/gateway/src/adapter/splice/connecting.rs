@@ -174,12 +174,14 @@ impl Connecting {
                     stream,
                     early,
                     protocol,
+                    is_compressed,
                 }) => {
                     let call = Connected {
                         id,
                         dial,
                         web_socket,
                         protocol,
+                        is_compressed,
                         stats,
                     };
                     Some(Reached {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use millrace_protocol::splice::{Allowlist, GivenHeaders, Host, Problem, Subprotocols, Target};
+use millrace_protocol::websocket::deflate::{ClientWindow, Offer};
 use millrace_protocol::websocket::handshake::{
     ClientRequest, append_request, judge_answer, request_key,
 };
@@ -28,6 +29,8 @@ pub(super) struct Dialler {
     private: bool,
     /// Verifies the certificates of `wss:` targets; `None`: there are no trusted authorities.
     connector: Option<Connector>,
+    /// Whether targets outside of the gateway may compress their messages.
+    compression: bool,
     timeout: Duration,
     limits: FixedSpliceLimits,
     lookups: Arc<Semaphore>,
@@ -69,6 +72,15 @@ impl Way {
     }
 }
 
+/// What targets are offered. They compress each message on its own, so that no connection keeps any text; messages to
+/// them are not compressed.
+const OFFER: Offer = Offer {
+    server_no_context_takeover: true,
+    client_no_context_takeover: true,
+    server_max_window_bits: None,
+    client_max_window_bits: ClientWindow::Fixed,
+};
+
 /// The host name of targets within the gateway.
 const INSIDE: &str = "millrace";
 
@@ -80,6 +92,8 @@ pub(super) struct Switched {
     pub(super) early: Bytes,
     /// The subprotocol that it selected.
     pub(super) protocol: Option<String>,
+    /// Whether it may compress its messages.
+    pub(super) is_compressed: bool,
 }
 
 /// Why a target was not reached.
@@ -94,6 +108,7 @@ impl Dialler {
         allowlist: Allowlist,
         (any, private): (bool, bool),
         tls: Option<&ClientTls>,
+        compression: bool,
         timeout: Duration,
     ) -> Result<Self, ListenError> {
         let limits = FixedSpliceLimits::default();
@@ -102,6 +117,7 @@ impl Dialler {
             any,
             private,
             connector: tls.map(Connector::new).transpose()?,
+            compression,
             timeout,
             lookups: Arc::new(Semaphore::new(limits.lookups)),
             limits,
@@ -132,15 +148,27 @@ impl Dialler {
             subprotocols,
             ..
         } = order;
-        let (stream, target, host) = match way {
-            Way::Inside { target, stream } => (stream, target, INSIDE.to_owned()),
+        let (stream, target, host, compression) = match way {
+            // within one process it would only cost
+            Way::Inside { target, stream } => (stream, target, INSIDE.to_owned(), None),
             Way::Outside(target) => {
                 let stream = self.connect(&target).await?;
-                (stream, target.path().to_owned(), target.authority())
+                let compression = self.compression.then_some(OFFER);
+                let (path, host) = (target.path().to_owned(), target.authority());
+                (stream, path, host, compression)
             }
         };
-        self.shake_hands(stream, (&target, &host), (&headers, &subprotocols))
-            .await
+        let protocols: Vec<_> = subprotocols.iter().collect();
+        let headers: Vec<_> = headers.iter().collect();
+        let request = ClientRequest {
+            target: &target,
+            host: &host,
+            key: "",
+            protocols: &protocols,
+            compression,
+            headers: &headers,
+        };
+        self.shake_hands(stream, request).await
     }
 
     /// Connects to a target over TCP, and over TLS if its URL says so.
@@ -214,21 +242,14 @@ impl Dialler {
     async fn shake_hands(
         &self,
         mut stream: Stream,
-        (target, host): (&str, &str),
-        (headers, subprotocols): (&GivenHeaders, &Subprotocols),
+        request: ClientRequest<'_>,
     ) -> Result<Switched, Failure> {
         let mut nonce = [0; 16];
         random(&mut nonce).map_err(failed)?;
         let key = request_key(nonce);
-        let protocols: Vec<_> = subprotocols.iter().collect();
-        let headers: Vec<_> = headers.iter().collect();
         let request = ClientRequest {
-            target,
-            host,
             key: &key,
-            protocols: &protocols,
-            compression: None,
-            headers: &headers,
+            ..request
         };
         let mut bytes = Vec::new();
         append_request(&request, &mut bytes);
@@ -245,6 +266,7 @@ impl Dialler {
                     stream,
                     early,
                     protocol: switched.protocol,
+                    is_compressed: switched.compression.is_some(),
                 });
             }
             if bytes.len() > self.limits.answer_head_bytes {
@@ -268,7 +290,7 @@ mod tests {
 
     fn dialler(listed: &[&str], any: bool, private: bool) -> Dialler {
         let list = Allowlist::parse(listed.iter().copied()).unwrap();
-        Dialler::new(list, (any, private), None, Duration::from_secs(1)).unwrap()
+        Dialler::new(list, (any, private), None, false, Duration::from_secs(1)).unwrap()
     }
 
     fn may(dialler: &Dialler, host: &str, address: &str) -> bool {

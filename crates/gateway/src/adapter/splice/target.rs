@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use millrace_protocol::splice::{Problem, append_connected, is_text_index};
+use millrace_protocol::websocket::deflate::Inflation;
 use millrace_protocol::websocket::{
     Decoder, Input, Item, Kind, Masked, Opcode, append_masked_close, append_part, close, header,
 };
@@ -46,6 +47,8 @@ pub(super) struct Connected {
     pub(super) web_socket: bool,
     /// The subprotocol that the target selected.
     pub(super) protocol: Option<String>,
+    /// Whether the target may compress its messages.
+    pub(super) is_compressed: bool,
     /// The counters of its host.
     pub(super) stats: Arc<HostStats>,
 }
@@ -74,6 +77,8 @@ impl Target {
     ) -> Result<(), CloseReason> {
         let Self { decoder, leg } = self;
         let now = cx.now();
+        let terms = leg.call.is_compressed.then(|| Arc::clone(&leg.terms));
+        let mut inflater = terms.as_deref().map(|terms| terms.inflaters.lend());
         loop {
             // messages of a target that is closing are dropped
             let client = leg.targets.client().filter(|_| !cx.is_closing());
@@ -84,7 +89,16 @@ impl Target {
                 cx.hold_input(true);
                 return Ok(());
             }
-            let item = decoder.next_masked(input, &leg.terms.from_target, now);
+            let config = &leg.terms.from_target;
+            let item = match &mut inflater {
+                None => decoder.next_masked(input, config, now),
+                Some(inflater) => {
+                    let history = None;
+                    let inflation = Inflation { inflater, history };
+                    let item = decoder.next_inflated(input, config, now, inflation);
+                    item.map(|item| item.map(Item::handed_on))
+                }
+            };
             match item.map_err(|error| CloseReason::from(&error))? {
                 None => return Ok(()),
                 Some(Item::Message { kind, payload, .. }) => {

@@ -9,6 +9,7 @@ use super::dial::Dialler;
 use super::limits::SpliceLimits;
 use crate::contract::{ClientTls, Encoding, ListenError, Reader};
 use crate::http::HttpLimits;
+use crate::inflaters::Inflaters;
 use crate::limits::ListenerLimits;
 use crate::sync::{AtomicUsize, Ordering};
 
@@ -26,6 +27,8 @@ pub(super) struct Terms {
     pub(super) binary: bool,
     /// The encoding of a session's socket, for which frames are never shared.
     pub(super) encoding: Encoding,
+    /// For the messages of targets that compress.
+    pub(super) inflaters: Inflaters,
     /// The number of targets of all sessions.
     total: AtomicUsize,
 }
@@ -66,6 +69,7 @@ impl Terms {
                 options.flag("privateTargets")?.unwrap_or_default(),
             ),
             tls.as_ref(),
+            options.flag("targetCompression")?.unwrap_or_default(),
             limits.dial_timeout,
         )?;
         let from_client = DecoderConfig {
@@ -89,6 +93,7 @@ impl Terms {
             closed_name,
             binary: options.flag("binary")?.unwrap_or_default(),
             encoding,
+            inflaters: Inflaters::default(),
             total: AtomicUsize::new(0),
         })
     }

@@ -6,10 +6,10 @@ use millrace_protocol::websocket::deflate::{History, Inflation};
 use millrace_protocol::websocket::{Decoder, DecoderConfig};
 
 use super::contexts::Reservation;
-use super::inflaters::Inflaters;
 use super::session;
 use crate::close::CloseReason;
 use crate::contract::{Context as Cx, Encoding, Fragment, Session, Taken, Traits, Wake};
+use crate::inflaters::Inflaters;
 
 /// The session of one connection with compression.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use millrace_protocol::websocket::deflate::{History, Offer, Terms, WindowBits, W
 
 use super::compressed::{Compressed, Context, Shared};
 use super::contexts::{Contexts, Reservation};
-use super::inflaters::Inflaters;
 use crate::contract::{CompressionTerms, Encoding, Encodings, ListenError, Reader, Session};
+use crate::inflaters::Inflaters;
 
 /// See the module.
 #[derive(Debug)]

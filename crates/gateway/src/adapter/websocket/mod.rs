@@ -5,7 +5,6 @@ mod compressed;
 mod compression;
 mod contexts;
 mod endpoint;
-mod inflaters;
 mod session;
 mod streamed;
 

@@ -69,6 +69,7 @@ const GATEWAY: Crate = Crate {
                 "close.rs",
                 "disk",
                 "doorbell.rs",
+                "inflaters.rs",
                 "limits",
                 "notice.rs",
                 "permits",

@@ -122,6 +122,27 @@ fn a_close_follows_every_message_that_waits_for_the_text() {
 }
 
 #[test]
+fn nothing_is_left_of_a_connection_that_is_lost_while_messages_wait_for_the_text() {
+    let stage = Stage::new(|_| {});
+    let subscriber = open(&stage);
+    stage.send(&subscriber.actor, &json(300));
+    stage.run();
+    {
+        // as if a thread had it
+        let io = &mut *subscriber.actor.connection.io.borrow_mut();
+        let takeover = io.extra.as_deref_mut().unwrap().takeover.as_deref_mut();
+        assert!(takeover.unwrap().lend().is_some());
+    }
+    for length in [400, 50_000, 500] {
+        stage.send(&subscriber.actor, &json(length));
+    }
+    stage.run();
+    assert!(subscriber.actor.connection.io.borrow().outbox.has_lates());
+    stage.assert_nothing_left();
+    assert!(stage.shard.awaits_no_frame());
+}
+
+#[test]
 fn the_text_returns_from_a_queue_that_is_full() {
     let stage = Stage::new(|limits| limits.compression_queue_bytes = 1000);
     stage.hub.compressing().occupy(1000);

@@ -7,17 +7,17 @@ use crate::sync::Mutex;
 
 /// The inflaters that no thread uses now.
 #[derive(Debug, Default)]
-pub(super) struct Inflaters(Mutex<Vec<Inflater>>);
+pub(crate) struct Inflaters(Mutex<Vec<Inflater>>);
 
 /// An inflater for one call of a session, taken when it is first needed.
 #[derive(Debug)]
-pub(super) struct Lent<'i> {
+pub(crate) struct Lent<'i> {
     inflaters: &'i Inflaters,
     taken: Option<Inflater>,
 }
 
 impl Inflaters {
-    pub(super) fn lend(&self) -> Lent<'_> {
+    pub(crate) fn lend(&self) -> Lent<'_> {
         Lent {
             inflaters: self,
             taken: None,
