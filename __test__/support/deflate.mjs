@@ -2,7 +2,9 @@
 import zlib from 'node:zlib';
 
 import { BINARY, CONTINUATION, frame, TEXT, Violation } from './frames.mjs';
+import { inflateStrictly } from './strict-inflate.mjs';
 
+const NAME = 'permessage-deflate';
 const TAIL = Buffer.from([0, 0, 0xff, 0xff]);
 const SYNC = { finishFlush: zlib.constants.Z_SYNC_FLUSH };
 
@@ -44,23 +46,43 @@ class History {
   }
 }
 
+/** Whether the terms of an answer keep to this offer. */
+function fitsOffer(terms, offer) {
+  const params = offer.split(';').slice(1);
+  const offered = new Map(params.map((param) => param.trim().split('=')));
+  for (const side of ['server', 'client']) {
+    const bits = `${side}_max_window_bits`;
+    const most = offered.get(bits);
+    const wrong =
+      (side === 'client' && bits in terms && !offered.has(bits)) ||
+      (most !== undefined && terms[bits] > Number(most)) ||
+      (side === 'server' && offered.has(bits) && !(bits in terms));
+    if (wrong) return false;
+  }
+  return !offered.has('server_no_context_takeover') || terms.server_no_context_takeover === true;
+}
+
 /** One connection's compression: pass it to `connect` as `compression`. */
 export class Compression {
   /** The parameters of the answer; undefined: the server declined. */
   terms = undefined;
+  /** How many compressed messages of the server were inflated. */
+  inflated = 0;
   offer;
   #sent;
   #received;
 
-  constructor(params = 'client_max_window_bits') {
-    this.offer = params === '' ? 'permessage-deflate' : `permessage-deflate; ${params}`;
+  /** The parameters of the offer; of several offers, the one that is liked best first. */
+  constructor(best = 'client_max_window_bits', ...others) {
+    const offers = [best, ...others].map((params) => (params === '' ? NAME : `${NAME}; ${params}`));
+    this.offer = offers.join(', ');
   }
 
   /** Checks the answer against the offer. Returns whether compression is on. */
   agree(answer) {
     if (answer === undefined) return false;
     const [name, ...params] = answer.split(';').map((part) => part.trim());
-    if (name !== 'permessage-deflate') throw new Violation(`the extension ${name} was not offered`);
+    if (name !== NAME) throw new Violation(`the extension ${name} was not offered`);
     const terms = {};
     for (const param of params) {
       const [key, value] = param.split('=');
@@ -70,32 +92,13 @@ export class Compression {
       if (!fits || key in terms) throw new Violation(`the answer ${answer}`);
       terms[key] = flag ? true : Number(value);
     }
-    this.#judge(terms, answer);
+    if (!this.offer.split(',').some((offer) => fitsOffer(terms, offer))) {
+      throw new Violation(`the answer ${answer} to ${this.offer}`);
+    }
     this.terms = terms;
     this.#sent = new History(terms.client_max_window_bits ?? 15);
     this.#received = new History(terms.server_max_window_bits ?? 15);
     return true;
-  }
-
-  #judge(terms, answer) {
-    const offered = new Map(
-      this.offer
-        .split(';')
-        .slice(1)
-        .map((param) => param.trim().split('=')),
-    );
-    for (const side of ['server', 'client']) {
-      const bits = `${side}_max_window_bits`;
-      const most = offered.get(bits);
-      const wrong =
-        (side === 'client' && bits in terms && !offered.has(bits)) ||
-        (most !== undefined && terms[bits] > Number(most)) ||
-        (side === 'server' && offered.has(bits) && !(bits in terms));
-      if (wrong) throw new Violation(`the answer ${answer} to ${this.offer}`);
-    }
-    if (offered.has('server_no_context_takeover') && !terms.server_no_context_takeover) {
-      throw new Violation(`the answer ${answer} to ${this.offer}`);
-    }
   }
 
   /** A message compressed by the terms. */
@@ -116,13 +119,18 @@ export class Compression {
     });
   }
 
-  /** The text of a message of the server. */
+  /** The text of a message of the server, whose matches must keep to the window. */
   inflate(payload) {
     const { server_no_context_takeover: alone, server_max_window_bits: windowBits = 15 } = this.terms;
-    const dictionary = this.#received.bytes;
-    const options = { ...SYNC, windowBits, ...(!alone && dictionary.length > 0 && { dictionary }) };
-    const data = zlib.inflateRawSync(Buffer.concat([payload, TAIL]), options);
-    this.#received.push(data);
+    const dictionary = alone ? Buffer.alloc(0) : this.#received.bytes;
+    const options = { ...SYNC, windowBits, ...(dictionary.length > 0 && { dictionary }) };
+    const bytes = Buffer.concat([payload, TAIL]);
+    const data = zlib.inflateRawSync(bytes, options);
+    if (windowBits < 15 && !inflateStrictly(bytes, { dictionary, window: 2 ** windowBits }).data.equals(data)) {
+      throw new Violation('two inflaters read different texts');
+    }
+    if (!alone) this.#received.push(data);
+    this.inflated++;
     return data;
   }
 }

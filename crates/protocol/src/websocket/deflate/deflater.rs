@@ -20,6 +20,10 @@ pub struct Deflater {
     chunk: Box<[u8; CHUNK]>,
 }
 
+/// The size of the buffer for the symbols of a block: 4,096 of them, 12 KiB, which zlib clears before each message and after
+/// each block. Level 8, its default, has 48 KiB, which short messages do not need and long ones gain nothing by.
+const MEM_LEVEL: i32 = 6;
+
 /// The output is collected in pieces of this size, so that the buffer of the caller grows with the compressed bytes.
 const CHUNK: usize = 8 << 10;
 
@@ -31,6 +35,7 @@ impl Deflater {
         let config = DeflateConfig {
             level: i32::from(level),
             window_bits: -i32::from(zlib_bits(window)),
+            mem_level: MEM_LEVEL,
             ..DeflateConfig::default()
         };
         Self {
