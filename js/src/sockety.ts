@@ -11,7 +11,7 @@ import './addon/floor.js';
 // classes
 import './worker/boot.js';
 
-export { connect, secureConnect } from './sockety/client.js';
+export { connect, secureConnect } from './sockety/sockety-client.js';
 export { MessageDataStream, MessageFileStream, MessageStream } from './sockety/contents.js';
 export { Draft, type DraftInput, ResponseDraft } from './sockety/draft.js';
 export { FastReply } from './sockety/fast-reply.js';
