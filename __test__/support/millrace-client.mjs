@@ -52,11 +52,19 @@ export class ManualClock {
     return [...this.#timers.values()].map(({ ms }) => ms);
   }
 
+  /** Lets time pass while no timer can run, as in a page that sleeps; then those that are due run. */
+  sleep(ms) {
+    this.#now += ms;
+    this.pass(0);
+  }
+
   /** Lets time pass, timer by timer. */
   pass(ms) {
     const end = this.#now + ms;
     for (;;) {
-      const due = [...this.#timers].filter(([, { at }]) => at <= end).sort(([, one], [, other]) => one.at - other.at)[0];
+      const due = [...this.#timers]
+        .filter(([, { at }]) => at <= end)
+        .sort(([, one], [, other]) => one.at - other.at)[0];
       if (!due) break;
       this.#timers.delete(due[0]);
       this.#now = Math.max(this.#now, due[1].at);

@@ -3,11 +3,10 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import { WebSocketServer } from 'ws';
-
+import { until } from './deadline.mjs';
+import { Channels } from './v1-channels.mjs';
 import { V1Session } from './v1-session.mjs';
 import { V1Stream } from './v1-stream.mjs';
-import { Channels } from './v1-channels.mjs';
-import { until } from './deadline.mjs';
 
 const PROTOCOL = 'millrace.v1';
 

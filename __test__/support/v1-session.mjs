@@ -2,11 +2,17 @@
 
 /** What each message of a client must have, and may have, with its type. */
 const FORMS = {
-  sub: [{ id: 'number', c: 'string' }, { since: 'object', last: 'number', info: 'any' }],
+  sub: [
+    { id: 'number', c: 'string' },
+    { since: 'object', last: 'number', info: 'any' },
+  ],
   unsub: [{ id: 'number', c: 'string' }, {}],
   pub: [{ c: 'string', id: 'number', key: 'string' }, {}],
   call: [{ id: 'number', m: 'string' }, {}],
-  hist: [{ id: 'number', c: 'string' }, { since: 'object', limit: 'number', reverse: 'boolean' }],
+  hist: [
+    { id: 'number', c: 'string' },
+    { since: 'object', limit: 'number', reverse: 'boolean' },
+  ],
   pres: [{ id: 'number', c: 'string', limit: 'number' }, { after: 'string' }],
   info: [{ id: 'number', c: 'string', info: 'any' }, {}],
   ping: [{}, {}],

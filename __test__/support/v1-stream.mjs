@@ -22,7 +22,9 @@ export const V1Stream = {
           header.b = bytes ? 1 : 2;
           response.write(event(`${JSON.stringify(header)}\n${Buffer.from(payload).toString('base64')}`));
         } else {
-          response.write(`: alive\n\n${event(at < 0 ? JSON.stringify(header) : `${JSON.stringify(header)}\n${payload}`)}`);
+          response.write(
+            `: alive\n\n${event(at < 0 ? JSON.stringify(header) : `${JSON.stringify(header)}\n${payload}`)}`,
+          );
         }
       },
       close: (code, reason) => response.end(event(`${code} ${reason}`.trim(), 'close')),
