@@ -157,6 +157,16 @@ test('an attempt without hi ends after 20 seconds', async (t) => {
   t.is(made[0].closedWith, 1000);
 });
 
+test('an error is the end, whether a close follows or not', async (t) => {
+  const { clock, made, statuses } = await scripted(t);
+  made[0].dispatchEvent(Object.assign(new Event('error'), { message: 'refused' }));
+  made[0].end(4001);
+  t.deepEqual(statuses, [['waiting', 1006, 'refused']]);
+  await waited(clock);
+  made[1].dispatchEvent(new Event('error'));
+  t.deepEqual(statuses.slice(1), [['connecting'], ['waiting', 1006, '']]);
+});
+
 test('a message that is not of the protocol ends the link', async (t) => {
   const { made, statuses } = await open(t);
   made[0].write('{no json');

@@ -27,7 +27,10 @@ export const V1Stream = {
           );
         }
       },
-      close: (code, reason) => response.end(event(`${code} ${reason}`.trim(), 'close')),
+      close: (code, reason) => {
+        response.end(event(`${code} ${reason}`.trim(), 'close'));
+        session.ended();
+      },
       cut: () => response.destroy(),
       mute: () => {},
     };

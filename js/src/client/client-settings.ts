@@ -9,11 +9,11 @@ export interface SocketLike {
   /** Closes the connection. */
   close(code?: number): void;
   /** Adds a listener. */
-  addEventListener(type: 'message' | 'error' | 'close', listener: (event: never) => void): void;
+  addEventListener(type: 'message' | 'error' | 'close', listener: (event: unknown) => void): void;
 }
 
 /** A class with the interface of `WebSocket`. */
-export type SocketClass = new (url: string, protocols: string[]) => SocketLike;
+export type SocketClass = new (url: string, protocols?: string | string[]) => SocketLike;
 
 /** The members of a response of `fetch` that the client uses. */
 export interface ResponseLike {

@@ -21,7 +21,9 @@ export interface Link {
 export function webSocketLink(Class: SocketClass, url: string, protocols: string[], listener: LinkListener): Link {
   const socket = new Class(url, protocols);
   socket.binaryType = 'arraybuffer';
-  socket.addEventListener('message', ({ data }: { data: string | ArrayBuffer }) => {
+  const on = <Detail>(type: 'message' | 'error' | 'close', call: (event: Detail) => void) =>
+    socket.addEventListener(type, call as (event: unknown) => void);
+  on('message', ({ data }: { data: string | ArrayBuffer }) => {
     listener.alive();
     let message: ReturnType<typeof decode>;
     try {
@@ -31,9 +33,9 @@ export function webSocketLink(Class: SocketClass, url: string, protocols: string
     }
     listener.message(...message);
   });
-  socket.addEventListener('close', ({ code, reason }: { code: number; reason: string }) => listener.lost(code, reason));
-  // `close` follows
-  socket.addEventListener('error', () => {});
+  on('close', ({ code, reason }: { code: number; reason: string }) => listener.lost(code, reason));
+  // `close` would follow, but not in every version of Node.js
+  on('error', ({ message = '' }: { message?: string }) => listener.lost(1006, message));
   return {
     send: (message) => socket.send(message as never),
     close: () => socket.close(1000),
