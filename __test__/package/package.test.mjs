@@ -257,21 +257,26 @@ test.serial('TypeScript, nodenext, in a CommonJS project: compiles', (t) => {
 const ASK = "import { stats } from 'millrace';\nstats();\n";
 const ASK_COMMONJS = "require('millrace').stats();\n";
 
-test.serial('the splice client needs no addon, as ES module and as CommonJS', (t) => {
-  const say = 'console.log(typeof connect, SpliceSocket.OPEN);\n';
-  const files = {
-    'client.mjs': `import { connect, SpliceSocket } from 'millrace/splice-client';\n${say}`,
-    'client.cjs': `const { connect, SpliceSocket } = require('millrace/splice-client');\n${say}`,
-  };
-  const folder = project(t, tarballs, { npmArgs: ['--omit=optional'], files });
-  for (const [name, command] of Object.entries(runtimes())) {
-    for (const file of Object.keys(files)) {
-      const { status, output } = runIn(folder, [...command, file]);
-      t.is(status, 0, output);
-      t.is(output.trim(), 'function 1', `${name} ${file}`);
+for (const [name, [names, shown]] of Object.entries({
+  client: ['createClient, CallError', "typeof createClient, new CallError('a').code"],
+  'splice-client': ['connect, SpliceSocket', 'typeof connect, SpliceSocket.OPEN'],
+})) {
+  test.serial(`millrace/${name} needs no addon, as ES module and as CommonJS`, (t) => {
+    const say = `console.log(${shown});\n`;
+    const files = {
+      'client.mjs': `import { ${names} } from 'millrace/${name}';\n${say}`,
+      'client.cjs': `const { ${names} } = require('millrace/${name}');\n${say}`,
+    };
+    const folder = project(t, tarballs, { npmArgs: ['--omit=optional'], files });
+    for (const [runtime, command] of Object.entries(runtimes())) {
+      for (const file of Object.keys(files)) {
+        const { status, output } = runIn(folder, [...command, file]);
+        t.is(status, 0, output);
+        t.is(output.trim(), name === 'client' ? 'function a' : 'function 1', `${runtime} ${file}`);
+      }
     }
-  }
-});
+  });
+}
 
 test.serial('without the platform package the error names it and how to install it', (t) => {
   const folder = project(t, tarballs, { npmArgs: ['--omit=optional'], files: { 'ask.mjs': ASK } });

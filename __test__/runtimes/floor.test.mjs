@@ -9,8 +9,8 @@ import { ROOT } from '../support/markdown.mjs';
 const { bin, exports } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
 const files = Object.values(exports).flatMap((entry) => entry.require?.default ?? []);
 
-// browsers load the client of splice, too: it needs nothing of Node.js
-for (const file of [...files.filter((name) => !name.includes('splice-client')), bin.millrace]) {
+// browsers load the clients, too: they need nothing of Node.js
+for (const file of [...files.filter((name) => !/client\.js$/.test(name)), bin.millrace]) {
   test(`${file} names the versions that it needs`, (t) => {
     const script = `process.getBuiltinModule = undefined; require(${JSON.stringify(path.join(ROOT, file))})`;
     const { status, stderr } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });

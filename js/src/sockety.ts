@@ -11,7 +11,6 @@ import './addon/floor.js';
 // classes
 import './worker/boot.js';
 
-export { connect, secureConnect } from './sockety/client.js';
 export { MessageDataStream, MessageFileStream, MessageStream } from './sockety/contents.js';
 export { Draft, type DraftInput, ResponseDraft } from './sockety/draft.js';
 export { FastReply } from './sockety/fast-reply.js';
@@ -27,6 +26,7 @@ export {
   type Series,
   series,
 } from './sockety/producer.js';
+export { connect, secureConnect } from './sockety/sockety-client.js';
 export {
   Connection,
   type ConnectionEvents,

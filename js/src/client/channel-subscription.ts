@@ -1,0 +1,114 @@
+/** One subscription of the application: its callbacks, its loops, and how it catches up with a channel that is subscribed already. */
+
+import { CallError } from './call-error.js';
+import type { Member, Message, Position, SubscribeOptions } from './client-interface.js';
+
+/** What is told to subscriptions, by the name of the callback. */
+export type Told =
+  | ['onMessage', Message]
+  | ['onJoin' | 'onLeave' | 'onUpdate', Member[]]
+  | ['onCount', number]
+  | ['onGap', Position | undefined]
+  | ['onRecovered', Position]
+  | ['onSubscribed']
+  | ['onError', CallError];
+
+/** How many messages wait for a loop at most: as many as a channel can keep. */
+const WAITING = 10_000;
+
+interface Reader {
+  take(message: Message): void;
+  end(error?: CallError): void;
+}
+
+/** Calls a function of the application. What it throws is an uncaught error, as in a listener of an event. */
+export function safely(call: () => unknown): void {
+  try {
+    call();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}
+
+export class ChannelSubscription {
+  readonly options: SubscribeOptions<never>;
+  /** Where it begins, if the channel was subscribed before. It holds everything back until it has caught up. */
+  late: Pick<SubscribeOptions, 'since' | 'last'> | undefined;
+  #held: Told[] = [];
+  readonly #readers = new Set<Reader>();
+  over = false;
+
+  constructor(options: SubscribeOptions<never>, late: boolean) {
+    this.options = options;
+    if (late && (options.since || options.last)) this.late = options;
+  }
+
+  tell(...told: Told): void {
+    if (this.over) return;
+    if (this.late) {
+      this.#held.push(told);
+      return;
+    }
+    const [name, value] = told;
+    safely(() => (this.options[name] as ((value: unknown) => unknown) | undefined)?.(value));
+    if (name === 'onMessage') for (const reader of this.#readers) reader.take(value);
+  }
+
+  /** It has what was published up to `offset`: tells what it has held back, and what is new from now on. */
+  caughtUp(offset: number, past: Told[]): void {
+    const held = this.#held;
+    this.#held = [];
+    this.late = undefined;
+    for (const told of past) this.tell(...told);
+    for (const told of held) {
+      if (told[0] !== 'onMessage' || !((told[1].offset ?? Number.POSITIVE_INFINITY) <= offset)) this.tell(...told);
+    }
+  }
+
+  end(error?: CallError): void {
+    if (error) {
+      this.late = undefined;
+      this.tell('onError', error);
+    }
+    this.over = true;
+    this.#held = [];
+    for (const reader of this.#readers) reader.end(error);
+  }
+
+  /** What is published from this call on. */
+  iterate(): AsyncGenerator<Message> {
+    const waiting: Message[] = [];
+    let wake = () => {};
+    let [over, failure] = [this.over, undefined as CallError | undefined];
+    const reader: Reader = {
+      take: (message) => {
+        if (waiting.length < WAITING) waiting.push(message);
+        else reader.end(new CallError('limit', `${WAITING} messages wait for a loop`));
+        wake();
+      },
+      end: (error) => {
+        this.#readers.delete(reader);
+        over = true;
+        failure ??= error;
+        wake();
+      },
+    };
+    this.#readers.add(reader);
+    return (async function* () {
+      try {
+        for (;;) {
+          for (let message = waiting.shift(); message; message = waiting.shift()) yield message;
+          if (failure) throw failure;
+          if (over) return;
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+        }
+      } finally {
+        reader.end();
+      }
+    })();
+  }
+}

@@ -1,0 +1,52 @@
+/** The options of the client. Types only. */
+
+/** The members of a `WebSocket` that the client uses. */
+export interface SocketLike {
+  /** The client sets it to `'arraybuffer'`. */
+  binaryType: string;
+  /** Sends a message. */
+  send(data: never): void;
+  /** Closes the connection. */
+  close(code?: number): void;
+  /** Adds a listener. */
+  addEventListener(type: 'message' | 'error' | 'close', listener: (event: unknown) => void): void;
+}
+
+/** A class with the interface of `WebSocket`. */
+export type SocketClass = new (url: string, protocols?: string | string[]) => SocketLike;
+
+/** The members of a response of `fetch` that the client uses. */
+export interface ResponseLike {
+  /** The status of the response. */
+  readonly status: number;
+  /** The body as a stream. */
+  readonly body: { getReader(): { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> } } | null;
+}
+
+/** A function with the interface of `fetch`. */
+export type FetchLike = (
+  url: string,
+  init: { method: string; headers: Record<string, string>; body?: never; signal: AbortSignal },
+) => Promise<ResponseLike>;
+
+/** Options of `createClient`. */
+export interface ClientOptions {
+  /**
+   * Called before each attempt to connect. Its value reaches the server as a subprotocol `token.<base64url>`, never in
+   * the URL. If it rejects, the client tries again later; undefined is no token.
+   */
+  getToken?: (() => string | undefined | Promise<string | undefined>) | undefined;
+  /** Subprotocols to offer besides `millrace.v1`. */
+  protocols?: string[] | undefined;
+  /**
+   * What to do where WebSockets are blocked: `'sse'` alternates with a stream of Server-Sent Events, from which it sends
+   * by `POST`. It needs a `fetch` whose bodies are streams, which React Native does not have.
+   */
+  fallback?: 'sse' | undefined;
+  /** The path of the event stream on the same host. Default `/events`. */
+  eventsPath?: string | undefined;
+  /** The class to connect with, where there is no global `WebSocket`, as in Node.js 20, or to use another one. */
+  WebSocket?: SocketClass | undefined;
+  /** The function to use instead of the global `fetch`. */
+  fetch?: FetchLike | undefined;
+}

@@ -1,0 +1,254 @@
+/** The client: what an application calls, and where each message of the server goes. */
+
+import { CallError } from './call-error.js';
+import { type ChannelSubscription, safely } from './channel-subscription.js';
+import type {
+  Client,
+  HistoryOptions,
+  Member,
+  Message,
+  Position,
+  PublishOptions,
+  RequestOptions,
+  Status,
+  StatusReason,
+  SubscribeOptions,
+  Subscription,
+} from './client-interface.js';
+import type { ClientOptions } from './client-settings.js';
+import { Connection } from './connection.js';
+import { type Answer, Requests } from './requests.js';
+import { membersOf, messageOf, positionOf, SharedChannel } from './shared-channel.js';
+import { dataOf, encode, type Header, type Payload, payloadOf } from './v1-message.js';
+
+/** The wait for a connection is included. */
+const TIMEOUT_MS = 10_000;
+const PAGE = 1000;
+/** The pause before a subscription is tried again that the server could not make. */
+const RETRY_MS = 5000;
+
+/**
+ * Connects to a server of Millrace with the protocol `millrace.v1`, and connects again when the connection is lost.
+ * Everything can be called at once; it waits for the connection.
+ *
+ * @example
+ * ```ts
+ * const client = createClient('wss://example.com/');
+ * client.subscribe('room:1', { onMessage: ({ data }) => console.log(data) });
+ * await client.publish('room:1', { text: 'hi' });
+ * ```
+ * @throws {TypeError} for a URL that is neither of WebSocket nor of HTTP, or without a class `WebSocket`
+ */
+export function createClient(url: string | URL, options: ClientOptions = {}): Client {
+  return new MessagingClient(`${url}`, options);
+}
+
+class MessagingClient implements Client {
+  socketId: string | undefined;
+  readonly #channels = new Map<string, SharedChannel>();
+  readonly #handlers = new Map<unknown, (params: unknown) => unknown>();
+  readonly #onStatus = new Set<(status: Status, reason: StatusReason | undefined) => void>();
+  readonly #onMessage = new Set<(message: Message) => void>();
+  readonly #connection: Connection;
+  readonly #requests: Requests;
+
+  constructor(url: string, options: ClientOptions) {
+    this.#connection = new Connection(url, options, {
+      opened: (header) => this.#opened(header),
+      message: (header, payload) => this.#receive(header, payload),
+      lost: (refused) => this.#lost(refused),
+      changed: (...told) => {
+        for (const listener of this.#onStatus) safely(() => listener(...told));
+      },
+    });
+    this.#requests = new Requests(this.#connection);
+  }
+
+  get status(): Status {
+    return this.#connection.status;
+  }
+
+  onStatus = (listener: (status: Status, reason: StatusReason | undefined) => void) => added(this.#onStatus, listener);
+
+  onMessage = (listener: (message: Message) => void) => added(this.#onMessage, listener);
+
+  subscribe<Data>(name: string, options: SubscribeOptions<Data> = {}): Subscription<Data> {
+    must(name, 'channel');
+    if (this.status === 'closed') throw new CallError('closed');
+    const channel = this.#channels.get(name) ?? new SharedChannel(name);
+    const subscription = channel.add(options as SubscribeOptions<never>);
+    if (!this.#channels.has(name)) {
+      this.#channels.set(name, channel);
+      if (this.status === 'open') this.#open(channel);
+    } else if (channel.ready) {
+      this.#catchUp(channel, subscription);
+    }
+    return this.#interface(channel, subscription) as Subscription<Data>;
+  }
+
+  async publish(
+    channel: string,
+    data: unknown,
+    options: PublishOptions = {},
+  ): Promise<{ position: Position | undefined }> {
+    must(channel, 'channel');
+    const payload = payloadOf(data);
+    if (payload === undefined) throw new TypeError('data must be bytes or a value that JSON has');
+    const { idempotencyKey: key = randomKey() } = options;
+    const { header } = await this.#requests.ask({ t: 'pub', c: channel, key }, payload, options, channel);
+    return { position: positionOf(header) };
+  }
+
+  async call<Data>(method: string, params?: unknown, options?: RequestOptions): Promise<Data> {
+    must(method, 'method');
+    return (await this.#ask({ t: 'call', m: method }, options, payloadOf(params))).data as Data;
+  }
+
+  handle(method: string, handler: (params: unknown) => unknown): () => void {
+    must(method, 'method');
+    if (typeof handler !== 'function') throw new TypeError('handler must be a function');
+    this.#handlers.set(method, handler);
+    return () => {
+      if (this.#handlers.get(method) === handler) this.#handlers.delete(method);
+    };
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  #ask(header: object, options: RequestOptions = {}, payload?: Payload): Promise<Answer> {
+    return this.#requests.ask(header, payload, { timeoutMs: TIMEOUT_MS, ...options });
+  }
+
+  #opened(header: Header): void {
+    this.socketId = header.s;
+    for (const channel of this.#channels.values()) this.#open(channel);
+    this.#requests.pump();
+  }
+
+  #lost(refused: StatusReason | undefined): void {
+    for (const channel of this.#channels.values()) channel.ready = false;
+    this.#requests.lost();
+    if (this.status !== 'closed') return;
+    for (const channel of this.#channels.values()) {
+      this.#end(channel, refused && new CallError('closed', refused.reason || `${refused.code}`));
+    }
+  }
+
+  /** Subscribes on this connection. A server that fails is asked again, one that refuses is not. */
+  #open(channel: SharedChannel): void {
+    this.#requests.askNow(channel.header, (outcome) => {
+      if (this.#channels.get(channel.name) !== channel) return;
+      if (!(outcome instanceof CallError)) {
+        this.#requests.keeps(channel.name, outcome.header.e !== undefined);
+        channel.opened(outcome.header);
+        for (const subscription of channel.subscriptions) this.#catchUp(channel, subscription);
+      } else if (/^(failed|timeout)$/.test(outcome.code)) {
+        const { socketId } = this;
+        setTimeout(() => {
+          const same = this.status === 'open' && this.socketId === socketId;
+          if (same && this.#channels.get(channel.name) === channel) this.#open(channel);
+        }, RETRY_MS * Math.random());
+      } else if (outcome.code !== 'closed') {
+        this.#end(channel, outcome);
+      }
+    });
+  }
+
+  #catchUp(channel: SharedChannel, subscription: ChannelSubscription): void {
+    if (subscription.late) channel.catchUp(subscription, (range) => this.#history(channel.name, range));
+  }
+
+  #end(channel: SharedChannel, error?: CallError): void {
+    this.#channels.delete(channel.name);
+    channel.end(error);
+  }
+
+  #history(c: string, { since, limit, reverse, ...options }: HistoryOptions): Promise<Answer> {
+    const position = since && { e: since.epoch, o: since.offset };
+    return this.#ask({ t: 'hist', c, since: position, limit, reverse }, options);
+  }
+
+  #interface(channel: SharedChannel, subscription: ChannelSubscription): Subscription {
+    const { name } = channel;
+    return {
+      channel: name,
+      get position() {
+        return channel.position;
+      },
+      presence: async (options) => {
+        const members: Member[] = [];
+        for (;;) {
+          const after = members.at(-1)?.socketId;
+          const { header, data } = await this.#ask({ t: 'pres', c: name, limit: PAGE, after }, options);
+          const page = membersOf(data);
+          members.push(...page);
+          if (!header.more || page.length === 0) return members;
+        }
+      },
+      history: async (options = {}) => {
+        const { header, found } = await this.#history(name, options);
+        const publications = found.map(([one, payload]) => messageOf(one, payload));
+        return { position: positionOf(header) as Position, publications };
+      },
+      setInfo: async (info, options) => {
+        channel.info = info;
+        await this.#ask({ t: 'info', c: name, info }, options);
+      },
+      close: () => {
+        if (!channel.subscriptions.delete(subscription)) return;
+        subscription.end();
+        if (channel.subscriptions.size > 0 || this.#channels.get(name) !== channel) return;
+        this.#channels.delete(name);
+        if (this.status === 'open') this.#requests.askNow({ t: 'unsub', c: name }, () => {});
+      },
+      [Symbol.asyncIterator]: () => subscription.iterate(),
+    };
+  }
+
+  #receive(header: Header, payload: Payload): void {
+    const { t, c = '', re } = header;
+    const channel = this.#channels.get(c);
+    if (t === 'ok' || t === 'err') this.#requests.answered(header, payload);
+    else if (t === 'call') this.#answer(header, payload);
+    else if (t === 'gap') channel?.gap(header);
+    else if (t !== undefined) channel?.presence(t, header);
+    else if (re !== undefined) this.#requests.found(header, payload);
+    else if (channel && header.v === undefined) channel.published(header, payload);
+    else if (!header.x) {
+      for (const listener of this.#onMessage) safely(() => listener(messageOf(header, payload)));
+    }
+  }
+
+  /** Answers a call of the server, if the connection is still the same. */
+  async #answer({ id, m: method }: Header, payload: Payload): Promise<void> {
+    const { socketId } = this;
+    const answer = (message: string | Uint8Array) => {
+      if (socketId === this.socketId) this.#connection.send(message);
+    };
+    try {
+      const handler = this.#handlers.get(method);
+      if (!handler) throw new CallError('not_found');
+      answer(encode({ t: 'ok', id }, payloadOf(await handler(dataOf(payload)))));
+    } catch (error) {
+      const { code, reason } =
+        error instanceof CallError ? error : { code: 'failed', reason: String(error).slice(0, 500) };
+      answer(encode({ t: 'err', id, code, reason }));
+    }
+  }
+}
+
+function added<Listener>(listeners: Set<Listener>, listener: Listener): () => void {
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+  };
+}
+
+function must(value: unknown, name: string): void {
+  if (typeof value !== 'string' || !value) throw new TypeError(`${name} must be text`);
+}
+
+/** Two of them are enough not to meet by chance, and it needs no `crypto`, which insecure pages and React Native lack. */
+const randomKey = () => Array.from('ab', () => Math.random().toString(36).slice(2)).join('');

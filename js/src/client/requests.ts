@@ -1,0 +1,143 @@
+/** What a client has asked and what waits to be asked: bounded, in order, each settled once. */
+
+import { CallError } from './call-error.js';
+import type { RequestOptions } from './client-interface.js';
+import { dataOf, encode, type Header, type Payload } from './v1-message.js';
+
+/** An answer: its header, its payload, and the publications of the history behind it. */
+export interface Answer {
+  readonly header: Header;
+  readonly data: unknown;
+  readonly found: [Header, Payload][];
+}
+
+/** The part of a connection that requests need. */
+interface Carrier {
+  readonly status: string;
+  send(message: string | Uint8Array): void;
+}
+
+interface Request {
+  readonly id: number;
+  readonly message: string | Uint8Array;
+  /** The channel of a publication, which is sent again after a loss if the channel has history. */
+  readonly channel: string | undefined;
+  /** What has arrived of the answer. */
+  answer?: Answer;
+  settle(outcome: Answer | CallError): void;
+}
+
+/** How many wait at most. */
+const WAITING = 1000;
+/** How many are sent and not answered at most: less than a server's default for calls. */
+const SENT = 100;
+/** How many channels are known to have history at most. */
+const KNOWN = 1000;
+
+export class Requests {
+  readonly #carrier: Carrier;
+  readonly #sent = new Map<unknown, Request>();
+  #waiting: Request[] = [];
+  #lastId = 0;
+  /** Channels with history. */
+  readonly #keeping = new Set<string>();
+
+  constructor(carrier: Carrier) {
+    this.#carrier = carrier;
+  }
+
+  /** Sends a request when its turn comes. `channel` only for a publication. */
+  ask(header: object, payload: Payload, options: RequestOptions, channel?: string): Promise<Answer> {
+    const { queue, timeoutMs = 0 } = options;
+    const { status } = this.#carrier;
+    return new Promise((resolve, reject) => {
+      if (status === 'closed' || (queue === false && status !== 'open')) throw new CallError('closed');
+      if (this.#waiting.length >= WAITING) throw new CallError('limit', `${WAITING} requests wait`);
+      // longer delays are none
+      const timer = timeoutMs && timeoutMs < 2 ** 31 ? setTimeout(() => this.#expire(request), timeoutMs) : undefined;
+      const request = this.#make(header, payload, channel, (outcome) => {
+        clearTimeout(timer);
+        if (outcome instanceof CallError) reject(outcome);
+        else resolve(outcome);
+      });
+      this.#waiting.push(request);
+      this.pump();
+    });
+  }
+
+  /** Sends a request at once. `settle` is called before anything that arrives later. Only while it is open. */
+  askNow(header: object, settle: Request['settle']): void {
+    this.#send(this.#make(header, undefined, undefined, settle));
+  }
+
+  /** Sends what waits. */
+  pump(): void {
+    while (this.#carrier.status === 'open' && this.#sent.size < SENT) {
+      const request = this.#waiting.shift();
+      if (!request) return;
+      this.#send(request);
+    }
+  }
+
+  /** An `ok` or `err` has arrived. */
+  answered({ id, t, code = '', reason, ...header }: Header, payload: Payload): void {
+    const request = this.#sent.get(id);
+    if (!request) return;
+    const { channel } = request;
+    if (channel !== undefined && t === 'ok') this.keeps(channel, header.e !== undefined);
+    if (t === 'err') return this.#settle(request, new CallError(code, reason));
+    request.answer = { header, data: dataOf(payload), found: [] };
+    this.#complete(request);
+  }
+
+  /** A publication of the history has arrived. */
+  found(header: Header, payload: Payload): void {
+    const request = this.#sent.get(header.re);
+    request?.answer?.found.push([header, payload]);
+    if (request) this.#complete(request);
+  }
+
+  /** Whether a channel has history: only then its publications can be sent again, as the server drops doubles. */
+  keeps(channel: string, does: boolean): void {
+    if (this.#keeping.size >= KNOWN) this.#keeping.clear();
+    if (does) this.#keeping.add(channel);
+    else this.#keeping.delete(channel);
+  }
+
+  /** The link is lost. With the connection closed, nothing waits any longer. */
+  lost(): void {
+    const sent = [...this.#sent.values()];
+    this.#sent.clear();
+    const again = sent.filter(({ channel }) => channel !== undefined && this.#keeping.has(channel));
+    this.#waiting.unshift(...again);
+    const failed = sent.filter((request) => !again.includes(request));
+    if (this.#carrier.status === 'closed') failed.push(...this.#waiting.splice(0));
+    for (const { settle } of failed) settle(new CallError('closed'));
+  }
+
+  #make(header: object, payload: Payload, channel: string | undefined, settle: Request['settle']): Request {
+    const id = ++this.#lastId;
+    return { id, message: encode({ ...header, id }, payload), channel, settle };
+  }
+
+  #send(request: Request): void {
+    this.#sent.set(request.id, request);
+    this.#carrier.send(request.message);
+  }
+
+  #complete(request: Request): void {
+    const { answer } = request;
+    if (answer && answer.found.length >= (answer.header.n ?? 0)) this.#settle(request, answer);
+  }
+
+  #expire(request: Request): void {
+    this.#waiting = this.#waiting.filter((other) => other !== request);
+    this.#settle(request, new CallError('timeout'));
+  }
+
+  #settle(request: Request, outcome: Answer | CallError): void {
+    this.#sent.delete(request.id);
+    request.settle(outcome);
+    this.pump();
+  }
+}

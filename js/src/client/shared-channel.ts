@@ -1,0 +1,174 @@
+/** A channel that is subscribed on the server once, for all subscriptions of the application: its position, and what is told. */
+
+import type { CallError } from './call-error.js';
+import { ChannelSubscription, type Told } from './channel-subscription.js';
+import type { HistoryOptions, Member, Message, Position, SubscribeOptions } from './client-interface.js';
+import type { Answer } from './requests.js';
+import { dataOf, type Header, type Payload } from './v1-message.js';
+
+/** The most that a channel keeps. */
+const KEPT = 10_000;
+
+/** What tells of members, and the callback for it. */
+const MEMBERS = { join: 'onJoin', leave: 'onLeave', update: 'onUpdate' } as const;
+
+/** A publication as it is told. */
+export const messageOf = ({ c, o, ts, f, v }: Header, payload: Payload): Message => ({
+  data: dataOf(payload),
+  channel: c,
+  offset: o,
+  timestamp: ts,
+  from: f,
+  mark: v,
+});
+
+/** Members as they are told. */
+export const membersOf = (list: unknown): Member[] =>
+  (list as { s: string }[]).map(({ s: socketId, ...rest }) => ({ socketId, info: undefined, ...rest }));
+
+/** A position as it is told. */
+export const positionOf = ({ e, o = 0 }: Header): Position | undefined =>
+  e === undefined ? e : { epoch: e, offset: o };
+
+/** Reads the history of a channel. */
+export type ReadHistory = (range: Pick<HistoryOptions, 'since' | 'limit' | 'reverse'>) => Promise<Answer>;
+
+export class SharedChannel {
+  readonly name: string;
+  readonly subscriptions = new Set<ChannelSubscription>();
+  /** What the other members see. */
+  info: unknown;
+  /** The last publication that has arrived, or that need not arrive. */
+  position: Position | undefined;
+  /** Whether it is subscribed on this connection. */
+  ready = false;
+  #first: SubscribeOptions<never> = {};
+  /** Whether it was subscribed on an earlier connection. */
+  #before = false;
+  /** Until the first message: it may have any offset up to the next one, as nobody knows how many of the last are kept. */
+  #newest = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  add(options: SubscribeOptions<never>): ChannelSubscription {
+    const late = this.subscriptions.size > 0;
+    const subscription = new ChannelSubscription(options, late);
+    this.subscriptions.add(subscription);
+    if (late) this.info ??= options.info;
+    else [this.#first, this.info, this.position] = [options, options.info, options.since];
+    return subscription;
+  }
+
+  /** What asks the server for it. */
+  get header() {
+    const { epoch: e, offset: o } = this.position ?? {};
+    const since = this.position && { e, o };
+    return { t: 'sub', c: this.name, since, last: since ? undefined : this.#first.last, info: this.info };
+  }
+
+  /** It is subscribed. */
+  opened(header: Header): void {
+    const asked = this.position;
+    const { last = 0 } = this.#first;
+    const now = positionOf(header);
+    this.ready = true;
+    this.position = now;
+    if (now && asked && header.recovered) {
+      this.position = { epoch: now.epoch, offset: asked.offset };
+      this.tell('onRecovered', now);
+    } else if (asked || this.#before) {
+      this.tell('onGap', now);
+    } else if (now) {
+      this.#newest = now.offset;
+      this.position = { epoch: now.epoch, offset: Math.max(now.offset - last, 0) };
+    }
+    this.#before = true;
+    this.tell('onSubscribed');
+  }
+
+  published(header: Header, payload: Payload): void {
+    const { o, x } = header;
+    const { position } = this;
+    if (!this.ready) return;
+    if (o !== undefined && position) {
+      const { epoch, offset } = position;
+      if (o <= offset) return;
+      if (o > Math.max(offset, this.#newest) + 1) this.tell('onGap', { epoch, offset: o - 1 });
+      this.position = { epoch, offset: o };
+      this.#newest = 0;
+    }
+    if (!x) this.tell('onMessage', messageOf(header, payload));
+  }
+
+  gap(header: Header): void {
+    if (!this.ready) return;
+    this.position = positionOf({ e: this.position?.epoch, ...header } as Header);
+    this.tell('onGap', this.position);
+  }
+
+  /** Members have changed, or something has happened that this client does not know. */
+  presence(what: string, { n = 0, m }: Header): void {
+    const name = MEMBERS[what as keyof typeof MEMBERS];
+    if (!this.ready) return;
+    if (name) this.tell(name, membersOf(m));
+    else if (what === 'count') this.tell('onCount', n);
+  }
+
+  tell(...told: Told): void {
+    for (const subscription of this.subscriptions) subscription.tell(...told);
+  }
+
+  end(error?: CallError): void {
+    for (const subscription of this.subscriptions) subscription.end(error);
+  }
+
+  /**
+   * Gives a subscription that came late what it asks for: the server has one subscription, so it reads the history.
+   * Called again after a reconnect if it did not come that far.
+   */
+  async catchUp(subscription: ChannelSubscription, read: ReadHistory): Promise<void> {
+    const { since, last } = subscription.late ?? {};
+    const { position } = this;
+    try {
+      if (since?.epoch === position?.epoch && position && since) await this.#replay(subscription, since, read);
+      else if (position && last) await this.#last(subscription, last, read);
+      else subscription.caughtUp(0, since ? [['onGap', position]] : []);
+    } catch (error) {
+      if ((error as CallError).code !== 'closed') subscription.caughtUp(0, [['onGap', position]]);
+    }
+  }
+
+  async #last(subscription: ChannelSubscription, limit: number, read: ReadHistory): Promise<void> {
+    const { header, found } = await read({ limit, reverse: true });
+    const past = found.reverse().map(([one, payload]): Told => ['onMessage', messageOf(one, payload)]);
+    subscription.caughtUp(header.o ?? 0, past);
+  }
+
+  async #replay(subscription: ChannelSubscription, { epoch, offset }: Position, read: ReadHistory): Promise<void> {
+    const past: Told[] = [];
+    let at = offset;
+    let whole = true;
+    const skip = (to: number) => {
+      if (to === at) return;
+      whole = false;
+      past.push(['onGap', { epoch, offset: to }]);
+    };
+    for (;;) {
+      const { header, found } = await read({ since: { epoch, offset: at }, limit: KEPT });
+      const { e, o: newest = 0 } = header;
+      if (e !== epoch) return subscription.caughtUp(newest, [['onGap', positionOf(header)]]);
+      for (const [one, payload] of found) {
+        const message = messageOf(one, payload);
+        skip((message.offset ?? 0) - 1);
+        at = message.offset ?? 0;
+        past.push(['onMessage', message]);
+      }
+      if (found.length > 0 && at < newest) continue; // the server gives pages
+      skip(newest);
+      if (whole) past.unshift(['onRecovered', { epoch, offset: newest }]);
+      return subscription.caughtUp(newest, past);
+    }
+  }
+}

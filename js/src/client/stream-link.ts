@@ -1,0 +1,87 @@
+/** A link to the server over a stream of Server-Sent Events, which sends by POST. */
+
+import type { FetchLike } from './client-settings.js';
+import { fromBase64, type Header, type Payload } from './v1-message.js';
+import type { Link, LinkListener } from './web-socket-link.js';
+
+/** Messages are sent one after the other, so that they arrive in order. */
+export function streamLink(fetch: FetchLike, url: string, token: string | undefined, listener: LinkListener): Link {
+  const aborting = new AbortController();
+  const { signal } = aborting;
+  const headers: Record<string, string> = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  let sent: Promise<unknown> = Promise.resolve();
+  let over = false;
+
+  const lose = (code: number, reason: string) => {
+    if (over) return;
+    close();
+    listener.lost(code, reason);
+  };
+  const fail = (error: unknown) => lose(1006, String(error));
+  read().catch(fail);
+  return { send, close };
+
+  function close() {
+    over = true;
+    aborting.abort();
+  }
+
+  function send(message: string | Uint8Array) {
+    sent = sent
+      .then(async () => {
+        if (over) return;
+        const bytes = typeof message !== 'string';
+        const type = bytes ? 'application/octet-stream' : 'text/plain;charset=utf-8';
+        const init = { method: 'POST', headers: { ...headers, 'Content-Type': type }, body: message as never, signal };
+        const { status } = await fetch(url, init);
+        if (status !== 204) throw status;
+      })
+      .catch(fail);
+  }
+
+  async function read() {
+    const { status, body } = await fetch(url, {
+      method: 'GET',
+      headers: { ...headers, Accept: 'text/event-stream' },
+      signal,
+    });
+    // a stream cannot be closed with 4001 before it begins
+    if (status === 401 || status === 403) return lose(4001, `HTTP ${status}`);
+    const reader = body?.getReader();
+    if (status !== 200 || !reader) return fail(`HTTP ${status}`);
+    const decoder = new TextDecoder();
+    let text = '';
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (over) return;
+      if (done) return fail('end');
+      listener.alive();
+      let from = Math.max(text.length - 1, 0);
+      text += decoder.decode(value, { stream: true });
+      for (let end = text.indexOf('\n\n', from); end >= 0; end = text.indexOf('\n\n', from)) {
+        take(text.slice(0, end));
+        text = text.slice(end + 2);
+        from = 0;
+      }
+    }
+  }
+
+  function take(event: string) {
+    const field = (name: string) =>
+      event
+        .split('\n')
+        .flatMap((line) => (line.startsWith(`${name}:`) ? line.slice(name.length + 1).replace(/^ /, '') : []));
+    const data = field('data').join('\n');
+    if (field('event')[0] === 'close') return lose(Number.parseInt(data, 10) || 1006, data.replace(/^\d+ ?/, ''));
+    if (!data || over) return;
+    const at = data.indexOf('\n');
+    const header: Header = JSON.parse(at < 0 ? data : data.slice(0, at));
+    let payload: Payload = at < 0 ? undefined : data.slice(at + 1);
+    if (payload !== undefined && header.b) {
+      const bytes = fromBase64(payload);
+      payload = header.b === 1 ? bytes : new TextDecoder().decode(bytes);
+    }
+    if (header.t === 'hi') headers['Millrace-Socket'] = `${header.s}.${header.k}`;
+    listener.message(header, payload);
+  }
+}
