@@ -16,8 +16,8 @@ import type {
   Subscription,
 } from './client-interface.js';
 import type { ClientOptions } from './client-settings.js';
-import { Connection } from './connection.js';
-import { type Answer, Requests } from './requests.js';
+import { Connection } from './client-connection.js';
+import { type Answer, Requests } from './client-requests.js';
 import { membersOf, messageOf, positionOf, SharedChannel } from './shared-channel.js';
 import { dataOf, encode, type Header, type Payload, payloadOf } from './v1-message.js';
 

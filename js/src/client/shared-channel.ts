@@ -3,7 +3,7 @@
 import type { CallError } from './call-error.js';
 import { ChannelSubscription, type Told } from './channel-subscription.js';
 import type { HistoryOptions, Member, Message, Position, SubscribeOptions } from './client-interface.js';
-import type { Answer } from './requests.js';
+import type { Answer } from './client-requests.js';
 import { dataOf, type Header, type Payload } from './v1-message.js';
 
 /** The most that a channel keeps. */

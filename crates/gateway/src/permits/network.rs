@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     fn of(address: &str) -> Network {
-        Network::of(address.parse().unwrap())
+        Network::of(address.parse().expect("an address"))
     }
 
     #[test]

@@ -116,6 +116,7 @@ const NODE: Crate = Crate {
             "arguments and the rest",
             &[
                 "addon.rs",
+                "answering.rs",
                 "arguments.rs",
                 "config",
                 "door.rs",
