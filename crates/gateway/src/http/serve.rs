@@ -236,7 +236,7 @@ async fn answer_to(
     }
     connection.closing.set(!keeps);
     if !keeps {
-        // hyper would wait until this is read
+        // hyper would wait for a reader
         drop(connection.left.take());
     }
     wire.to_http_1_0 = wishes.http_1_0 && !is_sent;

@@ -217,5 +217,6 @@ fn slot_of(token: usize) -> u32 {
 /// The part of an id that fits into a token. The highest bit is that of tasks.
 const ID_PART: u64 = 0x7fff_ffff;
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

@@ -54,7 +54,7 @@ impl Session for Slow {
         shard.set_clock(shard.now() + CALL_MS);
         self.calls.set(self.calls.get() + 1);
         if let Some(peer) = &mut self.echo {
-            peer.write_all(&[0; READ_BYTES]).unwrap();
+            peer.write_all(&vec![0; READ_BYTES]).unwrap();
         }
         Ok(Taken {
             bytes: bytes.len(),
@@ -171,7 +171,7 @@ fn a_round_of_slow_connections_gives_the_runtime_its_turn() {
 fn a_round_with_much_input_gives_the_runtime_its_turn_earlier() {
     let mut all = Loop::new();
     let clients = all.open(20, false);
-    send(&clients, &[0; 64 * 1024]);
+    send(&clients, &vec![0; 64 * 1024]);
     all.run();
     assert!(calls(&clients).all(|count| count >= 1));
     // the clock is read behind two of them
@@ -183,7 +183,7 @@ fn connections_with_endless_input_take_turns_and_let_others_in() {
     let mut all = Loop::new();
     let endless = all.open(100, true);
     let others = all.open(50, false);
-    send(&endless, &[0; READ_BYTES]);
+    send(&endless, &vec![0; READ_BYTES]);
     for _ in 0..1_000 {
         assert!(all.step());
         let (least, most) = (calls(&endless).min(), calls(&endless).max());
