@@ -26,10 +26,21 @@ impl<T> Frames<T> {
     /// The value for this encoding, made when it is first requested.
     #[inline]
     pub(crate) fn get_or_make(&self, encoding: Encoding, make: impl FnOnce() -> T) -> &T {
-        if let Some(first) = self.0.get() {
-            if first.encoding == encoding {
-                return &first.frame;
-            }
+        match self.0.get() {
+            Some(first) if first.encoding == encoding => &first.frame,
+            first => self.find_or_make(first, encoding, make),
+        }
+    }
+
+    /// A call of its own, so that the recipients with the first encoding need none.
+    #[inline(never)]
+    fn find_or_make<'f>(
+        &'f self,
+        first: Option<&'f Entry<T>>,
+        encoding: Encoding,
+        make: impl FnOnce() -> T,
+    ) -> &'f T {
+        if let Some(first) = first {
             return first.get_or_make(encoding, make);
         }
         let entry = Entry::new(encoding, make());

@@ -29,8 +29,8 @@ struct Published<B: ?Sized> {
     payload: usize,
     /// The frame, if the message is long, or once an outbox has queued it.
     frame: OnceLock<Frame>,
-    /// Most publications need no other encoding.
-    others: OnceLock<Box<Others>>,
+    /// Most publications need no other encoding. Dropping an `Arc` is a call only if there is one.
+    others: OnceLock<Arc<Others>>,
     /// Where the frame begins in `short`.
     start: usize,
     /// The frame, if the message is short: the end of an array of one of a [few](Published::with_room) lengths.
@@ -122,7 +122,7 @@ impl Publication {
         let key = origin.map(|origin| (origin.list, origin.via.channel));
         self.0
             .others
-            .get_or_init(Box::default)
+            .get_or_init(Arc::default)
             .get_or_make(encoding, key, || {
                 let message = Message {
                     kind: self.kind(),
@@ -137,7 +137,7 @@ impl Publication {
     /// The frame in an encoding that compresses, and whether this is the first call for it: then the caller has to
     /// [fill](Late::fill) it.
     pub(crate) fn claim(&self, encoding: Encoding) -> (Late, bool) {
-        self.0.others.get_or_init(Box::default).claim(encoding)
+        self.0.others.get_or_init(Arc::default).claim(encoding)
     }
 }
 

@@ -62,7 +62,7 @@ use recipients::Recipients;
 pub(crate) struct Shard {
     env: Env,
     /// The buffers of what a turn takes out of the inbox.
-    mail: Cell<Mail>,
+    mail: RefCell<Mail>,
     recipients: RefCell<Recipients>,
     parked: RefCell<Parked>,
     readiness: Readiness,
@@ -106,7 +106,7 @@ impl Shard {
         let env = Env::new(index, hub, config.limits.clone(), stats);
         Self {
             env,
-            mail: Cell::default(),
+            mail: RefCell::default(),
             recipients: RefCell::default(),
             parked: RefCell::default(),
             readiness,

@@ -5,9 +5,8 @@ use super::Shard;
 impl Shard {
     /// Called once per second while deadlines are checked.
     pub(super) fn trim(&self) {
-        let mut mail = self.mail.take();
-        self.hub.inboxes().trim(self.index, &mut mail);
-        self.mail.set(mail);
+        let mail = &mut *self.mail.borrow_mut();
+        self.hub.inboxes().trim(self.index, mail);
         self.trim_parcels();
         if self.index.get() == 0 {
             for worker in self.hub.workers().all() {

@@ -45,17 +45,17 @@ pub(super) async fn turns(shard: Rc<Shard>) {
 
 impl Shard {
     pub(super) fn turn(self: &Rc<Self>) {
-        let mut mail = self.mail.take();
+        let mut mail = self.mail.borrow_mut();
         self.turn_is_due.set(false);
         self.hub.faults().hit(Fault::Turn);
         self.tick();
         self.collect(&mut mail);
-        let Mail { commands, arena } = &mut mail;
+        let Mail { commands, arena } = &mut *mail;
         self.apply_all(commands, arena);
         if self.hub.inboxes().processed(self.index, &mut mail) {
             self.hub.shards_caught_up();
         }
-        self.mail.set(mail);
+        drop(mail);
         self.finish_endings();
         self.resume_publishers();
         self.resume_read_queue();

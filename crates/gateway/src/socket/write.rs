@@ -22,7 +22,10 @@ impl Env {
     /// Writes what the kernel accepts, then checks what is left.
     pub(crate) fn flush(&self, connection: &Shared, io: &mut Io) {
         let ledger = self.ledger();
-        let last = write_last(io, ledger);
+        #[cfg(unix)]
+        if io.ends_behind_output() {
+            self.write_last(io, ledger);
+        }
         let outbox = &mut io.outbox;
         let written = io.stream.as_mut().and_then(|stream| {
             connection.with_waker(|waker| {
@@ -34,7 +37,6 @@ impl Env {
             outbox.seal(ledger);
             Ok(0)
         });
-        let wrote = wrote.map(|wrote| last + wrote);
         if let Some(buffer) = io.outbox.reclaim() {
             self.keep_spare(buffer);
         }
@@ -85,6 +87,21 @@ impl Env {
             && !io.stream.as_ref().is_some_and(Stream::is_carried)
         {
             self.count_written(wrote);
+        }
+    }
+
+    /// Writes the output together with the end of the stream, which follows at once, if the kernel accepts it.
+    #[cfg(unix)]
+    #[inline(never)]
+    fn write_last(&self, io: &mut Io, ledger: &Arc<Ledger>) {
+        let all = io.stream.as_mut().zip(io.outbox.single());
+        let wrote = all.and_then(|(stream, bytes)| stream.write_last(bytes));
+        let wrote = wrote.unwrap_or_default();
+        if wrote > 0 {
+            io.outbox.advance_single(wrote, ledger);
+            self.count_written(wrote);
+            // the time for the rest begins anew
+            io.times.end(|waits| waits.blocked = 0);
         }
     }
 
@@ -193,6 +210,7 @@ impl Env {
     }
 
     /// Updates a connection's entry in the list of backlogs by what waits for the kernel.
+    #[inline(never)]
     pub(crate) fn list_backlog(&self, connection: &Connection, io: &Io) {
         let size = match io.outbox.entries() {
             0 => 0,
@@ -226,26 +244,6 @@ const SPARE_BYTES: usize = 4 * 1024 * 1024;
 
 /// On a shard that relays, larger ones are kept for relayed output.
 const RELAYED_BYTES: usize = 4096;
-
-/// Writes the output together with the end of the stream, if that follows at once; returns the bytes written.
-#[cfg(unix)]
-fn write_last(io: &mut Io, ledger: &Arc<Ledger>) -> usize {
-    if !io.ends_behind_output() {
-        return 0;
-    }
-    let all = io.stream.as_mut().zip(io.outbox.single());
-    let wrote = all.and_then(|(stream, bytes)| stream.write_last(bytes));
-    let wrote = wrote.unwrap_or_default();
-    if wrote > 0 {
-        io.outbox.advance_single(wrote, ledger);
-    }
-    wrote
-}
-
-#[cfg(not(unix))]
-fn write_last(_io: &mut Io, _ledger: &Arc<Ledger>) -> usize {
-    0
-}
 
 /// Writes the outbox until it is empty or the kernel accepts no more; returns the bytes written.
 fn write_out(
