@@ -1,7 +1,7 @@
 //! The messages of a client on the control channel. Owns the parsed call; does not check URLs.
 
 use super::given::{GivenError, GivenHeaders, MOST_WRITTEN_BYTES, Subprotocols};
-use super::json::{self, Object, Text, Value};
+use crate::json::{self, Object, Text, Value};
 use super::prefix::MAX_INDEX;
 use super::target::MAX_URL_BYTES;
 use crate::websocket::close;
