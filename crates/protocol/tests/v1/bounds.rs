@@ -25,7 +25,7 @@ fn a_message_holds_no_more_than_its_header_has() {
 
 #[test]
 fn a_payload_is_not_copied() {
-    let message = [&b"{\"t\":\"pub\",\"c\":\"a\"}\n"[..], &[0xff; 100_000]].concat();
+    let message = [&b"{\"t\":\"pub\",\"c\":\"a\"}\n"[..], &vec![0xff; 100_000]].concat();
     let payload = decode(&message).unwrap().payload;
     assert!(std::ptr::eq(payload, &raw const message[20..]));
 }

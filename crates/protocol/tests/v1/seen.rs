@@ -19,7 +19,7 @@ fn room() -> Cow<'static, [u8]> {
 }
 
 #[test]
-fn every_operation_of_a_client_is_read() {
+fn subscriptions_and_publications_are_read() {
     let id = Id::Number;
     let since = |offset| Since {
         epoch: text("k3"),
@@ -76,6 +76,19 @@ fn every_operation_of_a_client_is_read() {
                 key: Some(text("k")),
             },
         ),
+    ] {
+        assert_eq!(operation(header), expected, "{header}");
+    }
+}
+
+#[test]
+fn the_other_operations_are_read() {
+    let id = Id::Number;
+    let since = |offset| Since {
+        epoch: text("k3"),
+        offset,
+    };
+    for (header, expected) in [
         (
             r#"{"t":"call","id":4,"m":"buy"}"#,
             Operation::Call {
