@@ -63,7 +63,7 @@ const options: StartOptions = {
   workerArg: { any: 'thing' },
   ioThreads: 1,
   ioUring: false,
-  channels: { 'img:*': { compress: false } },
+  channels: { 'img:*': { compress: false, clients: { subscribe: true, publish: { from: true } } } },
   limits: { messageBytes: 1024, outboxPolicy: 'dropOldest', backplaneFull: 'drop', handlerTimeoutMs: 100 },
   origins: ['https://a.example'],
   onError: (error: MillraceError) => {
@@ -125,9 +125,9 @@ for (const listener of listeners) {
 void [protocols, framings];
 
 // the limits of a listener are those of every listener and of its protocol
-const common: ListenerLimits = { messageBytes: 1024 };
+const common: ListenerLimits = { messageBytes: 1024, subscriptionsPerSocket: 1 };
 const ofHttp: HttpLimits & FileLimits & AnswerLimits = { bodyBytes: 1, staticCheckMs: 0, answerTimeoutMs: 1 };
-const ofResp: RespLimits = { keysBytes: 1, subscriptionsPerSocket: 1 };
+const ofResp: RespLimits = { keysBytes: 1 };
 const ofGateway: GatewayLimits = { outboxBytes: 1 };
 const everything: Limits = { ...common, ...ofHttp, ...ofResp, ...ofGateway };
 const anyListener: ListenerOptions = { address: ':1', limits: common };

@@ -49,7 +49,7 @@ export type {
 export type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
 export type { LogLevel, LogLine } from './log/log-line.js';
 export type { BackplaneOptions, BackplaneTls } from './options/backplane.js';
-export type { Channels, ChannelTerms } from './options/channels.js';
+export type { Channels, ChannelTerms, ClientTerms } from './options/channels.js';
 export type { BackplaneFull, OutboxPolicy } from './options/limit-values.js';
 export type { GatewayLimits, Limits, ListenerLimits } from './options/limits.js';
 export type { Listener, ListenerOptions } from './options/start-options.js';

@@ -19,6 +19,7 @@ const SUBJECTS = [
       'docs/backpressure',
       'docs/websocket',
       'docs/compression',
+      'docs/millrace-v1',
     ],
   ],
   [

@@ -47,6 +47,14 @@ const decide = {
     send('greeted', 'by channel');
     return true;
   },
+  '/greet-protocol': async (id, { arg }) => {
+    subscribe(id, 'greeted before');
+    send(id, 'hello');
+    send('greeted before', 'by channel');
+    await later(20);
+    send(id, 'x'.repeat(100_000));
+    return { protocol: arg };
+  },
   '/greet-refuse': (id) => {
     subscribe(id, 'refused');
     send(id, 'never seen');

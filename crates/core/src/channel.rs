@@ -31,13 +31,27 @@ pub(crate) struct Left {
     pub(crate) last: bool,
 }
 
-/// One subscription.
+/// One subscription: the application's, that of the socket's own client, or both.
 #[derive(Clone, Copy)]
 pub(crate) struct Member {
     socket: SocketId,
     slot: u32,
+    /// The application's references.
     pub(crate) count: u16,
     pub(crate) shard: ShardIndex,
+    /// Whether the client has subscribed itself.
+    pub(crate) own: bool,
+}
+
+/// What became of a subscription that was lowered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lowered {
+    /// It stands, or there was none.
+    Nothing,
+    /// The application's has ended, and that of the client stands.
+    Own,
+    /// It has ended.
+    Ended(Route),
 }
 
 impl Channel {
@@ -65,15 +79,35 @@ impl Channel {
         }
     }
 
-    /// Lowers a member's count, saturating at 0. Returns the member's route if that ended the subscription.
-    pub(crate) fn lower(&mut self, subscriber: SocketId, step: u16) -> Option<Route> {
-        let member = self.members.get_mut(&subscriber)?;
-        member.count = member.count.saturating_sub(step);
+    /// Lowers a member's count, saturating at 0.
+    pub(crate) fn lower(&mut self, subscriber: SocketId, step: u16) -> Lowered {
+        let Some(member) = self.members.get_mut(&subscriber) else {
+            return Lowered::Nothing;
+        };
+        let before = member.count;
+        member.count = before.saturating_sub(step);
         if member.count > 0 {
-            None
-        } else {
-            self.remove(subscriber)
+            return Lowered::Nothing;
         }
+        if member.own {
+            return if before > 0 {
+                Lowered::Own
+            } else {
+                Lowered::Nothing
+            };
+        }
+        self.remove(subscriber)
+            .map_or(Lowered::Nothing, Lowered::Ended)
+    }
+
+    /// Ends the subscription of a client. Returns the member's route if the application has none either.
+    pub(crate) fn disown(&mut self, subscriber: SocketId) -> Option<Route> {
+        let member = self.members.get_mut(&subscriber)?;
+        let was_own = std::mem::replace(&mut member.own, false);
+        if was_own && member.count == 0 {
+            return self.remove(subscriber);
+        }
+        None
     }
 
     /// Removes a member and returns its route.
@@ -113,7 +147,13 @@ impl Member {
             slot: route.slot,
             count,
             shard: route.shard,
+            own: false,
         }
+    }
+
+    /// The references of the application, and that of the client.
+    pub(crate) fn references(self) -> u16 {
+        self.count.saturating_add(u16::from(self.own))
     }
 
     pub(crate) fn route(self) -> Route {

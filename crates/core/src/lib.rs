@@ -38,7 +38,7 @@ pub use crate::name::{Name, Space, Topic};
 pub use crate::pattern::{Pattern, PatternError};
 pub use crate::post::{Match, Post, Recipient};
 pub use crate::registry::{
-    ChannelState, Core, Counts, EnterError, Reach, SocketState, Target, TokenError,
+    ChannelState, Core, Counts, EnterError, OwnError, Reach, SocketState, Target, TokenError,
 };
 pub use crate::route::{Route, ShardIndex, ShardSet};
 pub use crate::sockets::{Closed, SocketInfo, Token};

@@ -16,6 +16,8 @@ pub struct Recipient {
     pub route: Route,
     /// How the copies for this subscriber are marked: the outermost annotation of its chain.
     pub annotation: Option<Arc<Annotation>>,
+    /// Whether the socket's own client has subscribed it.
+    pub own: bool,
 }
 
 /// A pattern that a message's channel matches.

@@ -3,6 +3,7 @@
 
 mod debug_state;
 mod lifecycle;
+mod own;
 mod publish;
 mod store;
 mod subscribe;
@@ -30,6 +31,7 @@ use crate::terms::TermsList;
 
 pub use self::debug_state::{ChannelState, Counts, SocketState};
 pub use self::lifecycle::TokenError;
+pub use self::own::OwnError;
 pub use self::publish::Reach;
 pub use self::subscribe::Target;
 pub use self::topics::EnterError;

@@ -101,6 +101,12 @@ impl CloseReason {
         "Message took too long",
         CloseMode::Final,
     );
+    /// The client has sent too many malformed messages of its subprotocol.
+    pub(crate) const TOO_MANY_BAD: Self = Self::new(
+        close::POLICY_VIOLATION,
+        "Too many bad messages",
+        CloseMode::Handshake,
+    );
     /// No message was sent or received for too long.
     pub(crate) const IDLE: Self = Self::new(close::NORMAL, "Idle timeout", CloseMode::Handshake);
 

@@ -35,11 +35,43 @@ pub struct ChannelTerms {
     pub text: Box<[u8]>,
     /// Whether messages are compressed for connections with compression. Default true.
     pub compress: bool,
+    /// What clients of `millrace.v1` may do without JavaScript being asked. Default: nothing.
+    pub clients: ClientTerms,
+}
+
+/// What clients of `millrace.v1` may do in a channel without JavaScript being asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientTerms {
+    /// Whether they may subscribe.
+    pub subscribe: bool,
+    /// Whether they may publish, and whether the subscribers see who has published.
+    pub publish: ClientPublishing,
+    /// Whether they may name themselves in presence.
+    pub info: bool,
+}
+
+/// Whether clients may publish.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientPublishing {
+    /// They may not.
+    #[default]
+    Denied,
+    /// They may, and nobody sees who did.
+    Unnamed,
+    /// They may, and subscribers see who did.
+    Named,
+}
+
+impl ClientTerms {
+    /// Whether clients may do anything.
+    pub fn is_any(self) -> bool {
+        self.subscribe || self.publish != ClientPublishing::Denied
+    }
 }
 
 impl PartialEq for ChannelTerms {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text && self.compress == other.compress
+        (&self.text, self.compress, self.clients) == (&other.text, other.compress, other.clients)
     }
 }
 

@@ -6,15 +6,15 @@
 //! HTTP endpoint uses `crate::http` as well. `docs/decisions/0017` and `0021` say why.
 
 pub(crate) use crate::close::{CloseMode, CloseReason};
-pub(crate) use crate::config::ListenerConfig;
+pub(crate) use crate::config::{ClientPublishing, ListenerConfig};
 pub(crate) use crate::event::record::Asking;
 pub(crate) use crate::event::{
     Acceptance, FIRST_CREDIT, Handlers, Head, Step, TransferId, Transport, Turn, Whole,
 };
 pub(crate) use crate::event::{Event, Instruction, Operation, Waiting};
 pub(crate) use crate::frame::{
-    Charge, CompressionTerms, Encoding, EncodingDef, Encodings, Frame, LateReply, Message,
-    WordedDef,
+    Charge, CompressionTerms, Encoding, EncodingDef, Encodings, Frame, HeadedDef, LateReply,
+    Message, WordedDef,
 };
 pub(crate) use crate::hub::{Hub, Worker, unix_ms};
 pub(crate) use crate::listener::Peer;

@@ -51,6 +51,8 @@ limits! {
         pong_timeout: Duration = Duration::from_secs(10), 1..=DAY, "closed with 1006";
         /// Time without a message in either direction (Sockety: and without a heartbeat of the client); zero is off.
         idle_timeout: Duration = Duration::ZERO, 0..=DAY, "closed with 1000";
+        /// Channels and patterns that one connection is subscribed to by its own commands (RESP), or that one socket is subscribed to in all, when its client subscribes itself (`millrace.v1`).
+        subscriptions_per_socket: usize = 10_000, 1..=COUNT, "the command is refused whole with an error";
         /// Messages per second of one connection (Sockety: also responses, fast replies, files and heartbeats); zero is off.
         messages_per_second: u32 = 0, 0..=COUNT, "reading pauses";
     }

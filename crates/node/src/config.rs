@@ -9,7 +9,7 @@ mod tls;
 
 use std::ffi::{CStr, CString};
 
-use millrace_gateway::config::ChannelTerms;
+use millrace_gateway::config::{ChannelTerms, ClientPublishing, ClientTerms};
 use millrace_gateway::limits::{
     BackplaneFull, GatewayLimits, LimitError, OutboxPolicy, Table as _,
 };
@@ -48,12 +48,23 @@ fn channels(options: &Options<'_>) -> Outcome<Vec<ChannelTerms>> {
             let text = terms.text(c"pattern")?.unwrap_or_default();
             let mut compress = true;
             terms.boolean(c"compress", &mut compress)?;
+            let mut clients = ClientTerms::default();
+            terms.boolean(c"subscribe", &mut clients.subscribe)?;
+            let (mut publish, mut shows_publisher) = (false, false);
+            terms.boolean(c"publish", &mut publish)?;
+            terms.boolean(c"showsPublisher", &mut shows_publisher)?;
+            clients.publish = match (publish, shows_publisher) {
+                (false, _) => ClientPublishing::Denied,
+                (true, false) => ClientPublishing::Unnamed,
+                (true, true) => ClientPublishing::Named,
+            };
             let pattern = Pattern::new(text.as_bytes())
                 .map_err(|error| Failure::Argument(format!("option 'channels': {error}")))?;
             Ok(ChannelTerms {
                 pattern,
                 text: text.into_bytes().into(),
                 compress,
+                clients,
             })
         })
         .collect()

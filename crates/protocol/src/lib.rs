@@ -8,9 +8,11 @@
 pub mod certificate;
 pub mod framing;
 pub mod http;
+mod json;
 pub mod proxy;
 pub mod resp;
 pub mod sockety;
 pub mod splice;
 pub mod sse;
+pub mod v1;
 pub mod websocket;

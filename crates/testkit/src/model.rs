@@ -11,6 +11,8 @@ pub struct Model {
     pub sockets: BTreeMap<u64, Socket>,
     /// Reference counts, by the topic of the subscription and by socket id.
     pub channels: BTreeMap<Topic, BTreeMap<u64, u16>>,
+    /// The subscriptions of the sockets' own clients, which are in `channels`, too, maybe without a reference.
+    pub own: BTreeSet<(Topic, u64)>,
     /// The key/value store: values, and when they expire.
     pub keys: BTreeMap<Vec<u8>, (Vec<u8>, Option<u64>)>,
 }
@@ -175,6 +177,31 @@ impl Model {
         changed
     }
 
+    /// Subscribes a socket for its client. False: it is subscribed so already.
+    pub fn enter_own(&mut self, id: u64, topic: &Topic) -> bool {
+        let is_new = self.own.insert((topic.clone(), id));
+        self.set_count(topic, id, self.count(topic, id));
+        is_new
+    }
+
+    /// Ends the subscription of a socket's client.
+    pub fn exit_own(&mut self, id: u64, topic: &Topic) {
+        self.own.remove(&(topic.clone(), id));
+        self.sweep();
+    }
+
+    /// All references of each subscription, that of the client included.
+    pub fn references(&self) -> BTreeMap<Topic, BTreeMap<u64, u16>> {
+        let mut channels = self.channels.clone();
+        for (topic, id) in &self.own {
+            let members = channels.get_mut(topic);
+            if let Some(count) = members.and_then(|members| members.get_mut(id)) {
+                *count = count.saturating_add(1);
+            }
+        }
+        channels
+    }
+
     /// Stores a value if the present one is `check`.
     pub fn set_key_if(&mut self, key: &[u8], new: Option<Vec<u8>>, check: Option<&[u8]>) -> bool {
         let allowed = match (self.keys.get(key), check) {
@@ -320,9 +347,15 @@ impl Model {
     /// Removes subscriptions of sockets that do not resolve and subscriptions without references, and
     /// then channels without subscriptions.
     fn sweep(&mut self) {
+        let mut own = std::mem::take(&mut self.own);
+        own.retain(|(_, id)| self.resolve(*id).is_some());
+        self.own = own;
         let mut channels = std::mem::take(&mut self.channels);
-        for members in channels.values_mut() {
-            members.retain(|id, count| *count > 0 && self.resolve(*id).is_some());
+        for (topic, members) in &mut channels {
+            members.retain(|id, count| {
+                let is_own = self.own.contains(&(topic.clone(), *id));
+                (*count > 0 || is_own) && self.resolve(*id).is_some()
+            });
         }
         channels.retain(|_, members| !members.is_empty());
         self.channels = channels;

@@ -1,6 +1,6 @@
 /** The option `channels`: what applies to the messages of channels, by their names. */
 
-import { readFlag, readObject, shown } from './fields.js';
+import { NOTHING, readFlag, readObject, shown } from './fields.js';
 
 /** What applies to the messages of the channels that a glob matches. */
 export interface ChannelTerms {
@@ -9,6 +9,19 @@ export interface ChannelTerms {
    * get shorter, such as images.
    */
   compress?: boolean;
+  /** What clients of the subprotocol `millrace.v1` may do without JavaScript being asked. Default: nothing. */
+  clients?: ClientTerms;
+}
+
+/** What clients of the subprotocol `millrace.v1` may do in a channel without JavaScript being asked. */
+export interface ClientTerms {
+  /** Whether they may subscribe. Default: false. */
+  subscribe?: boolean;
+  /**
+   * Whether they may publish, and whether the subscribers then see the publisher's socket id: `{ from: true }`. Default:
+   * false.
+   */
+  publish?: boolean | { from: boolean };
 }
 
 /**
@@ -22,6 +35,12 @@ export type Channels = Readonly<Record<string, ChannelTerms>> | readonly (readon
 export interface ChannelPlan {
   pattern: string;
   compress: boolean;
+  /** Whether clients may subscribe. */
+  subscribe: boolean;
+  /** Whether clients may publish. */
+  publish: boolean;
+  /** Whether subscribers see who has published. */
+  showsPublisher: boolean;
 }
 
 /** Reads the option. */
@@ -32,9 +51,40 @@ export function readChannels(value: unknown, at: string, problems: string[]): Ch
   return entries.map(({ pattern, terms, name }) => {
     const length = Buffer.byteLength(pattern);
     if (length > LONGEST) problems.push(`${name}: a pattern cannot exceed ${LONGEST} bytes, got ${length}`);
-    const { compress } = readObject(terms, name, KEYS, problems);
-    return { pattern, compress: readFlag(compress, `${name}.compress`, problems) ?? true };
+    const { compress, clients } = readObject(terms, name, KEYS, problems);
+    return {
+      pattern,
+      compress: readFlag(compress, `${name}.compress`, problems) ?? true,
+      ...readClients(clients, `${name}.clients`, problems),
+    };
   });
+}
+
+type ClientPlan = Pick<ChannelPlan, 'subscribe' | 'publish' | 'showsPublisher'>;
+
+function readClients(value: unknown, at: string, problems: string[]): ClientPlan {
+  const { subscribe, publish } = value === undefined ? NOTHING : readObject(value, at, CLIENT_KEYS, problems);
+  const showsPublisher = isObject(publish) && readFrom(publish, `${at}.publish`, problems);
+  return {
+    subscribe: readFlag(subscribe, `${at}.subscribe`, problems) ?? false,
+    publish: isObject(publish) || (readPublish(publish, `${at}.publish`, problems) ?? false),
+    showsPublisher,
+  };
+}
+
+function readFrom(value: object, at: string, problems: string[]): boolean {
+  const { from } = readObject(value, at, ['from'], problems);
+  return readFlag(from, `${at}.from`, problems) ?? false;
+}
+
+function readPublish(value: unknown, at: string, problems: string[]): boolean | undefined {
+  if (value === undefined || typeof value === 'boolean') return value;
+  problems.push(`${at} must be true, false or { from: true }, not ${shown(value)}`);
+  return undefined;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 interface Entry {
@@ -68,7 +118,9 @@ function readEntries(value: unknown, at: string, problems: string[]): Entry[] {
   });
 }
 
-const KEYS = ['compress'];
+const KEYS = ['compress', 'clients'];
+
+const CLIENT_KEYS = ['subscribe', 'publish'];
 
 /** The most terms of a gateway. */
 const MOST = 64;

@@ -36,6 +36,12 @@ export interface ListenerLimits {
    */
   idleTimeoutMs?: number;
   /**
+   * Channels and patterns that one connection is subscribed to by its own commands (RESP), or that one socket is
+   * subscribed to in all, when its client subscribes itself (`millrace.v1`). When met: the command is refused whole
+   * with an error. Default 10,000.
+   */
+  subscriptionsPerSocket?: number;
+  /**
    * Messages per second of one connection (Sockety: also responses, fast replies, files and heartbeats); zero is off.
    * When met: reading pauses. Default 0.
    */
@@ -123,11 +129,6 @@ export interface AnswerLimits {
 
 /** Limits of a RESP listener. */
 export interface RespLimits {
-  /**
-   * Channels and patterns that one connection is subscribed to by its own commands (RESP). When met: the command is
-   * refused whole with an error. Default 10,000.
-   */
-  subscriptionsPerSocket?: number;
   /**
    * Bytes of all keys and values of the gateway, each pair charged its length + 128, above which the listener's clients
    * may not write (RESP). When met: the command is refused with `OOM`. Default 256 MiB.
@@ -341,6 +342,7 @@ export const LISTENER_RANGES: Readonly<Record<keyof ListenerLimits, Range>> = {
   pingIntervalMs: { least: 0, most: 86_400_000 },
   pongTimeoutMs: { least: 1, most: 86_400_000 },
   idleTimeoutMs: { least: 0, most: 86_400_000 },
+  subscriptionsPerSocket: { least: 1, most: 4_294_967_295 },
   messagesPerSecond: { least: 0, most: 4_294_967_295 },
 };
 
@@ -375,7 +377,6 @@ export const ANSWER_RANGES: Readonly<Record<keyof AnswerLimits, Range>> = {
 
 /** What the numbers of `RespLimits` can be. */
 export const RESP_RANGES: Readonly<Record<keyof RespLimits, Range>> = {
-  subscriptionsPerSocket: { least: 1, most: 4_294_967_295 },
   keysBytes: { least: 1, most: 1_099_511_627_776 },
 };
 

@@ -159,7 +159,9 @@ impl Core {
 impl ChannelState {
     fn of(channel: &Channel) -> Self {
         let members = channel.members.iter();
-        let mut subscribers: Vec<_> = members.map(|(id, member)| (*id, member.count)).collect();
+        let mut subscribers: Vec<_> = members
+            .map(|(id, member)| (*id, member.references()))
+            .collect();
         subscribers.sort_unstable();
         Self {
             name: Bytes::copy_from_slice(channel.name.as_bytes()),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::Core;
-use crate::channel::{Channel, Recipients};
+use crate::channel::{Channel, Lowered, Recipients};
 use crate::id::SocketId;
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;
@@ -179,6 +179,10 @@ impl Core {
         let empty = channel.members.is_empty();
         for &id in ids {
             if let Some(member) = channel.members.get_mut(&id) {
+                if member.count == 0 {
+                    // only the client has subscribed it so far
+                    change.changed.push(id);
+                }
                 member.count = member.count.saturating_add(change.step);
                 continue;
             }
@@ -191,6 +195,7 @@ impl Core {
                         subscriber: id,
                         route,
                         annotation,
+                        own: false,
                     };
                     change.post.join(channel.id, &channel.name, recipient);
                 }
@@ -246,10 +251,14 @@ impl Core {
         change: &mut Change<'_, P>,
     ) {
         for &id in ids {
-            if let Some(route) = channel.lower(id, change.step) {
-                self.socket_table(id).leave(id, &channel.name);
-                change.post.leave(channel.id, id, route);
-                change.changed.push(id);
+            match channel.lower(id, change.step) {
+                Lowered::Nothing => {}
+                Lowered::Own => change.changed.push(id),
+                Lowered::Ended(route) => {
+                    self.socket_table(id).leave(id, &channel.name);
+                    change.post.leave(channel.id, id, route);
+                    change.changed.push(id);
+                }
             }
         }
         if channel.members.is_empty() {

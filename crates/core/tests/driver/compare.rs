@@ -30,7 +30,7 @@ impl Driver {
         let states = self.core.channels(usize::MAX);
         let channels: BTreeMap<Topic, BTreeMap<u64, u16>> = states.iter().map(plain).collect();
         assert_eq!(channels.len(), states.len());
-        let mut expected = self.model.channels.clone();
+        let mut expected = self.model.references();
         expected.retain(|topic, _| matches!(topic, Topic::Channel(_)));
         assert_eq!(channels, expected);
         for byte in 0..8 {

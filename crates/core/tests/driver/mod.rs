@@ -72,6 +72,7 @@ impl Driver {
             15..=21 => self.subscribe([first, second, third], fourth, fifth),
             22..=25 => self.publish(first, [second, third, fourth, fifth], sixth),
             26 => self.send(first, [second, third, fourth, fifth], sixth),
+            27 if fourth.is_multiple_of(2) => self.enter_or_exit_own(first, second, third),
             27 => self.enter_or_exit(first, second, third),
             28 => self.publish_here(first, second, third),
             29 => self.token(first, second),

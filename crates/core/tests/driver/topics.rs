@@ -1,6 +1,6 @@
 //! Operations on channels, sharded channels and patterns.
 
-use millrace_core::{Pattern, Reach, SocketId, Tally, Target};
+use millrace_core::{OwnError, Pattern, Reach, SocketId, Tally, Target};
 use millrace_testkit::model::{Delivery, Topic, Who};
 
 use super::{Driver, full, ids, name, sorted};
@@ -56,6 +56,32 @@ impl Driver {
             self.core.exit(id, given, &mut self.mirror)
         };
         assert_eq!(tally, self.model_tally(id));
+    }
+
+    /// A client subscribes or unsubscribes itself, beside what the application does.
+    pub(super) fn enter_or_exit_own(&mut self, a: u8, b: u8, c: u8) {
+        let (id, channel, most) = (self.pick(a), name(b), usize::from(c % 8));
+        let topic = Topic::Channel(channel.clone());
+        let before = self.model.topics_of(id.get());
+        if c < 160 {
+            let entered = self.core.enter_own(id, &channel, most, &mut self.mirror);
+            let expected = if self.model.own.contains(&(topic.clone(), id.get())) {
+                Err(OwnError::Already)
+            } else if !before.contains(&topic) && before.len() >= most {
+                Err(OwnError::TooMany { most })
+            } else if self.model.resolve(id.get()).is_none() {
+                Err(OwnError::NoSocket)
+            } else {
+                assert!(self.model.enter_own(id.get(), &topic));
+                Ok(())
+            };
+            assert_eq!(entered, expected);
+        } else {
+            self.model.exit_own(id.get(), &topic);
+            let ended = self.core.exit_own(id, &channel, &mut self.mirror);
+            assert_eq!(ended, !self.model.topics_of(id.get()).contains(&topic));
+        }
+        assert_eq!(self.core.tally(id), self.model_tally(id));
     }
 
     fn model_tally(&self, id: SocketId) -> Tally {

@@ -29,11 +29,12 @@ use websocket::{Means, WebSockets};
 pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
     let means = (websocket::Contexts::default(), Arc::clone(encodings));
     let means_inside = means.clone();
+    let v1 = encodings.headed(websocket::V1_ENCODING);
     let events = encodings.add(sse::ENCODING);
     let spliced = encodings.add(splice::ENCODING);
     vec![
         Box::new(HttpProtocol::new("http", move |options, limits| {
-            endpoints(options, limits, (events, &means))
+            endpoints(options, limits, (events, v1, &means))
         })),
         Box::new(RespProtocol::new(encodings)),
         Box::new(tcp::TcpProtocol::new(encodings)),
@@ -43,7 +44,7 @@ pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
             all.add(Some(splice::sessions(options, limits, spliced, || {
                 let mut inside = Endpoints::default();
                 let (none, means) = (Options::new(), &means_inside);
-                inside.add(Some(WebSockets::new(&none.reader(), limits, means)?));
+                inside.add(Some(WebSockets::new(&none.reader(), limits, means, None)?));
                 Ok(inside)
             })?));
             all.add(Status::new(options)?);
@@ -56,10 +57,10 @@ pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
 fn endpoints(
     options: &Reader<'_>,
     limits: &EndpointLimits<'_>,
-    (events, means): (Encoding, &Means),
+    (events, v1, means): (Encoding, Encoding, &Means),
 ) -> Result<Endpoints, ListenError> {
     let mut all = Endpoints::default();
-    all.add(Some(WebSockets::new(options, limits, means)?));
+    all.add(Some(WebSockets::new(options, limits, means, Some(v1))?));
     all.add(Status::new(options)?);
     all.add(EventStreams::new(options, events)?);
     all.add(Files::open(options, limits)?);

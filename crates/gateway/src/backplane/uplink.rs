@@ -82,6 +82,10 @@ impl Uplink for BackplaneUplink {
     fn stats(&self) -> Option<Stats> {
         self.handle.upgrade()?.stats()
     }
+
+    fn node(&self) -> Option<u64> {
+        self.outlet.is_open().then(|| self.outlet.node())
+    }
 }
 
 /// The topic for a name of the core.

@@ -7,6 +7,7 @@ use millrace_core::Kind;
 use millrace_protocol::websocket::deflate::{Deflater, WindowBits};
 use millrace_protocol::websocket::{self, Opcode};
 
+use super::headed::HeadedDef;
 use super::lead;
 use super::message::Message;
 use crate::stats::CompressionCounts;
@@ -28,6 +29,8 @@ pub(crate) struct CompressionTerms {
 /// An encoding with compression: its terms, and the compressors that no thread uses now.
 pub(crate) struct Compressed {
     pub(crate) terms: CompressionTerms,
+    /// What goes in front of a payload before it is compressed.
+    pub(super) head: Option<HeadedDef>,
     spare: Mutex<Vec<Compressor>>,
 }
 
@@ -38,9 +41,10 @@ struct Compressor {
 }
 
 impl Compressed {
-    pub(super) fn new(terms: CompressionTerms) -> Self {
+    pub(super) fn new(terms: CompressionTerms, head: Option<HeadedDef>) -> Self {
         Self {
             terms,
+            head,
             spare: Mutex::default(),
         }
     }

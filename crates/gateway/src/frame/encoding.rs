@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 
 use super::compressed::{Compressed, CompressionTerms};
 use super::definition::{EncodingDef, WordedDef};
-use super::lead;
+use super::headed::HeadedDef;
+use super::lead::{self, HEAD_ROOM};
 use super::message::Message;
 use crate::stats::CompressionCounts;
 
@@ -37,7 +38,9 @@ enum Form {
     Defined,
     /// With the word that a listener chose, by the definition for it.
     Worded(Box<str>, WordedDef),
-    /// As the lead, compressed.
+    /// As the lead, with a head in front of the payload.
+    Headed(HeadedDef),
+    /// As the lead, compressed; or with a head, and then compressed.
     Compressed(Box<Compressed>),
 }
 
@@ -46,16 +49,45 @@ impl Entry {
         match &self.form {
             Form::Defined => (self.def.append)(message, out),
             Form::Worded(word, worded) => (worded.append)(word, message, out),
-            Form::Compressed(compressed) => {
-                compressed.append(message, &[], counts, out);
-            }
+            Form::Headed(headed) => headed.append_frame(message, out),
+            Form::Compressed(compressed) => match compressed.head {
+                None => {
+                    compressed.append(message, &[], counts, out);
+                }
+                Some(head) => {
+                    let bytes = head.with_head(message);
+                    let payload = bytes.get(HEAD_ROOM..).unwrap_or_default();
+                    let message = Message {
+                        payload,
+                        ..*message
+                    };
+                    compressed.append(&message, &[], counts, out);
+                }
+            },
+        }
+    }
+
+    /// Appends a message without compression.
+    fn append_plain(&self, message: &Message<'_>, out: &mut Vec<u8>) {
+        match self.head() {
+            Some(head) => head.append_frame(message, out),
+            None => lead::append_message(message.kind, message.payload, out),
+        }
+    }
+
+    /// What goes in front of a payload.
+    fn head(&self) -> Option<HeadedDef> {
+        match &self.form {
+            Form::Headed(headed) => Some(*headed),
+            Form::Compressed(compressed) => compressed.head,
+            Form::Defined | Form::Worded(..) => None,
         }
     }
 
     fn compressed(&self) -> Option<&Compressed> {
         match &self.form {
             Form::Compressed(compressed) => Some(compressed),
-            Form::Defined | Form::Worded(..) => None,
+            Form::Defined | Form::Worded(..) | Form::Headed(_) => None,
         }
     }
 }
@@ -127,26 +159,82 @@ impl Encodings {
         self.push(&mut count, Entry { def, form })
     }
 
+    /// Registers an encoding whose frames have a head in front of the payload.
+    pub(crate) fn headed(&self, headed: HeadedDef) -> Encoding {
+        let mut count = self.count.lock();
+        let form = Form::Headed(headed);
+        let def = headed.definition();
+        self.push(&mut count, Entry { def, form })
+            .expect("protocols register a handful of encodings")
+    }
+
     /// The encoding of messages that are compressed on these terms, registered if it is new. `None`: too many are
     /// registered.
     pub(crate) fn compressed(&self, terms: CompressionTerms) -> Option<Encoding> {
+        self.compressed_as(terms, None)
+    }
+
+    /// Like [`compressed`](Self::compressed), for messages in an encoding that has a head.
+    pub(crate) fn compressed_headed(
+        &self,
+        terms: CompressionTerms,
+        headed: HeadedDef,
+    ) -> Option<Encoding> {
+        self.compressed_as(terms, Some(headed))
+    }
+
+    fn compressed_as(&self, terms: CompressionTerms, head: Option<HeadedDef>) -> Option<Encoding> {
         let mut count = self.count.lock();
-        let def = EncodingDef {
-            name: "compressed websocket",
-            ..lead::DEF
+        let def = match head {
+            None => EncodingDef {
+                name: "compressed websocket",
+                ..lead::DEF
+            },
+            Some(headed) => headed.definition(),
         };
-        let of = |entry: &Entry| entry.compressed().map(|compressed| compressed.terms);
+        let is_it = |entry: &Entry| {
+            entry.compressed().is_some_and(|known| {
+                known.terms == terms
+                    && known.head.map(|head| head.name) == head.map(|head| head.name)
+            })
+        };
         let mut entries = self.entries.iter().map_while(OnceLock::get);
-        if let Some(known) = entries.position(|entry| of(entry) == Some(terms)) {
+        if let Some(known) = entries.position(is_it) {
             return Some(Encoding::new(u8::try_from(known).ok()?, &def));
         }
-        let form = Form::Compressed(Box::new(Compressed::new(terms)));
+        let form = Form::Compressed(Box::new(Compressed::new(terms, head)));
         self.push(&mut count, Entry { def, form })
     }
 
     /// How messages in this encoding are compressed; `None`: they are not.
     pub(crate) fn compression(&self, encoding: Encoding) -> Option<&Compressed> {
         self.entry(encoding).compressed()
+    }
+
+    /// Whether its frames show the mark of a virtual socket, so that the payload is not marked.
+    pub(crate) fn shows_marks(&self, encoding: Encoding) -> bool {
+        self.entry(encoding).head().is_some()
+    }
+
+    /// What is compressed in this encoding, if it is not the payload alone, behind [`HEAD_ROOM`] bytes.
+    pub(crate) fn headed_payload(
+        &self,
+        encoding: Encoding,
+        message: &Message<'_>,
+    ) -> Option<Vec<u8>> {
+        let entry = self.entry(encoding);
+        let head = entry.compressed()?.head?;
+        Some(head.with_head(message))
+    }
+
+    /// Appends a message without compression, in an encoding that may compress it.
+    pub(crate) fn append_plain(
+        &self,
+        encoding: Encoding,
+        message: &Message<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        self.entry(encoding).append_plain(message, out);
     }
 
     /// What compression has done.

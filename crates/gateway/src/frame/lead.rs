@@ -36,6 +36,13 @@ pub(super) fn put_header(kind: Kind, bytes: &mut [u8], payload_start: usize) -> 
     start
 }
 
+/// Inserts the header of a frame with a payload of this many bytes at `start`.
+pub(super) fn put_header_at(out: &mut Vec<u8>, start: usize, (kind, length): (Kind, usize)) {
+    let (head, size) = websocket::header(opcode(kind), length, false);
+    let head = head.get(..size).unwrap_or_default();
+    out.splice(start..start, head.iter().copied());
+}
+
 fn opcode(kind: Kind) -> Opcode {
     match kind {
         Kind::Text => Opcode::Text,

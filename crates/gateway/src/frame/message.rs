@@ -1,6 +1,6 @@
 //! A message as an adapter encodes it: its contents and where it was sent. Owns no bytes.
 
-use millrace_core::{ChannelId, Kind, Name};
+use millrace_core::{Annotation, ChannelId, Kind, Name};
 
 /// A message to be encoded.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,9 @@ pub(crate) struct Via<'a> {
     pub(crate) channel: &'a Name,
     /// The pattern that the recipient is subscribed to; `None` if it is subscribed to the channel itself.
     pub(crate) pattern: Option<&'a Name>,
+    /// The mark of the virtual socket that is subscribed, for encodings that [show](super::Encodings::shows_marks) it beside
+    /// the payload.
+    pub(crate) mark: Option<&'a Annotation>,
 }
 
 /// The recipient list of a message, and the subscription behind it.

@@ -134,6 +134,31 @@ impl Publication {
             })
     }
 
+    /// The message that is compressed in this encoding, if it has a head; made at most once, or once for each `origin`.
+    pub(crate) fn headed(
+        &self,
+        encodings: &Encodings,
+        encoding: Encoding,
+        origin: Option<&Origin<'_>>,
+    ) -> Option<Self> {
+        if !encodings.shows_marks(encoding) {
+            return None;
+        }
+        let key = origin.map(|origin| (origin.list, origin.via.channel));
+        self.0
+            .others
+            .get_or_init(Arc::default)
+            .get_or_head(encoding, key, || {
+                let message = Message {
+                    kind: self.kind(),
+                    payload: self.payload(),
+                    via: origin.map(|origin| origin.via),
+                };
+                let bytes = encodings.headed_payload(encoding, &message)?;
+                Some(Self::in_place(self.kind(), bytes))
+            })
+    }
+
     /// The frame in an encoding that compresses, and whether this is the first call for it: then the caller has to
     /// [fill](Late::fill) it.
     pub(crate) fn claim(&self, encoding: Encoding) -> (Late, bool) {

@@ -21,9 +21,9 @@ pub(crate) trait Endpoint: Send + Sync + fmt::Debug {
         Taking::Unsure
     }
 
-    /// What a valid request for a WebSocket on this path opens, with these lines of `Sec-WebSocket-Extensions`; `None`:
-    /// it has to see the request as [`Asked`], or does not claim it.
-    fn upgrade(&self, _exchange: &Exchange, _path: &str, _extensions: &[&[u8]]) -> Option<Opens> {
+    /// What a valid request for a WebSocket on this path opens; `None`: it has to see the request as [`Asked`], or does not
+    /// claim it.
+    fn upgrade(&self, _exchange: &Exchange, _path: &str, _offers: &Offers<'_>) -> Option<Opens> {
         None
     }
 
@@ -32,12 +32,22 @@ pub(crate) trait Endpoint: Send + Sync + fmt::Debug {
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e>;
 }
 
+/// What a valid request for a WebSocket offers.
+pub(crate) struct Offers<'a> {
+    /// The lines of `Sec-WebSocket-Extensions`.
+    pub(crate) extensions: &'a [&'a [u8]],
+    /// The subprotocols.
+    pub(crate) protocols: &'a [String],
+}
+
 /// What a request for a WebSocket opens.
 pub(crate) struct Opens {
     pub(crate) transport: Transport,
     pub(crate) session: Box<dyn Session>,
     /// The terms of compression, if it is agreed on.
     pub(crate) terms: Option<Terms>,
+    /// The subprotocol of the session, if the client offers it: it is spoken if `handleOpen` chooses no other.
+    pub(crate) protocol: Option<&'static str>,
 }
 
 /// An endpoint's claim on a request.
@@ -99,9 +109,9 @@ impl Endpoints {
         &self,
         exchange: &Exchange,
         path: &str,
-        extensions: &[&[u8]],
+        offers: &Offers<'_>,
     ) -> Option<Opens> {
-        self.0.first()?.upgrade(exchange, path, extensions)
+        self.0.first()?.upgrade(exchange, path, offers)
     }
 
     /// The claims on a request, from the first endpoint on.

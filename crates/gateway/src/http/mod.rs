@@ -50,7 +50,7 @@ use crate::shard::Shard;
 pub(crate) use answer::plain;
 pub use answer_head::{AnswerHead, HeadError, Verbatim};
 pub(crate) use body::{Body, BodyError};
-pub(crate) use endpoint::{Answering, Claim, Endpoint, Endpoints, Opens};
+pub(crate) use endpoint::{Answering, Claim, Endpoint, Endpoints, Offers, Opens};
 pub(crate) use h2::Place;
 pub(crate) use incoming::Incoming;
 pub(crate) use limits::{EndpointLimits, HttpLimits};

@@ -15,7 +15,7 @@ use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
 use smallvec::SmallVec;
 
 use super::open::{self, Line};
-use super::{Answer, Asked, Body, Client, plain};
+use super::{Answer, Asked, Body, Client, Offers, plain};
 use crate::event::Acceptance;
 use crate::shard::open::Opened;
 
@@ -36,6 +36,8 @@ pub(crate) struct Offered {
     protocols: Vec<String>,
     /// The terms of compression that the answer confirms.
     terms: Option<Terms>,
+    /// The subprotocol of the session, if it is offered.
+    own: Option<&'static str>,
 }
 
 impl Offered {
@@ -52,20 +54,46 @@ impl Offered {
             key: SmallVec::from_slice(offer.key.as_bytes()),
             protocols: offer.protocols.into_iter().map(str::to_owned).collect(),
             terms: None,
+            own: None,
         }
     }
 
-    /// Sets the terms of compression that the answer confirms.
-    pub(crate) fn agree(&mut self, terms: Option<Terms>) {
+    /// What an endpoint has to know of it.
+    pub(crate) fn offers<'a>(&'a self, extensions: &'a [&'a [u8]]) -> Offers<'a> {
+        Offers {
+            extensions,
+            protocols: &self.protocols,
+        }
+    }
+
+    /// The subprotocols.
+    pub(crate) fn protocols(&self) -> &[String] {
+        &self.protocols
+    }
+
+    /// Sets the terms of compression that the answer confirms, and the subprotocol of the session.
+    pub(crate) fn agree(&mut self, terms: Option<Terms>, own: Option<&'static str>) {
         self.terms = terms;
+        self.own = own;
+    }
+
+    /// The subprotocol that the answer names.
+    fn chosen<'a>(&self, acceptance: &'a Acceptance) -> Option<&'a str> {
+        acceptance.protocol.as_deref().or(self.own)
+    }
+
+    /// Tells the session whether the subprotocol is its own.
+    pub(super) fn settle(&self, acceptance: &Acceptance, opened: &Opened) {
+        if let Some(own) = self.own {
+            opened.agree(self.chosen(acceptance) == Some(own));
+        }
     }
 
     /// Appends the head of the 101 up to the date. False: the acceptance has more in it than this head.
     pub(super) fn append_switching(&self, acceptance: &Acceptance, out: &mut Vec<u8>) -> bool {
-        let chosen = acceptance.protocol.as_ref();
-        if !acceptance.headers.is_empty()
-            || chosen.is_some_and(|chosen| !self.protocols.contains(chosen))
-        {
+        let chosen = self.chosen(acceptance);
+        let is_offered = |chosen: &str| self.protocols.iter().any(|known| known == chosen);
+        if !acceptance.headers.is_empty() || chosen.is_some_and(|chosen| !is_offered(chosen)) {
             return false;
         }
         out.extend_from_slice(SWITCHING);
@@ -152,9 +180,10 @@ pub(crate) fn begin(
     offered: &Offered,
 ) -> Answer {
     let mut response = switching(offered);
-    if let Err(problem) = apply(acceptance, &mut response, &offered.protocols) {
+    if let Err(problem) = apply(acceptance, &mut response, offered) {
         return open::invalid(opened, problem);
     }
+    offered.settle(acceptance, &opened);
     *client.upgrade.borrow_mut() = Some(Box::new(move |stream, early| {
         opened.connected(stream, &early);
     }));
@@ -184,10 +213,10 @@ fn switching(offered: &Offered) -> Answer {
 fn apply(
     acceptance: &Acceptance,
     response: &mut Answer,
-    offered: &[String],
+    offered: &Offered,
 ) -> Result<(), &'static str> {
-    if let Some(protocol) = &acceptance.protocol {
-        if !offered.contains(protocol) {
+    if let Some(protocol) = offered.chosen(acceptance) {
+        if !offered.protocols.iter().any(|known| known == protocol) {
             return Err("handleOpen selected a subprotocol that the client did not offer");
         }
         let value = HeaderValue::try_from(protocol)

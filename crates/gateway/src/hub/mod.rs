@@ -3,6 +3,7 @@
 
 mod asking;
 mod backlogs;
+mod clients;
 mod compressing;
 mod inbound;
 mod liveness;
@@ -68,6 +69,8 @@ pub struct Hub {
     compressing: Compressing,
     /// What the application chose for channels, by the number of their terms.
     terms: Mutex<Arc<[ChannelTerms]>>,
+    /// Whether clients may do something in some of these channels.
+    has_clients: AtomicBool,
     workers: Workers,
     audience: Audience,
     permits: Permits,
@@ -133,6 +136,7 @@ impl Hub {
             uplink: OnceLock::new(),
             compressing: Compressing::default(),
             terms: Mutex::new(Arc::default()),
+            has_clients: AtomicBool::new(false),
             workers: Workers::new(),
             audience,
             permits: Permits::new(epoch),
@@ -228,6 +232,8 @@ impl Hub {
     /// Sets the terms of channels when the gateway starts.
     pub(crate) fn set_channel_terms(&self, terms: &[ChannelTerms]) {
         *self.terms.lock() = terms.into();
+        let has_clients = terms.iter().any(|terms| terms.clients.is_any());
+        self.has_clients.store(has_clients, Ordering::Relaxed);
         let patterns = terms.iter().map(|terms| terms.pattern.clone()).collect();
         self.core.set_terms(patterns);
     }

@@ -217,6 +217,7 @@ impl<'m> Post for Poster<'_, 'm> {
             subscriber,
             route,
             annotation,
+            own,
         } = recipient;
         self.dirty.insert(route.shard);
         let socket = route.socket;
@@ -227,6 +228,7 @@ impl<'m> Post for Poster<'_, 'm> {
             subscriber,
             slot: route.slot,
             alias,
+            own,
         };
         self.inboxes.post(route.shard, command);
     }

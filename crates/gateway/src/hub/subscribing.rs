@@ -1,7 +1,7 @@
 //! Changes of subscriptions, of which the I/O shards are told. New subscriptions are refused if the inbox of a shard
 //! has no room; ending one is never refused.
 
-use millrace_core::{EnterError, PatternError, ShardSet, SocketId, Tally, Target, Topic};
+use millrace_core::{EnterError, OwnError, PatternError, ShardSet, SocketId, Tally, Target, Topic};
 
 use super::Hub;
 
@@ -87,6 +87,26 @@ impl Hub {
     /// Unsubscribes a client on behalf of its protocol; see [`Core::exit`](millrace_core::Core::exit).
     pub fn exit(&self, id: SocketId, topic: Topic<'_>, dirty: &mut ShardSet) -> Tally {
         self.core.exit(id, topic, &mut self.poster(dirty))
+    }
+}
+
+/// Subscriptions of the client itself, beside those of the application.
+impl Hub {
+    /// See [`Core::enter_own`](millrace_core::Core::enter_own).
+    pub fn enter_own(
+        &self,
+        id: SocketId,
+        channel: &[u8],
+        most: usize,
+        dirty: &mut ShardSet,
+    ) -> Result<(), OwnError> {
+        self.core
+            .enter_own(id, channel, most, &mut self.poster(dirty))
+    }
+
+    /// See [`Core::exit_own`](millrace_core::Core::exit_own).
+    pub fn exit_own(&self, id: SocketId, channel: &[u8], dirty: &mut ShardSet) -> bool {
+        self.core.exit_own(id, channel, &mut self.poster(dirty))
     }
 }
 

@@ -26,6 +26,9 @@ pub(crate) trait Uplink: Send + Sync + fmt::Debug {
 
     /// The state of the link; `None`: there is none now.
     fn stats(&self) -> Option<BackplaneStats>;
+
+    /// This node's unique number; `None`: there is no link now.
+    fn node(&self) -> Option<u64>;
 }
 
 #[cfg(test)]
@@ -70,6 +73,10 @@ mod tests {
         }
 
         fn stats(&self) -> Option<BackplaneStats> {
+            None
+        }
+
+        fn node(&self) -> Option<u64> {
             None
         }
     }

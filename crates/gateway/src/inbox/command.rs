@@ -20,6 +20,8 @@ pub(crate) enum Command {
         subscriber: SocketId,
         slot: u32,
         alias: Option<Box<AliasOf>>,
+        /// Whether its client has subscribed itself.
+        own: bool,
     },
     /// Removes a recipient from that list.
     Leave {

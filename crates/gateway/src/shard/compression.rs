@@ -28,6 +28,8 @@ pub(super) enum Form {
     Late(Late),
     /// A frame for each connection, which refers to its earlier messages.
     Own,
+    /// The form of this publication, which is the message with its head.
+    Headed(Box<(Publication, Form)>),
 }
 
 /// The connections of a shard that wait for frames which other threads make.
@@ -52,7 +54,25 @@ impl Shard {
             let frame = publication.other(encodings, encoding, origin);
             return frame.map_or(Form::Uncarried, Form::Frame);
         };
-        if !allowed || !publication.compresses() || !compressed.takes(publication.payload()) {
+        let allowed = allowed && publication.compresses();
+        let Some(headed) = publication.headed(encodings, encoding, origin) else {
+            return self.compressed_form(publication, (encoding, compressed), allowed);
+        };
+        match self.compressed_form(&headed, (encoding, compressed), allowed) {
+            Form::Lead => Form::Frame(headed.frame().clone()),
+            form @ (Form::Late(_) | Form::Own) => Form::Headed(Box::new((headed, form))),
+            form => form,
+        }
+    }
+
+    /// What recipients with an encoding that compresses get of a message.
+    fn compressed_form(
+        &self,
+        publication: &Publication,
+        (encoding, compressed): (Encoding, &Compressed),
+        allowed: bool,
+    ) -> Form {
+        if !allowed || !compressed.takes(publication.payload()) {
             return Form::Lead;
         }
         if compressed.terms.takeover {
@@ -118,6 +138,10 @@ impl Shard {
                 self.await_frame(late, place);
             }
             Form::Own => self.append_own((io, ledger), publication, place),
+            Form::Headed(headed) => {
+                let (publication, form) = &**headed;
+                self.append_form((io, ledger), form, publication, place);
+            }
         }
     }
 
@@ -129,6 +153,11 @@ impl Shard {
         message: &Message<'_>,
         place: Place,
     ) {
+        if let Some(bytes) = self.hub.encodings().headed_payload(io.encoding, message) {
+            let headed = Publication::in_place(message.kind, bytes);
+            let form = self.compressed_form(&headed, (io.encoding, compressed), true);
+            return self.append_form((io, ledger), &form, &headed, place);
+        }
         if !compressed.takes(message.payload) {
             return io
                 .outbox

@@ -4,10 +4,11 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId, TermsIndex};
+use millrace_core::{ChannelId, Name, SocketId, TermsIndex};
 
 use super::Shard;
 use super::compression::{Form, Place};
+use super::marks::Marked;
 use super::recipients::{List, Local};
 use crate::frame::{Encoding, Encodings, Frame, Frames, Ledger, Message, Origin, Publication, Via};
 use crate::inbox::Matched;
@@ -161,7 +162,7 @@ impl Shard {
             let encoding = io.encoding;
             let publication = outbound.publication;
             let annotation = local.annotation.as_deref();
-            match annotation.and_then(|annotation| self.annotate(annotation, publication)) {
+            match annotation.and_then(|annotation| self.mark(annotation, encoding, publication)) {
                 None if encoding == Encodings::LEAD => {
                     let frame = || publication.frame();
                     io.outbox.append_shared(ledger, (outbound.lead, 1), frame);
@@ -173,11 +174,18 @@ impl Shard {
                         self.append_form((io, ledger), form, publication, place);
                     }
                 },
-                Some(payload) => {
+                Some(marked) => {
+                    let (payload, mark) = match &marked {
+                        Marked::Payload(payload) => (&payload[..], None),
+                        Marked::Beside => (publication.payload(), annotation),
+                    };
                     let message = Message {
                         kind: publication.kind(),
-                        payload: &payload,
-                        via: Some(outbound.origin.via),
+                        payload,
+                        via: Some(Via {
+                            mark,
+                            ..outbound.origin.via
+                        }),
                     };
                     let place = (connection.slot, connection.socket);
                     if encoding == Encodings::LEAD || self.compresses(outbound) {
@@ -209,17 +217,6 @@ impl Shard {
         }
     }
 
-    /// The payload with a virtual socket's user data, or `None` if it cannot carry it.
-    fn annotate(&self, annotation: &Annotation, publication: &Publication) -> Option<Vec<u8>> {
-        let annotated = annotation
-            .apply(publication.kind(), publication.payload())
-            .ok();
-        if annotated.is_none() && publication.kind() == Kind::Text {
-            self.hub.count_unannotated(1);
-        }
-        annotated
-    }
-
     /// Encodes a message for one socket alone.
     #[inline]
     pub(super) fn append_message(
@@ -247,8 +244,9 @@ impl Shard {
         if self.hub.encodings().compression(io.encoding).is_none() {
             return self.append_message((io, ledger), message, place);
         }
+        let (encodings, encoding) = (self.hub.encodings(), io.encoding);
         io.outbox
-            .append(ledger, |out| Encodings::append_lead(message, out));
+            .append(ledger, |out| encodings.append_plain(encoding, message, out));
     }
 
     #[inline(never)]
@@ -316,10 +314,12 @@ impl List {
             None => Via {
                 channel: &self.name,
                 pattern: None,
+                mark: None,
             },
             Some(channel) => Via {
                 channel,
                 pattern: Some(&self.name),
+                mark: None,
             },
         };
         Origin { list: id, via }
@@ -341,8 +341,10 @@ fn join_leads(run: &[Publication]) -> Joined {
 /// Joins the frames of consecutive publications in another encoding; `None`: some are not made, or each recipient has
 /// frames of its own.
 fn join(run: &[Outbound<'_>], encoding: Encoding) -> Option<Joined> {
-    let is_open =
-        |outbound: &Outbound<'_>| matches!(outbound.other(encoding), Form::Late(_) | Form::Own);
+    let is_open = |outbound: &Outbound<'_>| {
+        let form = outbound.other(encoding);
+        matches!(form, Form::Late(_) | Form::Own | Form::Headed(_))
+    };
     if run.iter().any(is_open) {
         return None;
     }
@@ -351,7 +353,7 @@ fn join(run: &[Outbound<'_>], encoding: Encoding) -> Option<Joined> {
         .filter_map(|outbound| match outbound.other(encoding) {
             Form::Frame(frame) => Some(frame.bytes()),
             Form::Lead => Some(outbound.lead),
-            Form::Uncarried | Form::Late(_) | Form::Own => None,
+            Form::Uncarried | Form::Late(_) | Form::Own | Form::Headed(_) => None,
         });
     Some(join_bytes(|| frames.clone()))
 }

@@ -12,6 +12,8 @@ mod compression;
 mod delivery;
 mod dial;
 mod driver;
+mod joins;
+mod marks;
 pub(crate) mod open;
 mod parts;
 mod preamble;

@@ -256,6 +256,13 @@ impl Opened {
         }
     }
 
+    /// Tells the session whether the subprotocol is its own; see [`Session::agree`].
+    pub(crate) fn agree(&self, is_own: bool) {
+        if let Some(connection) = &self.connection {
+            self.shard.agree(connection, is_own);
+        }
+    }
+
     /// Reports that `handleOpen` accepted with a value that cannot be sent.
     pub(crate) fn report_invalid(self, problem: &str) {
         self.shard

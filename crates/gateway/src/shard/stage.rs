@@ -340,6 +340,7 @@ impl Stage {
         let via = name.as_ref().map(|channel| Via {
             channel,
             pattern: None,
+            mark: None,
         });
         let message = Message {
             kind: Kind::Text,

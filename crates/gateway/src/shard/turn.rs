@@ -137,9 +137,10 @@ impl Shard {
                 subscriber,
                 slot,
                 alias,
+                own,
             } => {
                 let local = Local::new(subscriber, slot, alias);
-                self.recipients.borrow_mut().join(channel, name, local);
+                self.join(channel, name, local, own);
             }
             Command::Leave {
                 channel,

@@ -45,7 +45,7 @@ impl Env {
         let mut session = session(socket);
         let traits = session.traits();
         let mut opening = Vec::new();
-        session.append_opening(&mut opening);
+        session.append_opening(socket, &mut opening);
         let connection = Rc::new(Connection {
             socket,
             slot,
@@ -59,7 +59,7 @@ impl Env {
             is_watched: Cell::new(false),
             task: Cell::default(),
             runnable: Cell::new(false),
-            traits,
+            traits: Cell::new(traits),
             io: RefCell::new(Io::new(
                 Phase::Pending(sender),
                 (session, traits.encoding),
@@ -232,6 +232,22 @@ impl Env {
         }
         self.close(connection, io, &CloseReason::ABNORMAL);
         self.release(connection, io);
+    }
+
+    /// Tells the session whether the subprotocol is its own. What was sent so far is in that subprotocol; if it is another
+    /// one, that is undone.
+    pub(crate) fn agree(&self, connection: &Shared, is_own: bool) {
+        let io = &mut *connection.io.borrow_mut();
+        io.session.agree(is_own);
+        let traits = io.session.traits();
+        connection.traits.set(traits);
+        io.encoding = traits.encoding;
+        if !is_own {
+            let Io {
+                session, outbox, ..
+            } = io;
+            outbox.rewrite(self.ledger(), |sent, out| session.unwrap_sent(sent, out));
+        }
     }
 
     /// Starts an accepted connection: messages may flow, and it may be run. `early` followed the handshake. False: the

@@ -181,9 +181,9 @@ impl Env {
         io.times.change(|waits| waits.deadline = deadline);
         self.arm(connection, io, deadline);
         match peer_close {
-            PeerClose::Nothing if connection.traits.goodbye == Goodbye::Answered => return,
+            PeerClose::Nothing if connection.traits.get().goodbye == Goodbye::Answered => return,
             // the end of the stream is all that the peer is told, and it may still be sending
-            PeerClose::Nothing if connection.traits.half_close => io.phase = Phase::Draining,
+            PeerClose::Nothing if connection.traits.get().half_close => io.phase = Phase::Draining,
             PeerClose::Nothing | PeerClose::Goodbye | PeerClose::StreamEnd => {
                 // nothing can follow, so the stream is closed without waiting for the peer
                 io.phase = Phase::Gone;

@@ -44,8 +44,8 @@ pub(crate) struct Connection {
     pub(crate) is_shown: Cell<bool>,
     /// The state of its incomplete message.
     pub(crate) partial: Cell<Partial>,
-    /// The traits of its session, read when it opened.
-    pub(crate) traits: Traits,
+    /// The traits of its session.
+    pub(crate) traits: Cell<Traits>,
     /// Whether the readiness loop of the shard runs it.
     pub(crate) is_watched: Cell<bool>,
     /// Wakes the task that runs it, if there is one; boxed, because few connections have a task.

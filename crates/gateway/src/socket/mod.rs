@@ -29,7 +29,7 @@ mod waker;
 pub(crate) mod wheel;
 mod write;
 
-use millrace_core::Kind;
+use millrace_core::{Kind, SocketId};
 
 use crate::close::CloseReason;
 use crate::event::{Instruction, Step, TransferId};
@@ -40,12 +40,21 @@ pub(crate) use context::Context;
 /// The protocol of one connection. One value per connection, which stays on its I/O shard. Pure: bytes and times in,
 /// effects through the context. Its methods are never called within each other.
 pub(crate) trait Session {
-    /// Its constant traits. Read once when the connection opens, and kept there.
+    /// Its traits. Read when the connection opens and when the subprotocol is [agreed](Self::agree) on, and kept there.
     fn traits(&self) -> Traits;
+
+    /// Whether the connection has the subprotocol that is its own. Called once, before it opens, of a session that was made
+    /// for a client that offers that subprotocol.
+    fn agree(&mut self, _is_own: bool) {}
+
+    /// Appends what was sent in its own subprotocol, whole frames, as it would have been sent without it.
+    fn unwrap_sent(&self, sent: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(sent);
+    }
 
     /// Encodes its first output, which is sent before the output of `handleOpen` and before the session is
     /// [opened](Wake::Opened). A peer that is refused does not get it.
-    fn append_opening(&mut self, _out: &mut Vec<u8>) {}
+    fn append_opening(&mut self, _socket: SocketId, _out: &mut Vec<u8>) {}
 
     /// Takes bytes that were just read, or that it did not take earlier. Bytes that it does not take are passed again
     /// when the pause is over.
@@ -68,6 +77,10 @@ pub(crate) trait Session {
 
     /// Encodes the close that its traits require.
     fn append_close(&mut self, _reason: &CloseReason, _out: &mut Vec<u8>) {}
+
+    /// Encodes that the application has subscribed its client to a channel. Called only if the encoding of its messages has
+    /// [heads](crate::frame::HeadedDef).
+    fn append_subscribed(&mut self, _channel: &[u8], _out: &mut Vec<u8>) {}
 
     /// Whether its connection ends together with that of another session, which has dialled it.
     fn follows(&self) -> bool {
@@ -120,7 +133,7 @@ pub(crate) struct Fragment<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// Properties of a session that never change.
+/// Properties of a session, which do not change while the connection is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
     pub(crate) liveness: Liveness,

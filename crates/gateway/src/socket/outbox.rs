@@ -5,6 +5,7 @@
 mod backlog;
 mod lates;
 mod parts;
+mod rewrite;
 
 use std::io::IoSlice;
 use std::sync::Arc;

@@ -116,7 +116,7 @@ impl Env {
             return false;
         }
         // a session without input for the worker does not wait for it
-        if !connection.traits.feeds_worker || self.worker_has_room(connection, io) {
+        if !connection.traits.get().feeds_worker || self.worker_has_room(connection, io) {
             return true;
         }
         self.wait_for_worker(connection, io);
@@ -276,7 +276,7 @@ impl Env {
             io.times.message = now;
             self.stats.messages_in.add(outcome.delivered);
             self.stats.message_bytes_in.add(outcome.delivered_bytes);
-            if connection.traits.feeds_worker {
+            if connection.traits.get().feeds_worker {
                 self.ring_later(&connection.worker);
             }
         }

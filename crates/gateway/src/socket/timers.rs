@@ -169,7 +169,7 @@ impl Env {
         }
         let interval = millis(limits.ping_interval);
         if interval > 0 && now + TICK_MS >= times.alive + interval {
-            match connection.traits.liveness {
+            match connection.traits.get().liveness {
                 Liveness::Asks => {
                     let received = bytes_of(io.session.received());
                     times
@@ -222,7 +222,7 @@ impl Env {
                         TICK_MS
                     };
                 [
-                    (interval > 0 && connection.traits.liveness.is_looked_at())
+                    (interval > 0 && connection.traits.get().liveness.is_looked_at())
                         .then(|| alive.saturating_sub(TICK_MS).max(soonest)),
                     (idle > 0).then_some(times.message + idle),
                     (waits.unfinished > 0).then(|| unfinished.max(now + RATE_LOOK_MS)),

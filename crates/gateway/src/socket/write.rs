@@ -160,7 +160,7 @@ impl Env {
             }
             LateReply::Long(frame) => io.outbox.append_asked(ledger, frame),
         }
-        if connection.traits.feeds_worker || !self.hub.is_congested() {
+        if connection.traits.get().feeds_worker || !self.hub.is_congested() {
             io.wait = Wait::Never;
             self.restart_clocks(io);
             self.run_soon(connection);

@@ -1,9 +1,9 @@
 //! The messages of a client on the control channel. Owns the parsed call; does not check URLs.
 
 use super::given::{GivenError, GivenHeaders, MOST_WRITTEN_BYTES, Subprotocols};
-use super::json::{self, Object, Text, Value};
 use super::prefix::MAX_INDEX;
 use super::target::MAX_URL_BYTES;
+use crate::json::{self, Object, Text, Value};
 use crate::websocket::close;
 
 /// A message of the control channel.

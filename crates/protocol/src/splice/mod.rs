@@ -25,7 +25,6 @@ mod call;
 mod error;
 mod given;
 mod host;
-mod json;
 mod prefix;
 mod reply;
 mod target;

@@ -1,8 +1,8 @@
 //! The messages of the multiplexer on its control channel: replies and events, each a whole message with its index.
 
 use super::error::Problem;
-use super::json::append_string;
 use super::prefix::CONTROL;
+use crate::json::append_string;
 
 /// The name of the event that reports the end of a target. The documentation and the program of wsplice disagree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

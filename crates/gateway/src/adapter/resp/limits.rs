@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use crate::limits::{BYTES, COUNT, limits};
+use crate::limits::{BYTES, limits};
 
 limits! {
     /// Limits of a RESP listener.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub(super) struct RespLimits {
-        /// Channels and patterns that one connection is subscribed to by its own commands (RESP).
-        subscriptions_per_socket: usize = 10_000, 1..=COUNT, "the command is refused whole with an error";
         /// Bytes of all keys and values of the gateway, each pair charged its length + 128, above which the listener's clients may not write (RESP).
         keys_bytes: u64 = 256 * 1024 * 1024, 1..=BYTES, "the command is refused with `OOM`";
     }

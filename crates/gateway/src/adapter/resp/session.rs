@@ -95,7 +95,7 @@ impl Terms {
             access: Access::new(config)?,
             publish_as: config.publish_as,
             argument_bytes: limits.message_bytes,
-            subscriptions: own.subscriptions_per_socket,
+            subscriptions: limits.subscriptions_per_socket,
             keys_bytes: own.keys_bytes,
             password_timeout: u64::try_from(limits.handshake_timeout.as_millis())
                 .unwrap_or(u64::MAX),

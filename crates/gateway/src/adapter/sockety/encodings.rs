@@ -228,6 +228,7 @@ mod tests {
             Some(Via {
                 channel: &channel,
                 pattern,
+                mark: None,
             })
         };
         for (kind, via, expected) in [

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use millrace_core::SocketId;
 use millrace_protocol::sockety::{
     DecodeError, Decoder, DecoderConfig, GO_AWAY, HEARTBEAT, Item, append_header,
 };
@@ -192,7 +193,7 @@ impl Session for Sockety {
         }
     }
 
-    fn append_opening(&mut self, out: &mut Vec<u8>) {
+    fn append_opening(&mut self, _: SocketId, out: &mut Vec<u8>) {
         append_header(self.terms.decoder.channels, out);
     }
 

@@ -1,14 +1,14 @@
 //! One WebSocket connection with compression: its messages are inflated, the rest is as without.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use millrace_protocol::websocket::deflate::{History, Inflation};
-use millrace_protocol::websocket::{Decoder, DecoderConfig};
+use millrace_protocol::websocket::{Decoder, DecoderConfig, Item};
 
 use super::contexts::Reservation;
-use super::session;
+use super::session::{self, Reads};
 use crate::close::CloseReason;
-use crate::contract::{Context as Cx, Encoding, Fragment, Session, Taken, Traits, Wake};
+use crate::contract::{Context as Cx, Encoding, Flow, Fragment, Session, Taken, Traits, Wake};
 use crate::inflaters::Inflaters;
 
 /// The session of one connection with compression.
@@ -25,6 +25,8 @@ pub(super) struct Shared {
     pub(super) decoder: Arc<DecoderConfig>,
     pub(super) inflaters: Arc<Inflaters>,
     pub(super) encoding: Encoding,
+    /// The encoding of `millrace.v1` with the same compression, once a client speaks it.
+    pub(super) headed: OnceLock<Encoding>,
 }
 
 /// What a connection with context takeover has, in either direction.
@@ -66,6 +68,29 @@ impl<C> Compressed<C> {
             shared,
             context,
         }
+    }
+}
+
+impl<C: Keeps> Reads for Compressed<C> {
+    fn read(
+        &mut self,
+        bytes: &mut [u8],
+        cx: &mut Cx<'_>,
+        mut each: impl FnMut(Item<'_>, &mut Cx<'_>) -> Result<Flow, CloseReason>,
+    ) -> Result<Taken, CloseReason> {
+        let mut lent = self.shared.inflaters.lend();
+        let bytes = session::decode(bytes, cx, |input, now, cx| {
+            let inflation = Inflation {
+                inflater: &mut lent,
+                history: self.context.history(),
+            };
+            let config = &self.shared.decoder;
+            match self.decoder.next_inflated(input, config, now, inflation) {
+                Ok(item) => item.map(|item| each(item, cx)).transpose(),
+                Err(error) => Err(CloseReason::from(&error)),
+            }
+        })?;
+        Ok(session::taken(bytes, &self.decoder))
     }
 }
 

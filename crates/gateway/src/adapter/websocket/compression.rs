@@ -7,6 +7,7 @@ use millrace_protocol::websocket::deflate::{History, Offer, Terms, WindowBits, W
 
 use super::compressed::{Compressed, Context, Shared};
 use super::contexts::{Contexts, Reservation};
+use super::v1::{self, V1, V1Terms};
 use crate::contract::{CompressionTerms, Encoding, Encodings, ListenError, Reader, Session};
 use crate::inflaters::Inflaters;
 
@@ -84,15 +85,31 @@ impl Compression {
         })
     }
 
-    /// The terms for an offer, and the session of the connection.
-    pub(super) fn open(&self, offer: Offer) -> (Terms, Box<dyn Session>) {
+    /// The terms for an offer, and the session of the connection, which speaks `millrace.v1` if that is given.
+    pub(super) fn open(&self, offer: Offer, v1: Option<V1Terms>) -> (Terms, Box<dyn Session>) {
         let (terms, reservation) = self.agree(offer);
         let shared = self.shared(terms);
-        let session: Box<dyn Session> = match context(terms, reservation) {
-            None => Box::new(Compressed::new(shared, ())),
-            Some(context) => Box::new(Compressed::new(shared, Box::new(context))),
+        let headed = v1.map(|v1| (self.headed(terms, &shared, &v1), v1));
+        let session: Box<dyn Session> = match (context(terms, reservation), headed) {
+            (None, None) => Box::new(Compressed::new(shared, ())),
+            (Some(context), None) => Box::new(Compressed::new(shared, Box::new(context))),
+            (None, Some((encoding, v1))) => {
+                Box::new(V1::new(Compressed::new(shared, ()), v1, encoding))
+            }
+            (Some(context), Some((encoding, v1))) => {
+                let compressed = Compressed::new(shared, Box::new(context));
+                Box::new(V1::new(compressed, v1, encoding))
+            }
         };
         (terms, session)
+    }
+
+    /// The encoding of messages to a client of `millrace.v1`.
+    fn headed(&self, terms: Terms, shared: &Shared, v1: &V1Terms) -> Encoding {
+        *shared.headed.get_or_init(|| {
+            let encoding = self.means.1.compressed_headed(self.how(terms), v1::HEADED);
+            encoding.unwrap_or_else(|| v1.plain())
+        })
     }
 
     /// Chooses the terms: with context takeover if it is wished, the client agrees and the contexts have room.
@@ -120,32 +137,30 @@ impl Compression {
 
     /// What connections with these terms share.
     fn shared(&self, terms: Terms) -> Arc<Shared> {
-        let window = terms.server_window().min(self.wishes.server_window);
-        let takeover = !terms.server_no_context_takeover;
-        let place = usize::from(window.get() - WindowBits::LEAST.get());
-        let place = place * 2 + usize::from(takeover);
+        let how = self.how(terms);
+        let place = usize::from(how.window.get() - WindowBits::LEAST.get());
+        let place = place * 2 + usize::from(how.takeover);
         let make = || {
             Arc::new(Shared {
                 decoder: Arc::clone(&self.decoder),
                 inflaters: Arc::clone(&self.inflaters),
-                encoding: self.encoding(window, takeover),
+                // with too many encodings for one more, messages are sent as they are
+                encoding: self.means.1.compressed(how).unwrap_or(Encodings::LEAD),
+                headed: OnceLock::new(),
             })
         };
         let known = self.shared.get(place);
         known.map_or_else(make, |known| Arc::clone(known.get_or_init(make)))
     }
 
-    /// The encoding of messages to a client.
-    fn encoding(&self, window: WindowBits, takeover: bool) -> Encoding {
-        let terms = CompressionTerms {
+    /// How messages to a client with these terms are compressed.
+    fn how(&self, terms: Terms) -> CompressionTerms {
+        CompressionTerms {
             level: self.level,
-            window,
+            window: terms.server_window().min(self.wishes.server_window),
             threshold: self.threshold,
-            takeover,
-        };
-        // with too many encodings for one more, messages are sent as they are
-        let encoding = self.means.1.compressed(terms);
-        encoding.unwrap_or(Encodings::LEAD)
+            takeover: !terms.server_no_context_takeover,
+        }
     }
 }
 
@@ -157,6 +172,7 @@ impl Compression {
             decoder,
             inflaters: Arc::default(),
             encoding: Encodings::LEAD,
+            headed: OnceLock::new(),
         };
         let reservation = Contexts::default().reserve(WindowBits::MOST.bytes(), CONTEXT_BYTES);
         let context = context(Terms::default(), reservation).expect("the contexts have room");

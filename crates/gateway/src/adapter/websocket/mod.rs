@@ -7,9 +7,11 @@ mod contexts;
 mod endpoint;
 mod session;
 mod streamed;
+mod v1;
 
 pub(crate) use compression::Means;
 pub(crate) use contexts::Contexts;
 pub(crate) use endpoint::WebSockets;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use endpoint::{compressed_session_on_stage, session_on_stage};
+pub(crate) use endpoint::{compressed_session_on_stage, session_on_stage, v1_session_on_stage};
+pub(crate) use v1::HEADED as V1_ENCODING;

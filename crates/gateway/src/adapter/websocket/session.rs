@@ -35,6 +35,34 @@ impl WebSocket {
     }
 }
 
+/// A session whose input may have another meaning: it also hands over what it reads.
+pub(super) trait Reads: Session {
+    /// Reads input and calls `each` for every item in it.
+    fn read(
+        &mut self,
+        bytes: &mut [u8],
+        cx: &mut Context<'_>,
+        each: impl FnMut(Item<'_>, &mut Context<'_>) -> Result<Flow, CloseReason>,
+    ) -> Result<Taken, CloseReason>;
+}
+
+impl Reads for WebSocket {
+    fn read(
+        &mut self,
+        bytes: &mut [u8],
+        cx: &mut Context<'_>,
+        mut each: impl FnMut(Item<'_>, &mut Context<'_>) -> Result<Flow, CloseReason>,
+    ) -> Result<Taken, CloseReason> {
+        let bytes = decode(bytes, cx, |input, now, cx| {
+            match self.decoder.next(input, &self.config, now) {
+                Ok(item) => item.map(|item| each(item, cx)).transpose(),
+                Err(error) => Err(CloseReason::from(&error)),
+            }
+        })?;
+        Ok(taken(bytes, &self.decoder))
+    }
+}
+
 impl Session for WebSocket {
     fn traits(&self) -> Traits {
         TRAITS
@@ -212,7 +240,7 @@ fn tell_if_handled(cx: &mut Context<'_>, event: Event, payload: &[u8]) -> Flow {
     }
 }
 
-fn from_wire(kind: websocket::Kind) -> Kind {
+pub(super) fn from_wire(kind: websocket::Kind) -> Kind {
     match kind {
         websocket::Kind::Text => Kind::Text,
         websocket::Kind::Binary => Kind::Binary,

@@ -5,6 +5,7 @@ use millrace_core::{ChannelId, Name};
 
 use crate::frame::encoding::Encoding;
 use crate::frame::late::Late;
+use crate::frame::publication::Publication;
 use crate::frame::shared::Frame;
 use crate::sync::Mutex;
 
@@ -23,6 +24,8 @@ struct OtherFrame {
     frame: Option<Frame>,
     /// The frame if the encoding compresses.
     late: Option<Late>,
+    /// The message with its head if the encoding compresses that.
+    headed: Option<Publication>,
     /// Keeps the name alive, so that no other name gets its address.
     _channel: Option<Name>,
 }
@@ -43,10 +46,29 @@ impl Others {
         let frames = frames.get_or_insert_with(AHashMap::default);
         let known = frames.entry(way).or_insert_with(|| OtherFrame {
             frame: make(),
-            late: None,
-            _channel: origin.map(|(_, channel)| channel.clone()),
+            ..OtherFrame::of(origin)
         });
         known.frame.clone()
+    }
+
+    /// Like [`get_or_make`](Self::get_or_make), for the message with its head.
+    pub(super) fn get_or_head(
+        &self,
+        encoding: Encoding,
+        origin: Option<(ChannelId, &Name)>,
+        make: impl FnOnce() -> Option<Publication>,
+    ) -> Option<Publication> {
+        let way = (
+            encoding,
+            origin.map(|(list, channel)| (list, channel.address())),
+        );
+        let mut frames = self.0.lock();
+        let frames = frames.get_or_insert_with(AHashMap::default);
+        let known = frames.entry(way).or_insert_with(|| OtherFrame {
+            headed: make(),
+            ..OtherFrame::of(origin)
+        });
+        known.headed.clone()
     }
 
     /// The frame in an encoding that compresses, and whether this is the first call, whose caller has to make it.
@@ -56,16 +78,24 @@ impl Others {
         let mut first = false;
         let known = frames
             .entry((encoding, None))
-            .or_insert_with(|| OtherFrame {
-                frame: None,
-                late: None,
-                _channel: None,
-            });
+            .or_insert_with(|| OtherFrame::of(None));
         let late = known.late.get_or_insert_with(|| {
             first = true;
             Late::new()
         });
         (late.clone(), first)
+    }
+}
+
+impl OtherFrame {
+    /// One without anything in it.
+    fn of(origin: Option<(ChannelId, &Name)>) -> Self {
+        Self {
+            frame: None,
+            late: None,
+            headed: None,
+            _channel: origin.map(|(_, channel)| channel.clone()),
+        }
     }
 }
 

@@ -36,8 +36,9 @@ pub(super) fn take(exchange: &Exchange, head: &[u8]) -> Option<Box<dyn Later>> {
         transport,
         session,
         terms,
-    } = endpoints.upgrade(exchange, request.path(), &extensions)?;
-    offered.agree(terms);
+        protocol,
+    } = endpoints.upgrade(exchange, request.path(), &offered.offers(&extensions))?;
+    offered.agree(terms, protocol);
     let split = Head::Split {
         target: request.target(),
         lines: &lines,
@@ -68,6 +69,7 @@ impl Joining {
     fn accepted(&self, opened: Opened, acceptance: &Acceptance) -> Arrived {
         let mut head = Vec::with_capacity(HEAD_BYTES);
         if self.offered.append_switching(acceptance, &mut head) {
+            self.offered.settle(acceptance, &opened);
             return Arrived::Socket(Switch { head, opened });
         }
         let answer = upgrade::begin(opened, acceptance, &self.client, &self.offered);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use millrace_core::SocketId;
 
 use crate::adapter::websocket::{
-    compressed_session_on_stage as compressed_session, session_on_stage as websocket_session,
+    V1_ENCODING, compressed_session_on_stage as compressed_session,
+    session_on_stage as websocket_session, v1_session_on_stage as v1_session,
 };
 use crate::adapter::{
     RespOnStage, SocketyOnStage, SpliceOnStage, TcpOnStage, sse_encoding, sse_session,
@@ -22,6 +23,8 @@ pub(crate) enum Speaks {
     WebSocket,
     /// WebSocket with compression and context takeover.
     Deflated,
+    /// The subprotocol `millrace.v1` on it.
+    V1,
     Events,
     Resp,
     /// Raw TCP with lines.
@@ -32,9 +35,10 @@ pub(crate) enum Speaks {
     Splice,
 }
 
-pub(crate) const EVERY: [Speaks; 7] = [
+pub(crate) const EVERY: [Speaks; 8] = [
     Speaks::WebSocket,
     Speaks::Deflated,
+    Speaks::V1,
     Speaks::Events,
     Speaks::Resp,
     Speaks::Tcp,
@@ -69,7 +73,10 @@ impl Speaks {
 
     /// Whether it uses WebSocket frames.
     pub(super) fn has_frames(self) -> bool {
-        matches!(self, Self::WebSocket | Self::Deflated | Self::Splice)
+        matches!(
+            self,
+            Self::WebSocket | Self::Deflated | Self::V1 | Self::Splice
+        )
     }
 
     /// Input that a client may repeat without end: no part of it is an error or has an answer.
@@ -77,6 +84,7 @@ impl Speaks {
         match self {
             Self::WebSocket => b"\x81\x85\0\0\0\0hello\x02\x81\0\0\0\0a\x80\x81\0\0\0\0b",
             Self::Deflated => HELLO_DEFLATED,
+            Self::V1 => ANSWERS_WITHOUT_CALLS,
             Self::Events => b"anything",
             Self::Resp => b"\r\n\r\n",
             Self::Tcp => b"hello\r\na\n\n\xff\n",
@@ -90,6 +98,11 @@ impl Speaks {
 const HELLO_DEFLATED: &[u8] = b"\xc1\x87\0\0\0\0\xf2\x48\xcd\xc9\xc9\x07\0\
     \x42\x83\0\0\0\0\xf2\x48\xcd\x80\x84\0\0\0\0\xc9\xc9\x07\0\
     \xc2\x87\0\0\0\0\0\x01\0\xfe\xffa\0\x81\x85\0\0\0\0hello";
+
+/// An answer to a call, a failed one in two fragments, and a publication that the terms do not allow.
+const ANSWERS_WITHOUT_CALLS: &[u8] = b"\x81\x91\0\0\0\0{\"t\":\"ok\",\"id\":1}\
+    \x02\x85\0\0\0\0{\"t\":\x80\x98\0\0\0\0\"err\",\"id\":1,\"code\":\"a\"}\
+    \x82\x94\0\0\0\0{\"t\":\"pub\",\"c\":\"\"}\n\xff";
 
 /// A message, one with data, the beginning of one with a stream on another channel, one with a file, the end of the
 /// stream, an aborted message, and small packets between them.
@@ -112,6 +125,7 @@ pub(in crate::shard) type Arriving =
 /// Each protocol, without listeners.
 pub(super) struct Forms {
     events: Encoding,
+    v1: Encoding,
     resp: RespOnStage,
     tcp: TcpOnStage,
     sockety: SocketyOnStage,
@@ -122,6 +136,7 @@ impl Forms {
     pub(super) fn new(encodings: &Arc<Encodings>) -> Self {
         Self {
             events: sse_encoding(encodings),
+            v1: encodings.headed(V1_ENCODING),
             resp: RespOnStage::new(encodings),
             tcp: TcpOnStage::new(encodings),
             sockety: SocketyOnStage::new(encodings),
@@ -139,6 +154,7 @@ impl Forms {
         match speaks {
             Speaks::WebSocket => websocket_session(&config.limits),
             Speaks::Deflated => compressed_session(&config.limits),
+            Speaks::V1 => v1_session(&config.limits, self.v1, hub),
             Speaks::Events => sse_session(self.events),
             Speaks::Resp => self.resp.session_on_stage(socket, &peer(listener)),
             Speaks::Tcp => self.tcp.session_on_stage(socket, &peer(listener)),

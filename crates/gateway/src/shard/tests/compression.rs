@@ -10,7 +10,7 @@ use millrace_core::{Kind, Pattern, ShardSet, Target};
 use millrace_protocol::websocket::deflate::WindowBits;
 
 use super::super::compression::INLINE_BYTES;
-use crate::config::ChannelTerms;
+use crate::config::{ChannelTerms, ClientTerms};
 use crate::frame::{CompressionTerms, Encoding};
 use crate::shard::stage::{Actor, Speaks, Stage};
 use client::Client;
@@ -199,6 +199,7 @@ fn terms_of_channels_say_what_is_not_compressed() {
         pattern: Pattern::new(text).unwrap(),
         text: text.into(),
         compress,
+        clients: ClientTerms::default(),
     };
     stage
         .hub

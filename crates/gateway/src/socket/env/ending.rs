@@ -125,12 +125,12 @@ impl Env {
 
     /// The peer has sent its last byte, and the stash is empty. The peer may still read.
     pub(crate) fn input_ended(&self, connection: &Shared, io: &mut Io) {
-        if !connection.traits.half_close {
+        if !connection.traits.get().half_close {
             // handlers may wait for the rest of what has begun to arrive
             self.break_transfers(connection, io);
         }
         let is_behind = io.is_behind() || !io.outbox.is_empty();
-        let traits = &connection.traits;
+        let traits = connection.traits.get();
         // a client of an event stream that ends its side has left and reads nothing more
         let may_read = traits.liveness != Liveness::Tells;
         match &mut io.phase {

@@ -83,7 +83,7 @@ impl Outbox {
         })
     }
 
-    fn drop_empty(&mut self) {
+    pub(super) fn drop_empty(&mut self) {
         let backlog = self.backlog.as_deref();
         if backlog.is_some_and(|backlog| backlog.queue.is_empty() && backlog.ahead.is_none()) {
             self.backlog = None;

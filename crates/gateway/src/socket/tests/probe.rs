@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::task::Waker;
 
-use millrace_core::Kind;
+use millrace_core::{Kind, SocketId};
 
 use crate::contract::{
     CloseMode, CloseReason, Context, Encodings, Event, Flow, Goodbye, Instruction, LateReply,
@@ -153,7 +153,7 @@ impl Session for Probe {
         }
     }
 
-    fn append_opening(&mut self, out: &mut Vec<u8>) {
+    fn append_opening(&mut self, _: SocketId, out: &mut Vec<u8>) {
         if self.greets {
             out.extend_from_slice(b"hello\n");
         }

@@ -174,3 +174,35 @@ fn names_are_compared_after_decoding_escapes() {
     };
     assert!(name != *"url");
 }
+
+#[test]
+fn unpaired_surrogates_can_be_refused() {
+    let paired = |document: &str| {
+        let Some(Value::String(text)) = parse(document.as_bytes()) else {
+            panic!("a string");
+        };
+        text.decode_paired().map(Cow::into_owned)
+    };
+    for (document, expected) in [
+        (r#""plain""#, Some("plain")),
+        (r#""\ud83d\ude00\n""#, Some("\u{1f600}\n")),
+        (r#""\ufffd\uFFFD""#, Some("\u{fffd}\u{fffd}")),
+        ("\"\u{fffd}\\u0041\"", Some("\u{fffd}A")),
+        (r#""\ud83d""#, None),
+        (r#""\ude00""#, None),
+        (r#""\ud83d\ud83d\ude00""#, None),
+        (r#""a\ufffd\ud83dufffd""#, None),
+    ] {
+        assert_eq!(paired(document).as_deref(), expected, "{document}");
+    }
+}
+
+#[test]
+fn members_are_known_as_they_are_written() {
+    let Some(Value::Object(object)) = parse(br#"{ "a" : [1, {"b":2}] ,"c":"\u0041" , "d":-1e3}"#)
+    else {
+        panic!("an object");
+    };
+    let written: Vec<_> = object.written_members().map(|(_, _, text)| text).collect();
+    assert_eq!(written, [r#"[1, {"b":2}]"#, r#""\u0041""#, "-1e3"]);
+}

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// A value of a validated document.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     Null,
     Bool(bool),
     /// The digits as written.
@@ -17,21 +17,23 @@ pub(super) enum Value<'a> {
 
 /// A string as written, without its quotes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Text<'a>(&'a str);
+pub(crate) struct Text<'a>(&'a str);
 
 /// The text between the brackets.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Array<'a>(&'a str);
+pub(crate) struct Array<'a>(&'a str);
 
 /// The text between the braces.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Object<'a>(&'a str);
+pub(crate) struct Object<'a>(&'a str);
 
 /// The deepest nesting that is accepted.
 const MOST_DEPTH: u32 = 32;
 
+const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
+
 /// The value of a document; `None` if it is not JSON or nested too deeply.
-pub(super) fn parse(document: &[u8]) -> Option<Value<'_>> {
+pub(crate) fn parse(document: &[u8]) -> Option<Value<'_>> {
     let text = simdutf8::basic::from_utf8(document).ok()?;
     let mut reader = Reader { rest: text };
     let value = reader.value(MOST_DEPTH)?;
@@ -41,7 +43,7 @@ pub(super) fn parse(document: &[u8]) -> Option<Value<'_>> {
 
 impl Value<'_> {
     /// The number as an integer, if it has no fraction or exponent and fits.
-    pub(super) fn integer(self) -> Option<i64> {
+    pub(crate) fn integer(self) -> Option<i64> {
         match self {
             Self::Number(digits) => digits.parse().ok(),
             _ => None,
@@ -51,12 +53,30 @@ impl Value<'_> {
 
 impl<'a> Text<'a> {
     /// The length as written, which is at least the length of the string itself.
-    pub(super) fn written_bytes(self) -> usize {
+    pub(crate) fn written_bytes(self) -> usize {
         self.0.len()
     }
 
+    /// Decodes the string; `None` if it has an unpaired surrogate.
+    pub(crate) fn decode_paired(self) -> Option<Cow<'a, str>> {
+        if !self.0.contains('\\') {
+            return Some(Cow::Borrowed(self.0));
+        }
+        let mut rest = self.0;
+        while let Some((_, behind)) = rest.split_once('\\') {
+            let (one, after) = escaped(behind)?;
+            // U+FFFD stands for an unpaired surrogate, unless it was written as such
+            let is_itself = |digits: &str| digits.eq_ignore_ascii_case("ufffd");
+            if one == char::REPLACEMENT_CHARACTER && !behind.get(..5).is_some_and(is_itself) {
+                return None;
+            }
+            rest = after;
+        }
+        Some(self.decode())
+    }
+
     /// Decodes the string. Unpaired surrogates become U+FFFD.
-    pub(super) fn decode(self) -> Cow<'a, str> {
+    pub(crate) fn decode(self) -> Cow<'a, str> {
         if !self.0.contains('\\') {
             return Cow::Borrowed(self.0);
         }
@@ -82,7 +102,7 @@ impl PartialEq<str> for Text<'_> {
 
 impl<'a> Array<'a> {
     /// The values of the array, in order.
-    pub(super) fn values(self) -> impl Iterator<Item = Value<'a>> {
+    pub(crate) fn values(self) -> impl Iterator<Item = Value<'a>> {
         let mut reader = Reader { rest: self.0 };
         std::iter::from_fn(move || {
             let value = reader.value(MOST_DEPTH)?;
@@ -94,7 +114,12 @@ impl<'a> Array<'a> {
 
 impl<'a> Object<'a> {
     /// The members of the object, in order.
-    pub(super) fn members(self) -> impl Iterator<Item = (Text<'a>, Value<'a>)> {
+    pub(crate) fn members(self) -> impl Iterator<Item = (Text<'a>, Value<'a>)> {
+        self.written_members().map(|(name, value, _)| (name, value))
+    }
+
+    /// The members of the object, in order, each with its value as written.
+    pub(crate) fn written_members(self) -> impl Iterator<Item = (Text<'a>, Value<'a>, &'a str)> {
         let mut reader = Reader { rest: self.0 };
         std::iter::from_fn(move || {
             let member = reader.member(MOST_DEPTH)?;
@@ -127,11 +152,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn member(&mut self, depth: u32) -> Option<(Text<'a>, Value<'a>)> {
+    /// The next member, with its value as written.
+    fn member(&mut self, depth: u32) -> Option<(Text<'a>, Value<'a>, &'a str)> {
         self.skip_blanks();
         let name = self.string()?;
         self.skip_token(':').then_some(())?;
-        Some((name, self.value(depth)?))
+        let before = self.rest;
+        let value = self.value(depth)?;
+        let written = before.get(..before.len() - self.rest.len())?;
+        // a bracket is read together with the blanks behind it
+        Some((name, value, written.trim_end_matches(BLANKS)))
     }
 
     /// Skips to the closing bracket and returns the text between the brackets.
@@ -222,7 +252,7 @@ impl<'a> Reader<'a> {
     }
 
     fn skip_blanks(&mut self) {
-        self.rest = self.rest.trim_start_matches([' ', '\t', '\n', '\r']);
+        self.rest = self.rest.trim_start_matches(BLANKS);
     }
 }
 
@@ -269,7 +299,7 @@ fn hex_unit(text: &str) -> Option<(u32, &str)> {
 }
 
 /// Appends a string with its quotes.
-pub(super) fn append_string(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn append_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     for one in text.chars() {
         match one {

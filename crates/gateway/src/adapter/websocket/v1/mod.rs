@@ -1,0 +1,57 @@
+//! The subprotocol `millrace.v1` on WebSocket connections: clients subscribe and publish by themselves, as far as the terms
+//! of channels allow, and no JavaScript takes part.
+
+mod bads;
+mod encoding;
+mod operations;
+mod session;
+mod unwrap;
+
+use std::sync::Arc;
+
+use crate::contract::{Encoding, Hub};
+use crate::limits::ListenerLimits;
+pub(crate) use encoding::HEADED;
+pub(super) use session::V1;
+
+/// What the connections of a listener share.
+#[derive(Debug)]
+pub(super) struct V1Listener {
+    /// The encoding of messages without compression.
+    plain: Encoding,
+    /// The most subscriptions of a socket.
+    subscriptions: usize,
+    /// The interval of pings in milliseconds, which clients are told.
+    ping_ms: u64,
+}
+
+/// What a connection speaks the subprotocol with.
+#[derive(Debug)]
+pub(super) struct V1Terms {
+    listener: Arc<V1Listener>,
+    hub: Arc<Hub>,
+}
+
+impl V1Listener {
+    pub(super) fn new(plain: Encoding, limits: &ListenerLimits) -> Self {
+        Self {
+            plain,
+            subscriptions: limits.subscriptions_per_socket,
+            ping_ms: u64::try_from(limits.ping_interval.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+impl V1Terms {
+    pub(super) fn new(listener: &Arc<V1Listener>, hub: &Arc<Hub>) -> Self {
+        Self {
+            listener: Arc::clone(listener),
+            hub: Arc::clone(hub),
+        }
+    }
+
+    /// The encoding of messages without compression.
+    pub(super) fn plain(&self) -> Encoding {
+        self.listener.plain
+    }
+}

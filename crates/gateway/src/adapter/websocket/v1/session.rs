@@ -1,0 +1,195 @@
+//! One connection that offers `millrace.v1`: its messages are operations, unless `handleOpen` chooses another subprotocol.
+
+use millrace_core::{Kind, SocketId};
+use millrace_protocol::v1;
+use millrace_protocol::websocket::{self, Item, Opcode};
+
+use super::super::session::{self, Reads, TRAITS};
+use super::V1Terms;
+use super::bads::Bads;
+use super::unwrap::unwrap;
+use crate::close::CloseReason;
+use crate::contract::{Context, Encoding, Flow, Fragment, Session, Taken, Traits, Wake};
+
+/// See the module. What reads the frames is the session that the connection has with another subprotocol.
+#[derive(Debug)]
+pub(in crate::adapter::websocket) struct V1<R> {
+    reads: R,
+    speaker: Speaker,
+    agreed: Agreed,
+    /// The encoding of messages once it is agreed that it is spoken.
+    encoding: Encoding,
+}
+
+/// What the operations of a connection need.
+#[derive(Debug)]
+pub(super) struct Speaker {
+    pub(super) terms: V1Terms,
+    pub(super) bads: Option<Box<Bads>>,
+}
+
+/// Which subprotocol the connection has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Agreed {
+    /// `handleOpen` has not chosen.
+    Open,
+    /// This one.
+    Own,
+    Other,
+}
+
+impl<R: Reads> V1<R> {
+    pub(in crate::adapter::websocket) fn new(reads: R, terms: V1Terms, encoding: Encoding) -> Self {
+        Self {
+            reads,
+            speaker: Speaker { terms, bads: None },
+            agreed: Agreed::Open,
+            encoding,
+        }
+    }
+}
+
+impl<R: Reads> Session for V1<R> {
+    fn traits(&self) -> Traits {
+        match self.agreed {
+            // what is sent now may have to be undone, so it is not compressed
+            Agreed::Open => Traits {
+                encoding: self.speaker.terms.plain(),
+                ..TRAITS
+            },
+            Agreed::Own => Traits {
+                encoding: self.encoding,
+                feeds_worker: false,
+                ..TRAITS
+            },
+            Agreed::Other => self.reads.traits(),
+        }
+    }
+
+    fn agree(&mut self, is_own: bool) {
+        self.agreed = if is_own { Agreed::Own } else { Agreed::Other };
+    }
+
+    fn unwrap_sent(&self, sent: &[u8], out: &mut Vec<u8>) {
+        unwrap(sent, out);
+    }
+
+    fn append_opening(&mut self, socket: SocketId, out: &mut Vec<u8>) {
+        if self.agreed != Agreed::Open {
+            return;
+        }
+        let V1Terms { listener, hub } = &self.speaker.terms;
+        let mut hi = Vec::new();
+        v1::append_hi(&hub.socket_name(socket), listener.ping_ms, &mut hi);
+        websocket::append_frame(out, Opcode::Text, &hi);
+    }
+
+    fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
+        if self.agreed != Agreed::Own {
+            return self.reads.input(bytes, cx);
+        }
+        let speaker = &mut self.speaker;
+        self.reads.read(bytes, cx, |item, cx| match item {
+            Item::Message { kind, payload, .. } => {
+                speaker.message(session::from_wire(kind), &payload, cx)
+            }
+            item => session::pass_on(item, cx),
+        })
+    }
+
+    fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        self.reads.wake(why, cx)
+    }
+
+    fn append_ping(&mut self, out: &mut Vec<u8>) {
+        self.reads.append_ping(out);
+    }
+
+    fn has_fragments(&self) -> bool {
+        self.reads.has_fragments()
+    }
+
+    fn append_fragment(&mut self, fragment: &Fragment<'_>, out: &mut Vec<u8>) {
+        if self.agreed == Agreed::Other || !fragment.is_first {
+            return self.reads.append_fragment(fragment, out);
+        }
+        let mut payload = Vec::new();
+        v1::append_direct(None, &mut payload);
+        payload.push(b'\n');
+        payload.extend_from_slice(fragment.payload);
+        let payload = &payload[..];
+        self.reads.append_fragment(
+            &Fragment {
+                payload,
+                ..*fragment
+            },
+            out,
+        );
+    }
+
+    fn append_subscribed(&mut self, channel: &[u8], out: &mut Vec<u8>) {
+        append_header(|line| v1::append_subscribed(channel, None, line), out);
+    }
+
+    fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
+        self.reads.append_close(reason, out);
+    }
+
+    fn unfinished(&self) -> usize {
+        self.reads.unfinished()
+    }
+}
+
+/// Appends a header without a payload as a frame.
+pub(super) fn append_header(header: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+    let mut line = Vec::new();
+    header(&mut line);
+    websocket::append_frame(out, Opcode::Text, &line);
+}
+
+impl Speaker {
+    /// Handles a message of the client.
+    fn message(
+        &mut self,
+        kind: Kind,
+        message: &[u8],
+        cx: &mut Context<'_>,
+    ) -> Result<Flow, CloseReason> {
+        if cx.is_closing() {
+            return Ok(Flow::Go);
+        }
+        let flow = match v1::decode(message) {
+            Ok(incoming) => self.operate(incoming, kind, cx)?,
+            Err(bad) => {
+                self.bad(bad.id.as_ref(), bad.reason, cx)?;
+                Flow::Go
+            }
+        };
+        let done = cx.done(message.len());
+        Ok(Flow::go_if(flow == Flow::Go && done == Flow::Go))
+    }
+
+    /// Answers a message that is malformed, or makes no sense now. Too many of those end the connection.
+    pub(super) fn bad(
+        &mut self,
+        id: Option<&v1::Id<'_>>,
+        reason: &str,
+        cx: &mut Context<'_>,
+    ) -> Result<(), CloseReason> {
+        fail(id, v1::Code::Bad, reason, cx);
+        if self.bads.get_or_insert_default().add(cx.now()) {
+            return Err(CloseReason::TOO_MANY_BAD);
+        }
+        Ok(())
+    }
+}
+
+/// Answers with an error.
+pub(super) fn fail(id: Option<&v1::Id<'_>>, code: v1::Code, reason: &str, cx: &mut Context<'_>) {
+    cx.reply(|out| {
+        append_header(
+            |line| v1::append_error(id, code.text(), Some(reason), line),
+            out,
+        );
+    });
+}

@@ -1,0 +1,104 @@
+//! Undoes the encoding of `millrace.v1`, for a connection to which messages were sent before `handleOpen` chose another
+//! subprotocol. Pure.
+
+use millrace_core::Kind;
+use millrace_protocol::websocket::{self, Opcode};
+
+/// Appends the frames in `sent`, each with its payload alone. Those without a payload are messages of the subprotocol itself
+/// and are left out; control frames and the later frames of a message stay.
+pub(super) fn unwrap(mut sent: &[u8], out: &mut Vec<u8>) {
+    while let Some((frame, rest)) = split(sent) {
+        sent = rest;
+        let Some(kind) = frame.kind else {
+            out.extend_from_slice(frame.whole);
+            continue;
+        };
+        let Some(end) = frame.payload.iter().position(|byte| *byte == b'\n') else {
+            continue;
+        };
+        let payload = frame.payload.get(end + 1..).unwrap_or_default();
+        let opcode = match kind {
+            Kind::Text => Opcode::Text,
+            Kind::Binary => Opcode::Binary,
+        };
+        websocket::append_part(out, opcode, frame.is_last, None, payload);
+    }
+}
+
+/// A frame of the gateway, which is not masked.
+struct Frame<'a> {
+    whole: &'a [u8],
+    /// `None`: a control frame, or a later frame of a message.
+    kind: Option<Kind>,
+    is_last: bool,
+    payload: &'a [u8],
+}
+
+/// The first frame, and what follows it.
+fn split(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
+    let [first, second, behind @ ..] = bytes else {
+        return None;
+    };
+    let (length, behind) = match second & 0x7f {
+        126 => {
+            let (length, behind) = behind.split_first_chunk::<2>()?;
+            (u64::from(u16::from_be_bytes(*length)), behind)
+        }
+        127 => {
+            let (length, behind) = behind.split_first_chunk::<8>()?;
+            (u64::from_be_bytes(*length), behind)
+        }
+        short => (u64::from(short), behind),
+    };
+    let (payload, rest) = behind.split_at_checked(usize::try_from(length).ok()?)?;
+    let whole = bytes.get(..bytes.len() - rest.len())?;
+    let kind = match first & 0x0f {
+        1 => Some(Kind::Text),
+        2 => Some(Kind::Binary),
+        _ => None,
+    };
+    let is_last = first & 0x80 != 0;
+    let frame = Frame {
+        whole,
+        kind,
+        is_last,
+        payload,
+    };
+    Some((frame, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        websocket::append_frame(&mut out, opcode, payload);
+        out
+    }
+
+    #[test]
+    fn messages_lose_their_heads_and_the_rest_stays() {
+        for length in [0, 5, 125, 126, 65_535, 65_536, 70_000] {
+            let payload = vec![b'\n'; length];
+            for opcode in [Opcode::Text, Opcode::Binary] {
+                let sent = [
+                    frame(Opcode::Text, b"{\"t\":\"hi\"}"),
+                    frame(opcode, &[b"{\"c\":\"a\"}\n", &payload[..]].concat()),
+                    frame(Opcode::Ping, b"\n"),
+                    frame(Opcode::Continuation, b"{}\nx"),
+                    frame(opcode, b"{}\n"),
+                ];
+                let expected = [
+                    frame(opcode, &payload),
+                    frame(Opcode::Ping, b"\n"),
+                    frame(Opcode::Continuation, b"{}\nx"),
+                    frame(opcode, b""),
+                ];
+                let mut out = Vec::new();
+                unwrap(&sent.concat(), &mut out);
+                assert!(out == expected.concat(), "{length}");
+            }
+        }
+    }
+}

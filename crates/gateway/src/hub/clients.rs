@@ -1,0 +1,34 @@
+//! What clients of `millrace.v1` may do, and how they see sockets.
+
+use millrace_core::SocketId;
+
+use super::Hub;
+use crate::config::ClientTerms;
+use crate::sync::Ordering;
+
+impl Hub {
+    /// Whether clients of `millrace.v1` may do something in some channels: only then the protocol is spoken.
+    #[inline]
+    pub(crate) fn has_clients(&self) -> bool {
+        self.has_clients.load(Ordering::Relaxed)
+    }
+
+    /// What clients may do in a channel.
+    pub(crate) fn client_terms(&self, channel: &[u8]) -> ClientTerms {
+        let Some(index) = self.core.terms_of(channel) else {
+            return ClientTerms::default();
+        };
+        let all = self.terms.lock();
+        all.get(index.get())
+            .map(|terms| terms.clients)
+            .unwrap_or_default()
+    }
+
+    /// The id of a socket as clients see it: with a backplane it also names the node.
+    pub(crate) fn socket_name(&self, id: SocketId) -> String {
+        match self.uplink.get().and_then(|uplink| uplink.node()) {
+            Some(node) => format!("{node:016x}-{id}"),
+            None => id.to_string(),
+        }
+    }
+}
