@@ -40,20 +40,15 @@ test('50 cuts, stalls and half-open links lose and double nothing', async (t) =>
     () => got.length >= published,
     () => `${published} messages, after ${got.length}`,
   );
-  t.deepEqual(got, numbers(published));
-  t.deepEqual(
-    looped,
-    numbers(published).map((number) => [number, number]),
-  );
+  t.is(`${got}`, `${numbers(published)}`);
   const { kept } = server.channels.get('mine');
-  t.deepEqual(
-    kept.map(({ payload }) => Number(payload)),
-    numbers(sent),
-  );
+  t.is(`${kept.map(({ payload }) => payload)}`, `${numbers(sent)}`);
   t.true(server.sessions.length > 50);
   t.deepEqual(server.violations, []);
+  // the loop still gets what has arrived
   client.close();
   await loop;
+  t.is(`${looped}`, `${numbers(published).map((number) => [number, number])}`);
 });
 
 browserTests(test)('50 cuts, stalls and half-open links lose and double nothing in a browser', async (t) => {
@@ -96,11 +91,8 @@ browserTests(test)('50 cuts, stalls and half-open links lose and double nothing 
   const published = await fiftyFaults(server);
   const sent = await page.evaluate(() => window.end());
   await page.waitForFunction((count) => window.got.length >= count, published);
-  t.deepEqual(await page.evaluate(() => window.got), numbers(published));
+  t.is(`${await page.evaluate(() => window.got)}`, `${numbers(published)}`);
   const { kept } = server.channels.get('mine');
-  t.deepEqual(
-    kept.map(({ payload }) => Number(payload)),
-    numbers(sent),
-  );
+  t.is(`${kept.map(({ payload }) => payload)}`, `${numbers(sent)}`);
   t.deepEqual(server.violations, []);
 });

@@ -111,6 +111,17 @@ test('a POST for an unknown socket makes the client connect again', async (t) =>
   t.is(await client.call('echo', 2), 2);
 });
 
+test('a POST that is not answered makes the client connect again', async (t) => {
+  const { server, client } = await blocked(t);
+  await server.connections(1);
+  server.deaf = true;
+  const call = client.call('echo', 1, { timeoutMs: 100_000 });
+  await t.throwsAsync(call, { code: 'closed' });
+  server.deaf = false;
+  await server.connections(2);
+  t.is(await client.call('echo', 2, { timeoutMs: 100_000 }), 2);
+});
+
 test('it alternates: a WebSocket is used as soon as there is one', async (t) => {
   const { server, client } = await blocked(t, {}, { streamStatus: 503 });
   await until(() => client.status === 'waiting', 'the first failure');

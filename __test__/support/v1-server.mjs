@@ -23,7 +23,7 @@ export class V1Server {
   refuse = () => undefined;
   #serial = 0;
 
-  /** Starts one on a free port; ends with the test. */
+  /** Starts one on a free port; ends with the test. `pages` gives `{type, body}` for the path of a request, or nothing. */
   static async start(t, { channels = () => ({ history: 100, presence: true }), ping = 25_000, ...options } = {}) {
     const server = new V1Server();
     Object.assign(server, { channels: new Channels(channels), ping, webSockets: true, ...options });
@@ -86,6 +86,8 @@ export class V1Server {
   async #request(request, response) {
     response.setHeader('Access-Control-Allow-Origin', '*');
     const { pathname, searchParams } = new URL(request.url, 'http://localhost');
+    const page = await this.pages?.(pathname);
+    if (page) return response.setHeader('Content-Type', page.type).end(page.body);
     if (pathname !== '/events' || searchParams.get('v') !== '1') return response.writeHead(404).end();
     if (request.method === 'POST') return V1Stream.post(this, request, response);
     if (this.streamStatus) return response.writeHead(this.streamStatus).end();

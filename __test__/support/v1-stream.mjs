@@ -41,6 +41,7 @@ export const V1Stream = {
     const [id, key] = (request.headers['millrace-socket'] ?? '').split('.');
     const session = server.sessions.find((one) => !one.over && one.id === id && one.key === key);
     const parts = await request.toArray();
+    if (server.deaf) return;
     response.writeHead(session ? 204 : 404).end();
     session?.receive(Buffer.concat(parts), request.headers['content-type'] === 'application/octet-stream');
   },

@@ -13,7 +13,11 @@ const built = new URL('./dist/', import.meta.url);
 
 const server = await start({
   bind: `127.0.0.1:${values.port}`,
-  workerPath: new URL('./worker.mjs', import.meta.url),
+  // The pages do everything by the terms of the channels.
+  handlers: {},
+  channels: {
+    'room:*': { history: { messages: 100, ageMs: 3_600_000 }, clients: { subscribe: true, publish: true } },
+  },
   websocketPath: '/channels',
   // During development, the pages come from Vite.
   ...(existsSync(built) && { static: { directory: built, fallback: 'index.html' } }),

@@ -13,6 +13,7 @@ const SUBJECTS = [
     'Sockets and channels',
     [
       'docs/channels',
+      'docs/client',
       'docs/workers',
       'docs/authentication',
       'docs/guarantees',
@@ -57,6 +58,7 @@ const SUBJECTS = [
     [
       'docs/migrating-from-ws',
       'docs/migrating-from-socket-io',
+      'docs/migrating-from-centrifugo',
       'docs/migrating-from-uwebsockets',
       'docs/migrating-from-warpsocket',
     ],

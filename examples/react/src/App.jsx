@@ -2,17 +2,17 @@
 import { useState } from 'react';
 import { useChannel, useStatus } from './useChannel.mjs';
 
-const ROOMS = ['lobby', 'music', 'games'];
+const ROOMS = ['room:lobby', 'room:music', 'room:games'];
 
 export function App() {
-  const [room, setRoom] = useState(/** @type {string | undefined} */ ('lobby'));
+  const [room, setRoom] = useState(/** @type {string | undefined} */ (ROOMS[0]));
   const status = useStatus();
   return (
     <>
       <nav>
         {ROOMS.map((name) => (
           <button key={name} type="button" aria-pressed={name === room} onClick={() => setRoom(name)}>
-            {name}
+            {name.slice('room:'.length)}
           </button>
         ))}
         <button type="button" onClick={() => setRoom(undefined)}>
@@ -33,16 +33,17 @@ function Room({ channel }) {
   function submit(event) {
     event.preventDefault();
     const form = event.currentTarget;
-    // keep the text if it could not be sent
-    if (publish(new FormData(form).get('text'))) form.reset();
+    // without a connection, it waits
+    publish(new FormData(form).get('text')).catch(({ message }) => alert(message));
+    form.reset();
   }
 
   return (
     <section>
-      <h1>{channel}</h1>
+      <h1>{channel.slice('room:'.length)}</h1>
       <ul aria-label="Messages">
-        {messages.map(({ id, data }) => (
-          <li key={id}>{data}</li>
+        {messages.map(({ offset, data }) => (
+          <li key={offset}>{data}</li>
         ))}
       </ul>
       <form onSubmit={submit}>

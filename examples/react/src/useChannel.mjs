@@ -1,35 +1,54 @@
 // @ts-check
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
-import { channels } from './channels.mjs';
+import { client } from './client.mjs';
 
 const KEPT = 100;
+
+/** @typedef {import('millrace/client').Message<string>} Message */
 
 /**
  * Subscribes the component to a channel while it is mounted.
  *
  * @param {string} channel
- * @returns {{ messages: import('./channels.mjs').Message[], publish: (data: unknown) => boolean }} the last messages, and what sends
- *   one to all members of the channel; false: there is no connection
+ * @returns {{ messages: Message[], publish: (data: unknown) => Promise<unknown> }} the last messages, and what sends one to all
+ *   members of the channel, also after a lost connection
  */
 export function useChannel(channel) {
-  const [messages, setMessages] = useState(/** @type {import('./channels.mjs').Message[]} */ ([]));
+  const [messages, setMessages] = useState(/** @type {Message[]} */ ([]));
   useEffect(() => {
-    const end = channels.subscribe(channel, (message) => {
-      setMessages((before) => [...before, message].slice(-KEPT));
+    /** @param {Message[]} more */
+    const add = (more) => setMessages((before) => merged(before, more));
+    const room = client.subscribe(channel, {
+      last: KEPT,
+      onMessage: (message) => add([message]),
+      // more was missed than the server keeps: show what it has
+      onGap: async () => {
+        setMessages([]);
+        const { publications } = await room.history({ limit: KEPT, reverse: true });
+        add(publications);
+      },
     });
     return () => {
-      end();
+      room.close();
       setMessages([]);
     };
   }, [channel]);
-  const publish = useCallback((/** @type {unknown} */ data) => channels.publish(channel, data), [channel]);
+  const publish = useCallback((/** @type {unknown} */ data) => client.publish(channel, data), [channel]);
   return { messages, publish };
+}
+
+/**
+ * The last messages of two lists, in the order of their offsets, none of them twice.
+ *
+ * @param {Message[]} some
+ * @param {Message[]} others
+ */
+function merged(some, others) {
+  const all = new Map([...some, ...others].map((message) => [message.offset ?? 0, message]));
+  return [...all.values()].sort((one, other) => (one.offset ?? 0) - (other.offset ?? 0)).slice(-KEPT);
 }
 
 /** How the connection is. */
 export function useStatus() {
-  return useSyncExternalStore(watch, () => channels.status);
+  return useSyncExternalStore(client.onStatus, () => client.status);
 }
-
-/** @param {() => void} watcher */
-const watch = (watcher) => channels.onStatus(watcher);

@@ -55,7 +55,7 @@ export class Requests {
       if (this.#waiting.length >= WAITING) throw new CallError('limit', `${WAITING} requests wait`);
       // longer delays are none
       const timer = timeoutMs && timeoutMs < 2 ** 31 ? setTimeout(() => this.#expire(request), timeoutMs) : undefined;
-      const request = this.#make(header, payload, channel, (outcome) => {
+      const request = this.#make(header, payload, queue === false ? undefined : channel, (outcome) => {
         clearTimeout(timer);
         if (outcome instanceof CallError) reject(outcome);
         else resolve(outcome);

@@ -56,8 +56,7 @@ export class SharedChannel {
     const late = this.subscriptions.size > 0;
     const subscription = new ChannelSubscription(options, late);
     this.subscriptions.add(subscription);
-    if (late) this.info ??= options.info;
-    else [this.#first, this.info, this.position] = [options, options.info, options.since];
+    if (!late) [this.#first, this.info, this.position] = [options, options.info, options.since];
     return subscription;
   }
 
@@ -75,6 +74,7 @@ export class SharedChannel {
     const now = positionOf(header);
     this.ready = true;
     this.position = now;
+    this.#newest = 0;
     if (now && asked && header.recovered) {
       this.position = { epoch: now.epoch, offset: asked.offset };
       this.tell('onRecovered', now);

@@ -4,6 +4,9 @@ import type { FetchLike } from './client-settings.js';
 import { fromBase64, type Header, type Payload } from './v1-message.js';
 import type { Link, LinkListener } from './web-socket-link.js';
 
+/** How long a message may take. */
+const POST_MS = 20_000;
+
 /** Messages are sent one after the other, so that they arrive in order. */
 export function streamLink(fetch: FetchLike, url: string, token: string | undefined, listener: LinkListener): Link {
   const aborting = new AbortController();
@@ -33,8 +36,10 @@ export function streamLink(fetch: FetchLike, url: string, token: string | undefi
         const bytes = typeof message !== 'string';
         const type = bytes ? 'application/octet-stream' : 'text/plain;charset=utf-8';
         const init = { method: 'POST', headers: { ...headers, 'Content-Type': type }, body: message as never, signal };
-        const { status } = await fetch(url, init);
-        if (status !== 204) throw status;
+        // what the server sends meanwhile does not show that it receives
+        const timer = setTimeout(fail, POST_MS, 'no answer');
+        const { status } = await fetch(url, init).finally(() => clearTimeout(timer));
+        if (status !== 204) throw `HTTP ${status}`;
       })
       .catch(fail);
   }

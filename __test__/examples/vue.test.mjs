@@ -1,4 +1,4 @@
-// The examples for React and Vue, built and in a real browser: what they subscribe to, what they let go, and how they come back.
+// The example for Vue, built and in a real browser: what it subscribes to, what it lets go, and how it comes back.
 import test from 'ava';
 
 import { builtByVite, messagesOf, say, shows, visit } from '../support/built-example.mjs';
@@ -7,7 +7,7 @@ import { browserTests, Example, ended, launchBrowser } from '../support/example.
 import { freePort } from '../support/ports.mjs';
 import { remove } from '../support/teardown.mjs';
 
-const NAMES = ['react', 'vue'];
+const NAMES = ['vue'];
 const inBrowser = browserTests(test);
 let browser;
 
