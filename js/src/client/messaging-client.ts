@@ -2,6 +2,7 @@
 
 import { CallError } from './call-error.js';
 import { type ChannelSubscription, safely } from './channel-subscription.js';
+import { Connection } from './client-connection.js';
 import type {
   Client,
   HistoryOptions,
@@ -15,9 +16,8 @@ import type {
   SubscribeOptions,
   Subscription,
 } from './client-interface.js';
-import type { ClientOptions } from './client-settings.js';
-import { Connection } from './client-connection.js';
 import { type Answer, Requests } from './client-requests.js';
+import type { ClientOptions } from './client-settings.js';
 import { membersOf, messageOf, positionOf, SharedChannel } from './shared-channel.js';
 import { dataOf, encode, type Header, type Payload, payloadOf } from './v1-message.js';
 
