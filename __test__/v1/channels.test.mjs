@@ -10,6 +10,7 @@ const channels = [
   ['score:*', { clients: { subscribe: true } }],
   ['drop:*', { clients: { publish: true } }],
   ['secret:*', {}],
+  ['named:*', { clients: { subscribe: true, publish: { from: true } } }],
 ];
 const server = sharedServer(test, { workerPath: worker('no-handlers'), threads: 1, ioThreads: 2, channels });
 
@@ -129,6 +130,24 @@ test('the mark of a virtual socket is a field of the header', async (t) => {
     t.deepEqual(await client.next(), [{ c: 'room:marked', ...mark }, 'no object']);
     await server.call('deleteVirtualSocket', alias);
   }
+});
+
+test('subscribers see who has published where the terms say so', async (t) => {
+  const [one, other] = [await speak(t, server), await speak(t, server)];
+  for (const client of [one, other]) {
+    await client.subscribe('named:1');
+    await client.subscribe('room:unnamed');
+  }
+  for (const payload of ['text', Buffer.from([1, 2])]) {
+    one.send({ t: 'pub', c: 'named:1' }, payload);
+    for (const client of [one, other]) t.deepEqual(await client.next(), [{ c: 'named:1', f: one.hi.s }, payload]);
+  }
+  other.send({ t: 'pub', c: 'named:1' }, 'mine');
+  t.deepEqual(await one.next(), [{ c: 'named:1', f: other.hi.s }, 'mine']);
+  other.send({ t: 'pub', c: 'room:unnamed' }, 'not said');
+  t.deepEqual(await one.next(), [{ c: 'room:unnamed' }, 'not said']);
+  await server.call('send', 'named:1', 'by the server');
+  t.deepEqual(await one.next(), [{ c: 'named:1' }, 'by the server']);
 });
 
 test('names are bytes', async (t) => {

@@ -21,6 +21,8 @@ pub(crate) struct Via<'a> {
     /// The mark of the virtual socket that is subscribed, for encodings that [show](super::Encodings::shows_marks) it beside
     /// the payload.
     pub(crate) mark: Option<&'a Annotation>,
+    /// The publisher, where subscribers see it.
+    pub(crate) from: Option<&'a str>,
 }
 
 /// The recipient list of a message, and the subscription behind it.

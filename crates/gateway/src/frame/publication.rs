@@ -11,7 +11,7 @@ use super::block::Block;
 use super::encoding::{Encoding, Encodings};
 use super::late::Late;
 use super::lead::{self, HEAD_ROOM};
-use super::message::{Message, Origin};
+use super::message::{Message, Origin, Via};
 use super::shared::Frame;
 use others::Others;
 
@@ -80,6 +80,25 @@ impl Publication {
         self
     }
 
+    /// The same message, whose subscribers see who has published it. Only for a message that nobody else has yet.
+    pub(crate) fn published_by(self, name: String) -> Self {
+        let others = Others::published_by(name.into());
+        let _new = self.0.others.set(Arc::new(others));
+        self
+    }
+
+    /// Who has published it, where subscribers see that.
+    pub(crate) fn from(&self) -> Option<&str> {
+        self.0.others.get().and_then(|others| others.publisher())
+    }
+
+    fn via<'a>(&'a self, origin: &Origin<'a>) -> Via<'a> {
+        Via {
+            from: self.from(),
+            ..origin.via
+        }
+    }
+
     /// Whether it may be compressed.
     pub(crate) fn compresses(&self) -> bool {
         !self.0.uncompressed
@@ -127,7 +146,7 @@ impl Publication {
                 let message = Message {
                     kind: self.kind(),
                     payload: self.payload(),
-                    via: origin.map(|origin| origin.via),
+                    via: origin.map(|origin| self.via(origin)),
                 };
                 let bytes = encodings.encode(encoding, &message)?;
                 Some(Frame::uncounted(bytes))
@@ -152,7 +171,7 @@ impl Publication {
                 let message = Message {
                     kind: self.kind(),
                     payload: self.payload(),
-                    via: origin.map(|origin| origin.via),
+                    via: origin.map(|origin| self.via(origin)),
                 };
                 let bytes = encodings.headed_payload(encoding, &message)?;
                 Some(Self::in_place(self.kind(), bytes))

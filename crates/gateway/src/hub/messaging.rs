@@ -69,6 +69,21 @@ impl Hub {
         self.send_message(targets, &Outgoing::shared(&publication), except, dirty)
     }
 
+    /// Sends to a channel on behalf of a client; subscribers whose protocol says it see that the socket `from` has
+    /// published.
+    pub(crate) fn send_named(
+        &self,
+        channel: &[u8],
+        (kind, payload): (Kind, &[u8]),
+        from: SocketId,
+        dirty: &mut ShardSet,
+    ) -> usize {
+        let name = self.socket_name(from);
+        let publication = Publication::new(kind, payload).published_by(name);
+        let message = Outgoing::shared(&publication);
+        self.send_message(&[Target::Channel(channel)], &message, &[], dirty)
+    }
+
     /// Prepares an ASCII text that a worker received for sending, without a copy.
     pub fn forwardable(&self, text: AsciiText) -> Forwardable {
         let bytes = text.into_roomy();

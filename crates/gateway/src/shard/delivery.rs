@@ -184,6 +184,7 @@ impl Shard {
                         payload,
                         via: Some(Via {
                             mark,
+                            from: publication.from(),
                             ..outbound.origin.via
                         }),
                     };
@@ -315,11 +316,13 @@ impl List {
                 channel: &self.name,
                 pattern: None,
                 mark: None,
+                from: None,
             },
             Some(channel) => Via {
                 channel,
                 pattern: Some(&self.name),
                 mark: None,
+                from: None,
             },
         };
         Origin { list: id, via }

@@ -341,6 +341,7 @@ impl Stage {
             channel,
             pattern: None,
             mark: None,
+            from: None,
         });
         let message = Message {
             kind: Kind::Text,

@@ -229,6 +229,7 @@ mod tests {
                 channel: &channel,
                 pattern,
                 mark: None,
+                from: None,
             })
         };
         for (kind, via, expected) in [

@@ -12,7 +12,11 @@ use crate::sync::Mutex;
 /// The frames of a publication in other encodings: one for each, and one per subscription if the frame names the
 /// channel.
 #[derive(Debug, Default)]
-pub(super) struct Others(Mutex<Option<AHashMap<Way, OtherFrame>>>);
+pub(super) struct Others {
+    frames: Mutex<Option<AHashMap<Way, OtherFrame>>>,
+    /// Who has published the message, where subscribers see that. Few messages have it, so it has no place of its own.
+    publisher: Option<Box<str>>,
+}
 
 /// An encoding, with the recipient list and the address of the channel's name. `None` if the message was sent to
 /// sockets alone, or if frames do not name the channel.
@@ -31,6 +35,17 @@ struct OtherFrame {
 }
 
 impl Others {
+    pub(super) fn published_by(name: Box<str>) -> Self {
+        Self {
+            frames: Mutex::default(),
+            publisher: Some(name),
+        }
+    }
+
+    pub(super) fn publisher(&self) -> Option<&str> {
+        self.publisher.as_deref()
+    }
+
     /// Threads that request a frame at the same time wait for it instead of making it again.
     pub(super) fn get_or_make(
         &self,
@@ -42,7 +57,7 @@ impl Others {
             encoding,
             origin.map(|(list, channel)| (list, channel.address())),
         );
-        let mut frames = self.0.lock();
+        let mut frames = self.frames.lock();
         let frames = frames.get_or_insert_with(AHashMap::default);
         let known = frames.entry(way).or_insert_with(|| OtherFrame {
             frame: make(),
@@ -62,7 +77,7 @@ impl Others {
             encoding,
             origin.map(|(list, channel)| (list, channel.address())),
         );
-        let mut frames = self.0.lock();
+        let mut frames = self.frames.lock();
         let frames = frames.get_or_insert_with(AHashMap::default);
         let known = frames.entry(way).or_insert_with(|| OtherFrame {
             headed: make(),
@@ -73,7 +88,7 @@ impl Others {
 
     /// The frame in an encoding that compresses, and whether this is the first call, whose caller has to make it.
     pub(super) fn claim(&self, encoding: Encoding) -> (Late, bool) {
-        let mut frames = self.0.lock();
+        let mut frames = self.frames.lock();
         let frames = frames.get_or_insert_with(AHashMap::default);
         let mut first = false;
         let known = frames

@@ -19,6 +19,7 @@ fn append(message: &Message<'_>, out: &mut Vec<u8>) {
             let publication = Publication {
                 channel: via.channel.as_bytes(),
                 mark: via.mark.map(mark),
+                from: via.from,
                 ..Publication::default()
             };
             publication.append(out);

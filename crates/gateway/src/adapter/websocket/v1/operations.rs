@@ -96,13 +96,20 @@ fn publish(
     (kind, payload): (Kind, &[u8]),
     cx: &mut Context<'_>,
 ) {
-    if cx.hub().client_terms(channel).publish == ClientPublishing::Denied {
-        if id.is_some() {
-            deny(id, cx);
+    match cx.hub().client_terms(channel).publish {
+        ClientPublishing::Denied => {
+            if id.is_some() {
+                deny(id, cx);
+            }
+            return;
         }
-        return;
+        ClientPublishing::Unnamed => cx.post(|hub, _, dirty| {
+            hub.send(&[Target::Channel(channel)], kind, payload, &[], dirty);
+        }),
+        ClientPublishing::Named => cx.post(|hub, socket, dirty| {
+            hub.send_named(channel, (kind, payload), socket, dirty);
+        }),
     }
-    cx.post(|hub, _, dirty| hub.send(&[Target::Channel(channel)], kind, payload, &[], dirty));
     if let Some(id) = id {
         cx.reply(|out| append_header(|line| Okay::new(id).append(line), out));
     }
