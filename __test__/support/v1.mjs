@@ -17,9 +17,9 @@ export function encoded(header, payload) {
 /** `[header]`, or `[header, payload]` with the payload as text or bytes. */
 export function decoded(data, isBinary) {
   const end = data.indexOf('\n');
-  const header = JSON.parse(end === -1 ? data.toString() : data.subarray(0, end).toString());
+  const header = JSON.parse((end === -1 ? data : data.slice(0, end)).toString());
   if (end === -1) return [header];
-  const payload = data.subarray(end + 1);
+  const payload = data.slice(end + 1);
   return [header, isBinary ? payload : payload.toString()];
 }
 

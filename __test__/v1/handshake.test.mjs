@@ -1,8 +1,13 @@
 // When `millrace.v1` is spoken: it is offered, some channels are for its clients, and handleOpen chooses no other.
-import test from 'ava';
+import ava from 'ava';
 
+import { Authority } from '../support/certificates.mjs';
+import { openSession } from '../support/http2.mjs';
+import { needing } from '../support/needing.mjs';
 import { open, ownServer, sharedServer, worker } from '../support/server.mjs';
-import { speak } from '../support/v1.mjs';
+import { decoded, speak } from '../support/v1.mjs';
+
+const test = ava;
 
 const channels = { 'room:*': { clients: { subscribe: true } } };
 const server = sharedServer(test, { workerPath: worker('admission'), threads: 1, channels });
@@ -60,5 +65,26 @@ test('it is not spoken where no channel is for its clients', async (t) => {
     t.is(client.headers['sec-websocket-protocol'], undefined);
     client.send('raw');
     t.is(await client.text(), 'raw');
+  }
+});
+
+const secure = needing(ava, 'openssl');
+let identity;
+const authority = Authority.of(secure, async (made) => {
+  identity = await made.issue();
+});
+
+secure('it is spoken over TLS, and in a stream of HTTP/2', async (t) => {
+  const own = await ownServer(t, { workerPath: worker('echo'), threads: 1, channels, tls: identity.files });
+  const http2 = await openSession(t, own.addresses[0], { ca: authority.ca });
+  for (const way of [{ tls: { ca: authority.ca, servername: 'localhost' } }, { http2 }]) {
+    const client = await open(t, own, { ...way, protocols: ['other', 'millrace.v1'] });
+    t.is(client.headers['sec-websocket-protocol'], 'millrace.v1');
+    const [hi] = decoded(await client.text());
+    t.is(hi.t, 'hi');
+    client.send('{"t":"sub","id":1,"c":"room:1"}');
+    t.deepEqual(decoded(await client.text()), [{ t: 'ok', id: 1 }]);
+    await own.call('send', Number(hi.s), 'text');
+    t.deepEqual(decoded(await client.text()), [{}, 'text']);
   }
 });

@@ -159,6 +159,9 @@ impl Gateway {
         } else {
             address::bind(&config.address, config.reuse_port, config.backlog)?
         };
+        if let Some(caution) = service.caution(&self.hub) {
+            tracing::warn!(target: "millrace::listener", address, "{caution}");
+        }
         let mut state = self.state.lock();
         let shards = self.hub.shards();
         if shards == 0 {

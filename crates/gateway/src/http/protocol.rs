@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::options::Origins;
 use super::{EndpointLimits, Endpoints, HttpLimits, HttpService, adopt};
 use crate::config::ListenerConfig;
+use crate::hub::Hub;
 use crate::listener::Peer;
 use crate::net::address::ListenError;
 use crate::net::stream::Stream;
@@ -84,5 +85,13 @@ impl Protocol for HttpProtocol {
 impl Service for HttpService {
     fn accept(self: Arc<Self>, shard: &Rc<Shard>, stream: Stream, peer: Peer) {
         adopt(shard, stream, peer, self);
+    }
+
+    fn caution(&self, hub: &Hub) -> Option<&'static str> {
+        let any = self.origins == Origins::Any;
+        let unasked = hub.lets_clients_publish() && !hub.workers().judge();
+        (any && unasked).then_some(
+            "the pages of any site can publish here: clients may publish, origins are '*', and no worker has handleOpen",
+        )
     }
 }

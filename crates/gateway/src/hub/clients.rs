@@ -3,7 +3,7 @@
 use millrace_core::SocketId;
 
 use super::Hub;
-use crate::config::ClientTerms;
+use crate::config::{ClientPublishing, ClientTerms};
 use crate::sync::Ordering;
 
 impl Hub {
@@ -11,6 +11,13 @@ impl Hub {
     #[inline]
     pub(crate) fn has_clients(&self) -> bool {
         self.has_clients.load(Ordering::Relaxed)
+    }
+
+    /// Whether clients may publish in some channels.
+    pub(crate) fn lets_clients_publish(&self) -> bool {
+        let all = self.terms.lock();
+        all.iter()
+            .any(|terms| terms.clients.publish != ClientPublishing::Denied)
     }
 
     /// What clients may do in a channel.

@@ -13,6 +13,7 @@ use super::Shard;
 use super::open::Refusal;
 use crate::config::ListenerConfig;
 use crate::event::Transport;
+use crate::hub::Hub;
 use crate::listener::Peer;
 use crate::net::address::ListenError;
 use crate::net::stream::Stream;
@@ -45,6 +46,11 @@ pub(crate) struct Needs {
 pub(crate) trait Service: Send + Sync + fmt::Debug {
     /// Takes an accepted stream over, before its preamble.
     fn accept(self: Arc<Self>, shard: &Rc<Shard>, stream: Stream, peer: Peer);
+
+    /// What whoever starts the listener should know about it; asked when the workers have begun.
+    fn caution(&self, _hub: &Hub) -> Option<&'static str> {
+        None
+    }
 }
 
 /// A service that turns every stream into one socket. `shard/streams.rs` implements `Service` for all of these:
