@@ -83,7 +83,7 @@ impl Publication {
     /// The same message, whose subscribers see who has published it. Only for a message that nobody else has yet.
     pub(crate) fn published_by(self, name: String) -> Self {
         let others = Others::published_by(name.into());
-        let _new = self.0.others.set(Box::new(others));
+        let _new = self.0.others.set(Arc::new(others));
         self
     }
 
