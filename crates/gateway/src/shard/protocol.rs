@@ -47,7 +47,7 @@ pub(crate) trait Service: Send + Sync + fmt::Debug {
     /// Takes an accepted stream over, before its preamble.
     fn accept(self: Arc<Self>, shard: &Rc<Shard>, stream: Stream, peer: Peer);
 
-    /// What whoever starts the listener should know about it; asked when the workers have begun.
+    /// What the operator of the listener should know about it; asked when the workers have begun.
     fn caution(&self, _hub: &Hub) -> Option<&'static str> {
         None
     }
