@@ -11,7 +11,7 @@ mod system;
 #[path = "unix.rs"]
 mod system;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
@@ -30,6 +30,8 @@ pub(super) struct Rounds {
     pace: Pace,
     /// Connections that the last round has not run, in order. Each is marked as runnable.
     rest: RefCell<VecDeque<Shared>>,
+    /// Whether there are such connections.
+    is_cut: Cell<bool>,
 }
 
 /// What comes before the next round.
@@ -110,7 +112,7 @@ impl Shard {
 
     /// Whether there is more to run now.
     fn has_more(&self) -> bool {
-        if !self.rounds.rest.borrow().is_empty() {
+        if self.rounds.is_cut.get() {
             return true;
         }
         if !self.runnable.borrow().is_empty() {
@@ -132,7 +134,7 @@ impl Shard {
 
     /// Runs what is left of the last round, or the connections whose sockets have changed and those that are to run again.
     fn run_ready(self: &Rc<Self>) {
-        if !self.rounds.rest.borrow().is_empty() {
+        if self.rounds.is_cut.get() {
             return self.run_rest();
         }
         let mut again = std::mem::take(&mut *self.runnable.borrow_mut());
@@ -147,7 +149,7 @@ impl Shard {
                     goes_on = self.run(&connection);
                 } else {
                     connection.runnable.set(true);
-                    self.rounds.rest.borrow_mut().push_back(connection);
+                    self.rounds.postpone(connection);
                 }
             }
         });
@@ -156,7 +158,7 @@ impl Shard {
                 connection.runnable.set(false);
                 goes_on = self.run(&connection);
             } else {
-                self.rounds.rest.borrow_mut().push_back(connection);
+                self.rounds.postpone(connection);
             }
         }
         let mut runnable = self.runnable.borrow_mut();
@@ -173,7 +175,7 @@ impl Shard {
         loop {
             let next = self.rounds.rest.borrow_mut().pop_front();
             let Some(connection) = next else {
-                return;
+                return self.rounds.is_cut.set(false);
             };
             connection.runnable.set(false);
             if !self.run(&connection) {
@@ -195,7 +197,22 @@ impl Shard {
         }
         self.pass_on(&mut cx);
         let handled = self.stats.bytes_in.get() + self.stats.message_bytes_in.get();
-        self.rounds.pace.goes_on(handled, || self.clock())
+        self.rounds.pace.counts(handled) || self.goes_on_behind(handled)
+    }
+
+    /// Reads the clock.
+    #[cold]
+    fn goes_on_behind(&self, handled: u64) -> bool {
+        self.rounds.pace.goes_on_behind(handled, self.clock())
+    }
+}
+
+impl Rounds {
+    /// Has a connection run when the round goes on.
+    #[cold]
+    fn postpone(&self, connection: Shared) {
+        self.rest.borrow_mut().push_back(connection);
+        self.is_cut.set(true);
     }
 }
 

@@ -22,17 +22,20 @@ impl Pace {
         self.left.set(CONNECTIONS);
     }
 
-    /// Whether another connection may run behind one, now that the thread has handled this many bytes since it began.
+    /// Whether another connection may run behind one without a look at the clock, now that the thread has handled this many
+    /// bytes since it began.
     #[inline]
-    pub(super) fn goes_on(&self, handled: u64, clock: impl FnOnce() -> Duration) -> bool {
+    pub(super) fn counts(&self, handled: u64) -> bool {
         let left = self.left.get();
-        if left > 1 && handled < self.mark.get() {
-            self.left.set(left - 1);
-            return true;
-        }
+        self.left.set(left.saturating_sub(1));
+        left > 1 && handled < self.mark.get()
+    }
+
+    /// Whether another connection may run behind one at this time.
+    pub(super) fn goes_on_behind(&self, handled: u64, now: Duration) -> bool {
         self.left.set(CONNECTIONS);
         self.mark.set(handled + BYTES);
-        self.goes_on_at(clock())
+        self.goes_on_at(now)
     }
 
     /// Whether another connection may run at this time. The time counts from the first call since the runtime had its
