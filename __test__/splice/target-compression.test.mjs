@@ -74,7 +74,12 @@ test('a target may decline, and what was not offered fails', async (t) => {
   t.is(await mux.textFrom(index), 'plain');
   at.raw(deflated('not agreed', unmasked));
   t.is((await at.closing()).code, 1002);
-  for (const extensions of ['permessage-deflate', `${OFFER}; client_max_window_bits=10`, 'other', `${OFFER}, ${OFFER}`]) {
+  for (const extensions of [
+    'permessage-deflate',
+    `${OFFER}; client_max_window_bits=10`,
+    'other',
+    `${OFFER}, ${OFFER}`,
+  ]) {
     const target = await Target.listen(t, answer(extensions));
     await t.throwsAsync(mux.connect(target.url()), { instanceOf: CallFailed }, extensions);
   }
