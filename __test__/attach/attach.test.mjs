@@ -156,6 +156,19 @@ inNode('stop ends the sockets and not the HTTP server', async (t) => {
   t.is(await page(address), 'a page');
 });
 
+inNode('a stop that is spread takes handshakes until the time is over', async (t) => {
+  const { address, run } = await attached(t, { module: 'echo', threads: 1 });
+  const stopped = run('stop', 'main', { spread: 600_000 });
+  t.is(await run('listeners', 'main'), 1);
+  const client = await connect(t, address);
+  client.send('hello');
+  t.is(await client.text(), 'hello');
+  await run('stop', 'main', { spread: 0 });
+  await stopped;
+  t.is((await client.closed()).code, 1012);
+  t.is(await run('listeners', 'main'), 0);
+});
+
 inNode('a server on a unix socket has attached sockets, too', async (t) => {
   const file = path.join(os.tmpdir(), `millrace-attach-${process.pid}.sock`);
   const { address } = await attached(t, { module: 'echo', threads: 1 }, { path: file });

@@ -38,6 +38,30 @@ test('channels of topics and namespaces are never the same', (t) => {
   t.is(channel('news'), 'crossws::news');
 });
 
+test('messages without options are sent without options, so that they leave together', (t) => {
+  const sent = [];
+  const hooks = {
+    open(peer) {
+      peer.send('plain');
+      peer.send('image', { compress: false });
+      peer.publish('news', 'to others');
+      peer.publish('news', 'image', { compress: false });
+    },
+  };
+  const adapter = millraceAdapter({ hooks });
+  const gateway = { send: (...given) => sent.push(given), outboxBytes: () => 0 };
+  adapter.handlers.handleStart(undefined, gateway);
+  adapter.handlers.handleOpen(7, '', {}, { url: '/', path: '/', headers: {}, protocols: [] });
+  adapter.publish('news', 'to all');
+  t.deepEqual(sent, [
+    [7, 'plain', undefined],
+    [7, 'image', { compress: false }],
+    ['crossws:%2F:news', 'to others', { except: 7 }],
+    ['crossws:%2F:news', 'image', { except: 7, compress: false }],
+    ['crossws::news', 'to all', undefined],
+  ]);
+});
+
 test('the entry is the same as an ES module and in CommonJS', (t) => {
   t.is(millraceAdapter, named);
   t.is(createRequire(import.meta.url)('../../js/dist/crossws.js').millraceAdapter, named);

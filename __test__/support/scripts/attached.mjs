@@ -70,8 +70,8 @@ const acts = {
   /** The open descriptors that are sockets. Linux only. */
   descriptors: () => readdirSync('/proc/self/fd').length,
 
-  async stop(_millrace, name) {
-    await servers.get(name).sockets.stop();
+  async stop(_millrace, name, options) {
+    await servers.get(name).sockets.stop(options);
   },
 
   async close(_millrace, name) {

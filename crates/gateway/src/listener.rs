@@ -107,6 +107,8 @@ pub(crate) struct Incoming {
     pub(crate) peer: Peer,
     /// Bytes that were read from the connection before.
     pub(crate) early: Vec<u8>,
+    /// Whether its address has too many connections, or makes them too fast, and that is not counted yet.
+    pub(crate) refused_by_address: bool,
 }
 
 /// A connection to be dialled, on its way to the shard that dials it.

@@ -113,11 +113,6 @@ impl Permits {
         self.taken() >= self.nowhere.counts.limit.load(Ordering::Relaxed)
     }
 
-    /// Whether a permit is free.
-    pub(crate) fn has_room(&self) -> bool {
-        !self.is_full()
-    }
-
     /// Waits while every permit is taken, and while connections come too fast.
     pub(crate) async fn room(&self) {
         loop {
@@ -151,6 +146,16 @@ impl Permits {
             counts.arrivals.spend(counts.now());
         }
         self.take(address)
+    }
+
+    /// Takes a permit for a connection that another server has accepted, so that it cannot wait. The first flag is that of
+    /// [`take`](Self::take); the second one says whether there are too many connections in all, or they come too fast.
+    pub(crate) fn adopted(&self, address: Option<IpAddr>) -> (Permit, bool, bool) {
+        let counts = &self.nowhere.counts;
+        let is_over =
+            self.is_full() || counts.arrivals.limits() && !counts.arrivals.take(counts.now());
+        let (permit, over_limit) = self.take(address);
+        (permit, over_limit, is_over)
     }
 
     /// Takes a permit, if one is free, for a connection that was not accepted on its own.

@@ -10,19 +10,24 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use millrace_gateway::config::GatewayConfig;
-use millrace_gateway::{Adopted, ListenerConfig};
+use millrace_gateway::limits::GatewayLimits;
+use millrace_gateway::{Adopted, ListenerConfig, SpreadTerms, StopTerms};
 use millrace_protocol::websocket::Opcode;
 use support::client::{Client, Received, frame, request};
 use support::{ALL, SOON, Server, echo, serve};
 
 /// A gateway, and the id of an attached listener.
 fn server(limit: u32) -> (Server, u32) {
+    server_with(|limits| limits.connections_per_address = limit)
+}
+
+fn server_with(change: impl FnOnce(&mut GatewayLimits)) -> (Server, u32) {
     let mut config = GatewayConfig {
         io_threads: 2,
         ..GatewayConfig::default()
     };
     config.limits.worker_timeout = Duration::ZERO;
-    config.limits.connections_per_address = limit;
+    change(&mut config.limits);
     let server = serve(config, ListenerConfig::default());
     let attached = ListenerConfig {
         attached: true,
@@ -95,7 +100,53 @@ fn adopted_connections_count_against_limits() {
     assert!(server.gateway.adopt(id, stream, request("/").into()));
     let answer = answer(late);
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    let traffic = server.gateway.stats().traffic;
+    assert_eq!((traffic.refused_by_address, traffic.opened), (1, 1));
     drop(client);
+    server.stop();
+}
+
+#[test]
+fn adopted_connections_that_come_too_fast_in_all_are_refused() {
+    let (server, id) = server_with(|limits| limits.connections_per_second = 1);
+    let _worker = echo(&server.gateway, ALL);
+    let (client, stream) = accepted();
+    assert!(server.gateway.adopt(id, stream, request("/").into()));
+    let client = Client::upgraded(client);
+    let (late, stream) = accepted();
+    assert!(server.gateway.adopt(id, stream, request("/").into()));
+    let answer = answer(late);
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    assert_eq!(server.gateway.stats().traffic.refused_by_address, 0);
+    drop(client);
+    server.stop();
+}
+
+#[test]
+fn a_listener_takes_connections_while_its_stop_is_spread() {
+    let (server, id) = server(0);
+    let _worker = echo(&server.gateway, ALL);
+    let spread = SpreadTerms {
+        time: SOON,
+        code: 1012,
+    };
+    let terms = StopTerms {
+        drain: SOON,
+        spread: Some(spread),
+    };
+    let ticket = server.gateway.stop_listeners(&[id], terms);
+    let (client, stream) = accepted();
+    assert!(server.gateway.adopt(id, stream, request("/").into()));
+    let mut client = Client::upgraded(client);
+    client.text("hello");
+    assert_eq!(client.next(), Received::Text("hello".into()));
+    server
+        .gateway
+        .hasten_stop(ticket, Some(Duration::ZERO), None);
+    assert!(matches!(client.next(), Received::Close(Some(1012), _)));
+    let (client, stream) = accepted();
+    assert!(!server.gateway.adopt(id, stream, request("/").into()));
+    assert_eq!(answer(client), "");
     server.stop();
 }
 

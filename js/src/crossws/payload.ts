@@ -41,7 +41,7 @@ function isPlain(data: object): boolean {
   return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
 }
 
-/** The options of a message of Millrace for those of crossws: `compress: false` sends it as it is. */
-export function compressionOf(options: { compress?: boolean } | undefined): { compress?: boolean } {
-  return options?.compress === undefined ? {} : { compress: options.compress };
+/** The options of a message of Millrace for those of crossws: `compress: false` sends it as it is. Most have none. */
+export function compressionOf(options: { compress?: boolean } | undefined): { compress?: boolean } | undefined {
+  return options?.compress === undefined ? undefined : { compress: options.compress };
 }

@@ -16,8 +16,11 @@ import { readable } from '../log/report.js';
 export interface Attachment {
   /** The paths whose handshakes it takes. Undefined: all. */
   readonly paths: readonly string[] | undefined;
-  /** Takes over a connection with the bytes that were read from it. Its socket is destroyed afterwards. */
-  adopt(socket: Socket, bytes: Buffer): void;
+  /**
+   * Takes over a connection with the bytes that were read from it. Its socket is destroyed afterwards. False: the peer has
+   * left, or the gateway takes no more connections.
+   */
+  adopt(socket: Socket, bytes: Buffer): boolean;
   /** Reports that a connection could not be taken over. */
   report(error: MillraceError): void;
 }
@@ -99,7 +102,7 @@ function handOver(request: IncomingMessage, socket: Duplex, head: Buffer, attach
     const rest: unknown = socket.read();
     if (Buffer.isBuffer(rest)) pieces.push(rest);
     try {
-      attachment.adopt(socket, Buffer.concat(pieces));
+      if (!attachment.adopt(socket, Buffer.concat(pieces))) return refuse(socket, 503);
     } catch (error) {
       attachment.report(error as MillraceError);
     }

@@ -268,8 +268,7 @@ export class Gateway {
       const { websocketPath: path } = options;
       const detach = takeUpgrades(checked, {
         paths: path === undefined || Array.isArray(path) ? path : [path],
-        // a connection whose peer has left, or that comes after the end, is dropped
-        adopt: (socket, bytes) => void this.#native.adopt(begun.listeners[0] as number, socket, bytes),
+        adopt: (socket, bytes) => this.#native.adopt(begun.listeners[0] as number, socket, bytes),
         report: (error) => this.report(error),
       });
       return new RunningServer(this, supervisor, begun, detach);

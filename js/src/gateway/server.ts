@@ -83,10 +83,13 @@ export class RunningServer implements Server {
   #isStopped: () => void = nothing;
   #heedsSignals = false;
   readonly #detach: (() => void) | undefined;
+  /** When it takes no more handshakes of another server, on the clock of `performance.now()`. */
+  #detachesAt = Number.POSITIVE_INFINITY;
+  #detaching: NodeJS.Timeout | undefined;
   /** Reloads run one after the other, so that the files of the last call are used in the end. */
   #reloading: Promise<void> = Promise.resolve();
 
-  /** @param detach called before it stops */
+  /** @param detach called when it takes no more connections */
   constructor(gateway: StatsSource, supervisor: Supervisor, begun: Begun, detach?: () => void) {
     this.addresses = [...begun.addresses];
     this.#gateway = gateway;
@@ -100,10 +103,21 @@ export class RunningServer implements Server {
 
   async stop(options?: StopOptions): Promise<void> {
     const plan = parseStopOptions(options);
-    this.#detach?.();
+    // a stop that is spread takes connections until the spread is over
+    if (this.#stopping === undefined) this.#detachAfter(plan.spreadMs ?? 0);
+    else if (plan.spreadMs !== undefined) this.#detachAfter(plan.spreadMs);
     if (this.#stopping !== undefined) this.#begun.stop?.hasten(plan);
     else this.#stopping = this.#supervisor.finish(this.#begun, plan).finally(this.#isStopped);
     return this.#stopping;
+  }
+
+  #detachAfter(ms: number): void {
+    const at = performance.now() + ms;
+    if (this.#detach === undefined || at >= this.#detachesAt) return;
+    this.#detachesAt = at;
+    clearTimeout(this.#detaching);
+    if (ms === 0) this.#detach();
+    else this.#detaching = setTimeout(this.#detach, Math.min(ms, LONGEST_TIMER)).unref();
   }
 
   stopOnSignals(options: StopOptions = {}): void {
@@ -139,3 +153,6 @@ export class RunningServer implements Server {
     return this.#gateway.stats();
   }
 }
+
+/** The longest time of a timer of Node.js, in milliseconds. */
+const LONGEST_TIMER = 2 ** 31 - 1;

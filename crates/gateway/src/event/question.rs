@@ -37,7 +37,7 @@ pub(crate) struct Questions {
     waiting: Arc<AtomicUsize>,
 }
 
-/// The place of one question among those that wait; the asker keeps it to take the question back.
+/// The place of one question among those that wait; the asker keeps it to take the question back. Dropped, it is free.
 #[derive(Debug)]
 pub struct Place {
     is_free: AtomicBool,
@@ -98,6 +98,13 @@ impl Place {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
         }
         was_taken
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // a question that was never asked
+        self.free();
     }
 }
 
@@ -182,6 +189,24 @@ mod tests {
         assert_eq!(questions.count(), 0);
         ask(3).answer(Reply::Unable);
         assert_eq!(rings.0.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn a_place_without_a_question_is_free_when_it_is_dropped() {
+        let questions = Questions::default();
+        for _ in 0..3 {
+            let place = questions.place(1);
+            assert!(place.is_some() && questions.place(1).is_none());
+            drop(place);
+        }
+        let (_, answers) = asker();
+        let place = questions.place(1).unwrap();
+        Question::new(1, &answers, &place).answer(Reply::Yes);
+        assert_eq!(questions.count(), 0);
+        let other = questions.place(1);
+        drop(place);
+        assert_eq!(questions.count(), 1, "the other one waits");
+        drop(other);
     }
 
     #[test]

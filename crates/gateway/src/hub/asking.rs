@@ -117,6 +117,12 @@ impl Hub {
         dirty.insert(shard);
     }
 
+    /// How many questions wait.
+    #[cfg(test)]
+    pub(crate) fn waiting_questions(&self) -> usize {
+        self.questions.count()
+    }
+
     fn place(&self) -> Option<Arc<Place>> {
         self.questions.place(FixedLimits::default().drain_waits)
     }

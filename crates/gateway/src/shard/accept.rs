@@ -156,6 +156,7 @@ fn deal(
         stream,
         peer,
         early: Vec::new(),
+        refused_by_address: false,
     };
     hub.inboxes()
         .post(target, Command::Adopt(Box::new(incoming)));
@@ -168,7 +169,11 @@ pub(super) fn adopt(shard: &Rc<Shard>, incoming: Incoming) {
         stream,
         peer,
         early,
+        refused_by_address,
     } = incoming;
+    if refused_by_address {
+        shard.stats.refused_by_address.add(1);
+    }
     match shard.readiness.stream(stream) {
         Ok(stream) => shard.adopt(stream.with_early(early), peer),
         Err(error) => tell(&peer.listener, &error),

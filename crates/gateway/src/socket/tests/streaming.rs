@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use millrace_core::{Kind, ShardSet};
+use millrace_core::{Kind, ShardSet, SocketId};
 
 use super::harness::Harness;
 use crate::close::CloseReason;
@@ -187,4 +187,15 @@ fn other_protocols_have_no_messages_in_parts() {
     assert_eq!(told, [(1, Reply::Unable), (2, Reply::Unable)]);
     stage.harness.send(b"still open");
     assert!(stage.harness.written().ends_with("still open"));
+}
+
+#[test]
+fn a_message_to_no_socket_takes_no_place_of_those_that_wait() {
+    let stage = stage();
+    let hub = &stage.harness.env.hub;
+    let nobody = SocketId::new(u64::from(u32::MAX)).unwrap();
+    let dirty = &mut ShardSet::default();
+    let begun = hub.begin_stream(nobody, (1, 2), &stage.answers, dirty);
+    assert!(begun.is_some_and(|begun| begun.is_none()));
+    assert_eq!(hub.waiting_questions(), 0);
 }
