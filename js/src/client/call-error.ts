@@ -14,6 +14,8 @@ export class CallError extends Error {
   readonly reason: string | undefined;
 
   /**
+   * For a handler.
+   *
    * @param code at most 64 bytes of UTF-8
    * @param reason for people
    */

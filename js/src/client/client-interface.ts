@@ -100,6 +100,20 @@ export interface HistoryOptions extends RequestOptions {
   reverse?: boolean | undefined;
 }
 
+/** What a channel keeps, or a part of it. */
+export interface HistoryPage<Data = unknown> {
+  /** The position of the channel's newest publication. */
+  readonly position: Position;
+  /** The publications, in the order that was asked for. */
+  readonly publications: Message<Data>[];
+}
+
+/** What becomes of a publication. */
+export interface Published {
+  /** Its position. Undefined on a channel without history. */
+  readonly position: Position | undefined;
+}
+
 /** A subscription. Iterate over it to receive what is published from then on; breaking the loop does not close it. */
 export interface Subscription<Data = unknown> extends AsyncIterable<Message<Data>> {
   /** The channel's name. */
@@ -109,7 +123,7 @@ export interface Subscription<Data = unknown> extends AsyncIterable<Message<Data
   /** The members of the channel, ordered by socket id. The timeout is that of each page of 1,000; default 10 seconds. */
   presence(options?: RequestOptions): Promise<Member[]>;
   /** What the channel keeps. Default timeout 10 seconds. */
-  history(options?: HistoryOptions): Promise<{ position: Position; publications: Message<Data>[] }>;
+  history(options?: HistoryOptions): Promise<HistoryPage<Data>>;
   /** Changes what the other members see. Default timeout 10 seconds. */
   setInfo(info: unknown, options?: RequestOptions): Promise<void>;
   /** Ends the subscription. Loops over it end. */
@@ -148,7 +162,7 @@ export interface Client {
    * @returns its position, undefined without history
    * @throws {CallError} as a rejection
    */
-  publish(channel: string, data: unknown, options?: PublishOptions): Promise<{ position: Position | undefined }>;
+  publish(channel: string, data: unknown, options?: PublishOptions): Promise<Published>;
   /**
    * Calls a method of the server with bytes, or any other value as JSON. Default timeout 10 seconds.
    *

@@ -20,7 +20,27 @@ export interface ResponseLike {
   /** The status of the response. */
   readonly status: number;
   /** The body as a stream. */
-  readonly body: { getReader(): { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> } } | null;
+  readonly body: BodyLike | null;
+}
+
+/** The members of a `ReadableStream` of bytes that the client uses. */
+export interface BodyLike {
+  /** What reads the stream. */
+  getReader(): ReaderLike;
+}
+
+/** The members of a stream's reader that the client uses. */
+export interface ReaderLike {
+  /** The next bytes, or the end. */
+  read(): Promise<Chunk>;
+}
+
+/** Bytes of a stream, or its end. */
+export interface Chunk {
+  /** Whether the stream is over. */
+  done: boolean;
+  /** The bytes, unless it is over. */
+  value?: Uint8Array | undefined;
 }
 
 /** A function with the interface of `fetch`. */

@@ -9,6 +9,7 @@ import type {
   Member,
   Message,
   Position,
+  Published,
   PublishOptions,
   RequestOptions,
   Status,
@@ -86,11 +87,7 @@ class MessagingClient implements Client {
     return this.#interface(channel, subscription) as Subscription<Data>;
   }
 
-  async publish(
-    channel: string,
-    data: unknown,
-    options: PublishOptions = {},
-  ): Promise<{ position: Position | undefined }> {
+  async publish(channel: string, data: unknown, options: PublishOptions = {}): Promise<Published> {
     must(channel, 'channel');
     const payload = payloadOf(data);
     if (payload === undefined) throw new TypeError('data must be bytes or a value that JSON has');
