@@ -2,6 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import zlib from 'node:zlib';
 
+/** Whether a thousand messages of each kind and size are sent, instead of a few. */
+export const IS_FULL = process.env.MILLRACE_TEST_COMPRESSION === 'full';
+
 const ROOT = new URL('../../', import.meta.url);
 const read = (name) => readFileSync(new URL(name, ROOT));
 

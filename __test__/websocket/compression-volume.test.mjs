@@ -6,9 +6,8 @@ import { until } from '../support/deadline.mjs';
 import { Compression, deflatedFragments } from '../support/deflate.mjs';
 import { BINARY, TEXT } from '../support/frames.mjs';
 import { open, sharedServer, worker } from '../support/server.mjs';
-import { KINDS } from '../support/volume.mjs';
+import { IS_FULL, KINDS } from '../support/volume.mjs';
 
-const FULL = process.env.MILLRACE_TEST_COMPRESSION === 'full';
 const SIZES = [16, 64, 256, 1024, 4096, 8192, 16_384, 32_768, 65_536, 131_072];
 const CASES = [
   ...SIZES.map((size) => ({ size })),
@@ -87,7 +86,7 @@ async function echoed(t, { listener, offers, terms, kind, size, fragment, count 
 function volume(title, { full, ...more }) {
   test.serial(title, async (t) => {
     const before = await compressed();
-    const count = FULL ? full : 3;
+    const count = IS_FULL ? full : 3;
     let inflated = 0;
     for (const one of CASES) inflated += await echoed(t, { ...more, ...one, count });
     t.is((await compressed()) - before, count * CASES.length);
