@@ -21,7 +21,12 @@ export interface ClientTerms {
    * Whether they may publish, and whether the subscribers then see the publisher's socket id: `{ from: true }`. Default:
    * false.
    */
-  publish?: boolean | { from: boolean };
+  publish?:
+    | boolean
+    | {
+        /** Whether subscribers see the publisher's socket id. */
+        from: boolean;
+      };
 }
 
 /**
