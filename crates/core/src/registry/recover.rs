@@ -231,7 +231,10 @@ impl<K: Clone> Core<K> {
         }
         pasts.set_cursor(key, subscriber, None);
         let channel = table.get_or_make(key);
-        let own = channel.members.get(&subscriber).is_some_and(|member| member.is_own());
+        let own = channel
+            .members
+            .get(&subscriber)
+            .is_some_and(|member| member.is_own());
         if let Some(route) = channel.set_behind(subscriber, false) {
             let recipient = Recipient {
                 subscriber,

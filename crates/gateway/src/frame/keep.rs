@@ -42,8 +42,9 @@ impl KeptMessage {
         &self.0.payload
     }
 
-    /// The message for those that read it. As long as one of them holds it, all get the same.
-    pub(crate) fn publication(&self) -> Arc<Publication> {
+    /// The message for those that read it, `from` a publisher whom subscribers see. As long as one of them holds it, all get
+    /// the same.
+    pub(crate) fn publication(&self, from: impl FnOnce() -> Option<String>) -> Arc<Publication> {
         let mut known = self.0.publication.lock();
         if let Some(publication) = known.upgrade() {
             return publication;
@@ -51,6 +52,9 @@ impl KeptMessage {
         let mut publication = Publication::new(self.0.kind, &self.0.payload);
         if self.0.uncompressed {
             publication = publication.uncompressed();
+        }
+        if let Some(from) = from() {
+            publication = publication.published_by(from);
         }
         let publication = Arc::new(publication);
         *known = Arc::downgrade(&publication);
@@ -73,14 +77,15 @@ mod tests {
     #[test]
     fn readers_share_a_message_for_as_long_as_one_holds_it() {
         let kept = KeptMessage::new(Kind::Text, b"hello", false);
-        let first = kept.publication();
-        assert!(Arc::ptr_eq(&first, &kept.clone().publication()));
+        let first = kept.publication(|| Some("7".to_owned()));
+        assert!(Arc::ptr_eq(&first, &kept.clone().publication(|| None)));
+        assert_eq!(first.from(), Some("7"));
         assert_eq!(
             (first.lead(), first.compresses()),
             (&b"\x81\x05hello"[..], false)
         );
         drop(first);
-        assert_eq!(kept.publication().payload(), b"hello");
+        assert_eq!(kept.publication(|| None).payload(), b"hello");
         assert_eq!((kept.kind(), kept.payload()), (Kind::Text, &b"hello"[..]));
     }
 

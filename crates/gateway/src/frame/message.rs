@@ -25,7 +25,6 @@ pub(crate) struct Via<'a> {
     pub(crate) from: Option<&'a str>,
     /// The message's number, for a subscription to a channel with history. A publication that has one is in no other
     /// channel with history, so that its frames for a list are those with this number.
-    #[expect(dead_code, reason = "for encodings that show positions")]
     pub(crate) number: Option<&'a Number>,
 }
 

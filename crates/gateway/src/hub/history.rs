@@ -50,7 +50,7 @@ impl Hub {
         self.publish_message(channel, &Outgoing::fresh(&publication), manner, dirty)
     }
 
-    fn publish_message(
+    pub(super) fn publish_message(
         &self,
         channel: &[u8],
         message: &Outgoing<'_>,

@@ -4,7 +4,8 @@
 
 use bytes::Bytes;
 use millrace_core::{
-    Annotation, Held, Kind, Reach, ShardSet, SocketId, Target, Token, TokenError, Topic, Update,
+    Annotation, Held, Kind, Manner, Reach, ShardSet, SocketId, Target, Token, TokenError, Topic,
+    Update,
 };
 
 use super::Hub;
@@ -79,8 +80,13 @@ impl Hub {
     ) -> usize {
         let name = self.socket_name(from);
         let publication = Publication::new(kind, payload).published_by(name);
-        let message = Outgoing::shared(&publication);
-        self.send_message(&[Target::Channel(channel)], &message, &[], dirty)
+        let message = Outgoing::fresh(&publication);
+        let manner = Manner {
+            from: Some(from),
+            ..Manner::default()
+        };
+        let published = self.publish_message(channel, &message, &manner, dirty);
+        published.deliveries
     }
 
     /// Prepares an ASCII text that a worker received for sending, without a copy.

@@ -9,6 +9,7 @@ use millrace_core::{ChannelId, Cursor, Kept, Name, Position, Progress, SocketId}
 use super::Shard;
 use super::recipients::Local;
 use crate::frame::{KeptMessage, Publication};
+use crate::hub::Hub;
 use crate::inbox::Enter;
 use crate::limits::GatewayLimits;
 use crate::socket::Wake;
@@ -36,12 +37,18 @@ struct Reading {
 
 impl Cursors {
     /// A message in the form that all who read it share.
-    fn publication(&mut self, list: ChannelId, kept: &Kept<KeptMessage>) -> Arc<Publication> {
+    fn publication(
+        &mut self,
+        list: ChannelId,
+        kept: &Kept<KeptMessage>,
+        hub: &Hub,
+    ) -> Arc<Publication> {
         let place = (list, kept.number.position.offset);
         if let Some(known) = self.recent.get(&place) {
             return Arc::clone(known);
         }
-        let publication = kept.message.publication();
+        let from = || kept.number.from.map(|id| hub.socket_name(id));
+        let publication = kept.message.publication(from);
         let bytes = publication.payload().len();
         if self.recent_bytes + bytes > RECENT_BYTES || self.recent.len() >= RECENT {
             self.forget_recent();
@@ -177,7 +184,9 @@ impl Shard {
         let local = Local::new(socket, slot, None);
         let mut bytes = 0;
         for kept in &out {
-            let publication = self.cursors.borrow_mut().publication(list, kept);
+            let mut cursors = self.cursors.borrow_mut();
+            let publication = cursors.publication(list, kept, &self.hub);
+            drop(cursors);
             let sent = (&*publication, &kept.number);
             self.append_past(&connection, &local, sent, (list, &name));
             bytes += kept.message.payload().len();

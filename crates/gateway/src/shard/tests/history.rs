@@ -8,7 +8,7 @@ use millrace_core::{Entered, Entering, Entrance, HistoryTerms, Manner, Pattern, 
 use millrace_core::{Kind, ShardSet, SocketId, Target};
 
 use crate::close::CloseReason;
-use crate::config::ChannelTerms;
+use crate::config::{ChannelTerms, ClientTerms};
 use crate::limits::GatewayLimits;
 use crate::shard::stage::{Actor, Speaks, Stage};
 use crate::socket::{Context, Session, Taken, Traits, Wake};
@@ -20,6 +20,7 @@ fn stage(messages: u32, limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
         pattern: Pattern::new(b"room:*").unwrap(),
         text: b"room:*"[..].into(),
         compress: true,
+        clients: ClientTerms::default(),
         history: Some(HistoryTerms {
             messages,
             age_ms: 60_000,
@@ -190,8 +191,8 @@ impl Session for Noting {
         self.inner.traits()
     }
 
-    fn append_opening(&mut self, out: &mut Vec<u8>) {
-        self.inner.append_opening(out);
+    fn append_opening(&mut self, socket: SocketId, out: &mut Vec<u8>) {
+        self.inner.append_opening(socket, out);
     }
 
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
