@@ -144,6 +144,7 @@ fn read(core: &Core, socket: SocketId, shard: &mut Shard) -> Vec<u64> {
     let entrance = Entrance {
         start: Start::Last(2),
         references: 1,
+        own: false,
         tag: 0,
     };
     let entered = core.enter_at(socket, b"c", entrance, 10, shard);

@@ -16,8 +16,10 @@ use crate::route::Route;
 pub struct Entrance {
     /// Where it begins. Without history every start is [`Start::Next`].
     pub start: Start,
-    /// By how much the reference count of the subscription rises.
+    /// By how much the application's references rise.
     pub references: u16,
+    /// Whether the socket's own client subscribes itself; refused if it has already.
+    pub own: bool,
     /// Passed on to its shard; see [`Entering::tag`].
     pub tag: u64,
 }
@@ -40,7 +42,6 @@ impl<K> Core<K> {
         let key = self.hashed(Space::Channel, channel);
         let mut table = self.channel_table(key);
         self.enter_in(&mut table, key, id, entrance, post)
-            .ok_or(EnterError::NoSocket)
     }
 
     /// Subscribes the real sockets in `who` to a channel at a position; others are left out. Returns how each entered,
@@ -57,7 +58,7 @@ impl<K> Core<K> {
         for ids in self.expand(who).chunks(IDS_PER_LOCK) {
             let mut table = self.channel_table(key);
             let enter = |id: &SocketId| {
-                let entered = self.enter_in(&mut table, key, *id, entrance, post)?;
+                let entered = self.enter_in(&mut table, key, *id, entrance, post).ok()?;
                 Some((*id, entered))
             };
             all.extend(ids.iter().filter_map(enter));
@@ -65,7 +66,7 @@ impl<K> Core<K> {
         all
     }
 
-    /// Makes a real socket a subscriber of a channel, whose table is locked. `None`: there is no such socket.
+    /// Makes a real socket a subscriber of a channel, whose table is locked.
     fn enter_in<P: Post<Kept = K>>(
         &self,
         table: &mut ChannelTable<K>,
@@ -73,8 +74,8 @@ impl<K> Core<K> {
         id: SocketId,
         entrance: Entrance,
         post: &mut P,
-    ) -> Option<Entered> {
-        let seat = self.take_seat(table, key, id, entrance.references)?;
+    ) -> Result<Entered, EnterError> {
+        let seat = self.take_seat(table, key, id, entrance)?;
         let now = post.unix_ms();
         let stamp = table.pasts().map_or(0, |pasts| pasts.totals().stamp());
         let place = table
@@ -92,7 +93,7 @@ impl<K> Core<K> {
             tag: entrance.tag,
         };
         Self::be_seated(table, key, (id, &seat, entrance), &entering, post);
-        Some(entering.entered)
+        Ok(entering.entered)
     }
 
     /// Finds a socket's subscription and raises its count, or records a new one on the socket's side.
@@ -101,20 +102,26 @@ impl<K> Core<K> {
         table: &mut ChannelTable<K>,
         key: Hashed<'_>,
         id: SocketId,
-        references: u16,
-    ) -> Option<Seat> {
+        entrance: Entrance,
+    ) -> Result<Seat, EnterError> {
         let channel = table.get_or_make(key);
         let (list, name) = (channel.id, channel.name.clone());
         if let Some(member) = channel.members.get_mut(&id) {
-            member.count = member.count.saturating_add(references);
+            if entrance.own && member.own() {
+                return Err(EnterError::Already);
+            }
+            member.count = member.count.saturating_add(entrance.references);
             let (route, own) = (member.route(), member.is_own());
-            return (route.socket == id).then_some(Seat {
+            let seat = Seat {
                 list,
                 name,
                 route,
                 is_new: false,
                 own,
-            });
+            };
+            return Some(seat)
+                .filter(|seat| seat.route.socket == id)
+                .ok_or(EnterError::NoSocket);
         }
         let is_first = channel.members.is_empty();
         let mut sockets = self.socket_table(id);
@@ -131,14 +138,14 @@ impl<K> Core<K> {
             if is_first {
                 table.discard(key);
             }
-            return None;
+            return Err(EnterError::NoSocket);
         };
-        Some(Seat {
+        Ok(Seat {
             list,
             name,
             route,
             is_new: true,
-            own: false,
+            own: entrance.own,
         })
     }
 
@@ -164,6 +171,11 @@ impl<K> Core<K> {
             if is_behind {
                 post.leave(seat.list, id, seat.route);
             }
+        }
+        if seat.own
+            && let Some(member) = channel.members.get_mut(&id)
+        {
+            member.own();
         }
         table.count(usize::from(seat.is_new), 0);
         if let Some(pasts) = table.pasts_mut()

@@ -20,6 +20,9 @@ pub enum EnterError {
         /// The highest number of subscriptions.
         most: usize,
     },
+    /// The client has subscribed itself already.
+    #[error("the channel is subscribed already")]
+    Already,
     /// No real socket with this id is open.
     #[error("there is no such socket")]
     NoSocket,

@@ -169,6 +169,7 @@ impl Driver {
         let entrance = Entrance {
             start,
             references: 1,
+            own: false,
             tag: u64::from(d),
         };
         let entered = self

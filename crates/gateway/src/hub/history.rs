@@ -50,7 +50,7 @@ impl Hub {
         self.publish_message(channel, &Outgoing::fresh(&publication), manner, dirty)
     }
 
-    pub(super) fn publish_message(
+    fn publish_message(
         &self,
         channel: &[u8],
         message: &Outgoing<'_>,
@@ -86,10 +86,32 @@ impl Hub {
         let entrance = Entrance {
             start,
             references: 1,
+            own: false,
             tag: 0,
         };
         let mut poster = self.poster(dirty);
         Ok(self.core.subscribe_at(who, channel, entrance, &mut poster))
+    }
+
+    /// Publishes on behalf of a client; if it `is_named`, subscribers whose protocol says it see who has published.
+    pub(crate) fn publish_by(
+        &self,
+        (socket, is_named): (SocketId, bool),
+        (channel, key): (&[u8], Option<&[u8]>),
+        (kind, payload): (Kind, &[u8]),
+        dirty: &mut ShardSet,
+    ) -> Published {
+        let mut manner = Manner {
+            key,
+            ..Manner::default()
+        };
+        if !is_named {
+            return self.publish(channel, (kind, payload), &manner, dirty);
+        }
+        manner.from = Some(socket);
+        let name = self.socket_name(socket);
+        let publication = Publication::new(kind, payload).published_by(name);
+        self.publish_message(channel, &Outgoing::fresh(&publication), &manner, dirty)
     }
 
     /// Subscribes a client on behalf of its protocol; see [`Core::enter_at`](millrace_core::Core::enter_at).

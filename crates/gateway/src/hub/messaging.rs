@@ -4,8 +4,7 @@
 
 use bytes::Bytes;
 use millrace_core::{
-    Annotation, Held, Kind, Manner, Reach, ShardSet, SocketId, Target, Token, TokenError, Topic,
-    Update,
+    Annotation, Held, Kind, Reach, ShardSet, SocketId, Target, Token, TokenError, Topic, Update,
 };
 
 use super::Hub;
@@ -67,26 +66,6 @@ impl Hub {
     ) -> usize {
         let publication = Publication::in_place(kind, bytes);
         self.send_message(targets, &Outgoing::fresh(&publication), except, dirty)
-    }
-
-    /// Sends to a channel on behalf of a client; subscribers whose protocol says it see that the socket `from` has
-    /// published.
-    pub(crate) fn send_named(
-        &self,
-        channel: &[u8],
-        (kind, payload): (Kind, &[u8]),
-        from: SocketId,
-        dirty: &mut ShardSet,
-    ) -> usize {
-        let name = self.socket_name(from);
-        let publication = Publication::new(kind, payload).published_by(name);
-        let message = Outgoing::fresh(&publication);
-        let manner = Manner {
-            from: Some(from),
-            ..Manner::default()
-        };
-        let published = self.publish_message(channel, &message, &manner, dirty);
-        published.deliveries
     }
 
     /// Prepares an ASCII text that a worker received for sending, without a copy.

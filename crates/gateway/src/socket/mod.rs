@@ -200,10 +200,6 @@ pub(crate) enum Wake<'a> {
     )]
     Entered(&'a Name, &'a Entering),
     /// Messages of this channel are missing up to this position; what follows is behind it.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for sessions that show positions")
-    )]
     Gap(&'a Name, Position),
     /// An instruction of the worker, in order with what the worker sends. May come before [`Opened`](Self::Opened) if
     /// `handleOpen` sent it, and while the worker still handles what came before the peer's end.

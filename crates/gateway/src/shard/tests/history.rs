@@ -49,6 +49,7 @@ fn enter(stage: &Stage, actor: &Actor, start: Start) -> Entered {
     let entrance = Entrance {
         start,
         references: 1,
+        own: false,
         tag: 7,
     };
     let id = actor.socket;
@@ -263,6 +264,7 @@ fn a_session_is_told_where_it_enters_and_of_each_gap() {
     let entrance = Entrance {
         start: Start::Next,
         references: 1,
+        own: false,
         tag: 0,
     };
     let entered = stage
