@@ -20,8 +20,10 @@ import {
   type GatewayLimits,
   getDebugState,
   getKey,
+  type History,
   type HttpLimits,
   hasSubscriptions,
+  history,
   type Limits,
   type Listener,
   type ListenerLimits,
@@ -32,7 +34,10 @@ import {
   type Origins,
   outboxBytes,
   type PathOptions,
+  type Position,
   type ProtocolName,
+  type Published,
+  publish,
   type RespLimits,
   type RespOptions,
   type RespUser,
@@ -41,6 +46,7 @@ import {
   type StaticOptions,
   type Stats,
   type StreamSource,
+  type SubscribeResult,
   send,
   sendStream,
   setKey,
@@ -63,7 +69,10 @@ const options: StartOptions = {
   workerArg: { any: 'thing' },
   ioThreads: 1,
   ioUring: false,
-  channels: { 'img:*': { compress: false, clients: { subscribe: true, publish: { from: true } } } },
+  channels: {
+    'img:*': { compress: false, clients: { subscribe: true, publish: { from: true } } },
+    'room:*': { history: { messages: 100, ageMs: 60_000 } },
+  },
   limits: { messageBytes: 1024, outboxPolicy: 'dropOldest', backplaneFull: 'drop', handlerTimeoutMs: 100 },
   origins: ['https://a.example'],
   onError: (error: MillraceError) => {
@@ -192,6 +201,23 @@ export async function use(): Promise<void> {
     send(1, 'text') +
     send('channel', new Uint8Array(1)) +
     send([1, 'channel', new ArrayBuffer(1)], 'x', { except: [1], compress: false });
+  const published: Published = await publish('room:1', 'x', { idempotencyKey: 'k', compress: false });
+  const since: Position | undefined = published.position;
+  if (since !== undefined) {
+    const results: SubscribeResult[] = await subscribe([1, 'c'], 'room:1', { since });
+    const recovered: boolean | undefined = results[0]?.recovered;
+    void recovered;
+    await subscribe(1, 'room:1', { last: 10 });
+    const kept: History = await history('room:1', { since, limit: 10, reverse: true });
+    const data: string | Buffer | undefined = kept.publications[0]?.data;
+    void data;
+  }
+  // @ts-expect-error a key is text
+  await publish('room:1', 'x', { idempotencyKey: 1 });
+  // @ts-expect-error a pattern has no past
+  await subscribe(1, { pattern: '*' }, { last: 1 });
+  // @ts-expect-error both bounds are required
+  void (() => start({ bind: ':0', channels: { a: { history: { messages: 1 } } } }));
   const ids: number[] = [
     ...subscribe(1, 'c'),
     ...subscribe(['c', 1], 'd', 2),

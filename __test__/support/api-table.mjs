@@ -33,6 +33,8 @@ const notIds = [
 const notDeltas = [null, '1', true, {}, 1n, 1.5, Number.NaN, Number.POSITIVE_INFINITY, Symbol('x')];
 const badIdTargets = [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53];
 
+const isObject = (value) => typeof value === 'object' && value !== null;
+
 export const WRONG = [
   ...notTargets.map((value) => ['send', [value, 'data'], 'target']),
   ...badIdTargets.map((value) => ['send', [value, 'data'], 'target']),
@@ -42,7 +44,8 @@ export const WRONG = [
   ...notTargets.map((value) => ['subscribe', [value, 'channel'], 'who']),
   ...badIdTargets.map((value) => ['subscribe', [value, 'channel'], 'who']),
   ...bytesLike.map((value) => ['subscribe', [1, value], 'channel']),
-  ...notDeltas.map((value) => ['subscribe', [1, 'channel', value], 'delta']),
+  // an object has options, and its problems are rejections
+  ...notDeltas.filter((value) => !isObject(value)).map((value) => ['subscribe', [1, 'channel', value], 'delta']),
   ...notTargets.map((value) => ['unsubscribe', [value, 'channel'], 'who']),
   ...bytesLike.map((value) => ['unsubscribe', [1, value], 'channel']),
   ...notDeltas.map((value) => ['unsubscribe', [1, 'channel', value], 'delta']),

@@ -48,6 +48,7 @@ export const ERROR_CODES = {
   ERR_MILLRACE_NO_COOKIE_SECRET:
     'A cookie was to be signed, or signed cookies were read, in an app that was made without `cookieSecret`.',
   ERR_MILLRACE_NO_STREAMS: 'A message cannot be sent in parts, because the socket is not a WebSocket.',
+  ERR_MILLRACE_NO_HISTORY: "The channel's terms in the option `channels` ask for no history.",
   ERR_MILLRACE_NO_NET_SOCKET:
     "A request listener asked the socket of a request for something that only a `net.Socket` has; the message says what. Or the server that `nodeHandler` got has listeners for `'upgrade'` events, which are never emitted.",
   ERR_MILLRACE_OVERLOADED:

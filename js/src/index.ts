@@ -14,6 +14,14 @@ import type { StreamSource } from './gateway/chunks.js';
 import type { ClusterInfo } from './gateway/cluster-info.js';
 import type { DrainedOptions } from './gateway/drained.js';
 import { type AttachOptions, Gateway, type StartOptions, threadGateway } from './gateway/gateway.js';
+import type {
+  History,
+  HistoryOptions,
+  Published,
+  PublishOptions,
+  SubscribeOptions,
+  SubscribeResult,
+} from './gateway/positions.js';
 import type { SendStreamOptions } from './gateway/send-stream.js';
 import type { Server } from './gateway/server.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './gateway/stats.js';
@@ -34,6 +42,16 @@ export type {
   /** The name that `warpsocket` gives it. */
   WorkerModule as WorkerInterface,
 } from './gateway/gateway.js';
+export type {
+  History,
+  HistoryOptions,
+  Position,
+  Publication,
+  Published,
+  PublishOptions,
+  SubscribeOptions,
+  SubscribeResult,
+} from './gateway/positions.js';
 export type { SendStreamOptions } from './gateway/send-stream.js';
 export type { Server } from './gateway/server.js';
 export type { DrainOptions, StopOptions } from './gateway/signals.js';
@@ -49,7 +67,7 @@ export type {
 export type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
 export type { LogLevel, LogLine } from './log/log-line.js';
 export type { BackplaneOptions, BackplaneTls } from './options/backplane.js';
-export type { Channels, ChannelTerms, ClientTerms } from './options/channels.js';
+export type { Channels, ChannelTerms, ClientTerms, HistoryTerms } from './options/channels.js';
 export type { BackplaneFull, OutboxPolicy } from './options/limit-values.js';
 export type { GatewayLimits, Limits, ListenerLimits } from './options/limits.js';
 export type { Listener, ListenerOptions } from './options/start-options.js';
@@ -158,8 +176,60 @@ export function send(target: Target, data: Data, options?: SendOptions): number 
  * subscribe(socketId, { pattern: 'room:*' });
  * ```
  */
-export function subscribe(who: Target, channel: Name | Pattern, delta?: number): number[] {
-  return threadGateway().subscribe(who, channel, delta);
+export function subscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
+/**
+ * Subscribes sockets to a channel with history, from a position on: they get the messages that are kept behind it, and
+ * then what is published, without a hole and each message once. A socket that is subscribed already begins anew there.
+ *
+ * @param who socket ids, or channels whose present subscribers are meant; virtual sockets have no place in the past
+ * @param options `since`: a position, after which they go on; or `last`: so many of the last messages
+ * @returns how each socket has entered; sockets that are gone are left out
+ * @throws {TypeError} as a rejection, naming the bad argument; nothing was changed
+ * @throws {MillraceError} as a rejection: ERR_MILLRACE_NO_HISTORY, ERR_MILLRACE_OVERLOADED; nothing was changed
+ * @example
+ * ```ts
+ * const [result] = await subscribe(socketId, 'room:1', { since: { epoch, offset } });
+ * if (result?.recovered === false) send(socketId, 'reload');
+ * ```
+ */
+export function subscribe(who: Target, channel: Name, options: SubscribeOptions): Promise<SubscribeResult[]>;
+export function subscribe(
+  who: Target,
+  channel: Name | Pattern,
+  how?: number | SubscribeOptions,
+): number[] | Promise<SubscribeResult[]> {
+  return threadGateway().subscribe(who, channel as Name, how as SubscribeOptions);
+}
+
+/**
+ * Publishes a message in a channel, as `send` does, and tells where it is in the channel's history.
+ *
+ * @param channel at most 65,536 bytes
+ * @param options `idempotencyKey`: a second message with this key is dropped for as long as the first is kept;
+ * `compress` as in `send`
+ * @throws {TypeError} as a rejection, naming the bad argument; nothing was published
+ * @example
+ * ```ts
+ * const { position } = await publish('room:1', 'hello', { idempotencyKey: id });
+ * ```
+ */
+export function publish(channel: Name, data: Data, options?: PublishOptions): Promise<Published> {
+  return threadGateway().publish(channel, data, options);
+}
+
+/**
+ * The messages that a channel with history keeps, and the position of the newest one.
+ *
+ * @param options `since`: only messages behind this position; `limit`: the most messages; `reverse`: the newest first
+ * @throws {TypeError} as a rejection, naming the bad argument
+ * @throws {MillraceError} as a rejection: ERR_MILLRACE_NO_HISTORY
+ * @example
+ * ```ts
+ * const { publications } = await history('room:1', { limit: 20, reverse: true });
+ * ```
+ */
+export function history(channel: Name, options?: HistoryOptions): Promise<History> {
+  return threadGateway().history(channel, options);
 }
 
 /**

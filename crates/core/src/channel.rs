@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use crate::hash::SocketMap;
 use crate::id::{ChannelId, SocketId};
 use crate::name::Name;
+use crate::name_map::Row;
 use crate::route::{Route, ShardIndex};
 
 /// One channel, or the subscribers of one pattern.
@@ -39,8 +40,8 @@ pub(crate) struct Member {
     /// The application's references.
     pub(crate) count: u16,
     pub(crate) shard: ShardIndex,
-    /// Whether the client has subscribed itself.
-    pub(crate) own: bool,
+    /// [`OWN`] and [`BEHIND`].
+    flags: u8,
 }
 
 /// What became of a subscription that was lowered.
@@ -69,13 +70,44 @@ impl Channel {
     /// Adds a subscriber that is not a member.
     pub(crate) fn insert(&mut self, subscriber: SocketId, route: Route, count: u16) {
         self.members.insert(subscriber, Member::new(route, count));
-        match self
-            .recipients
-            .iter_mut()
-            .find(|(shard, _)| *shard == route.shard)
-        {
+        self.count_in(route.shard);
+    }
+
+    /// Adds a subscriber that is not a member and reads on in the past.
+    pub(crate) fn insert_behind(&mut self, subscriber: SocketId, route: Route, count: u16) {
+        let mut member = Member::new(route, count);
+        member.set(BEHIND, true);
+        self.members.insert(subscriber, member);
+    }
+
+    /// Has a member read on in the past, or makes it live. Returns its route if that changed anything.
+    pub(crate) fn set_behind(&mut self, subscriber: SocketId, is_behind: bool) -> Option<Route> {
+        let member = self.members.get_mut(&subscriber)?;
+        if member.set(BEHIND, is_behind) == is_behind {
+            return None;
+        }
+        let route = member.route();
+        if is_behind {
+            self.count_out(route.shard);
+        } else {
+            self.count_in(route.shard);
+        }
+        Some(route)
+    }
+
+    fn count_in(&mut self, shard: ShardIndex) {
+        match self.recipients.iter_mut().find(|entry| entry.0 == shard) {
             Some((_, recipients)) => *recipients += 1,
-            None => self.recipients.push((route.shard, 1)),
+            None => self.recipients.push((shard, 1)),
+        }
+    }
+
+    fn count_out(&mut self, shard: ShardIndex) {
+        let place = self.recipients.iter().position(|entry| entry.0 == shard);
+        let place = place.expect("a live member's I/O shard is counted");
+        self.recipients[place].1 -= 1;
+        if self.recipients[place].1 == 0 {
+            self.recipients.swap_remove(place);
         }
     }
 
@@ -89,7 +121,7 @@ impl Channel {
         if member.count > 0 {
             return Lowered::Nothing;
         }
-        if member.own {
+        if member.is_own() {
             return if before > 0 {
                 Lowered::Own
             } else {
@@ -103,7 +135,7 @@ impl Channel {
     /// Ends the subscription of a client. Returns the member's route if the application has none either.
     pub(crate) fn disown(&mut self, subscriber: SocketId) -> Option<Route> {
         let member = self.members.get_mut(&subscriber)?;
-        let was_own = std::mem::replace(&mut member.own, false);
+        let was_own = member.set(OWN, false);
         if was_own && member.count == 0 {
             return self.remove(subscriber);
         }
@@ -112,15 +144,10 @@ impl Channel {
 
     /// Removes a member and returns its route.
     pub(crate) fn remove(&mut self, subscriber: SocketId) -> Option<Route> {
-        let route = self.members.remove(&subscriber)?.route();
-        let place = self
-            .recipients
-            .iter()
-            .position(|(shard, _)| *shard == route.shard);
-        let place = place.expect("a member's I/O shard is counted");
-        self.recipients[place].1 -= 1;
-        if self.recipients[place].1 == 0 {
-            self.recipients.swap_remove(place);
+        let member = self.members.remove(&subscriber)?;
+        let route = member.route();
+        if !member.is_behind() {
+            self.count_out(route.shard);
         }
         Some(route)
     }
@@ -147,13 +174,39 @@ impl Member {
             slot: route.slot,
             count,
             shard: route.shard,
-            own: false,
+            flags: 0,
         }
     }
 
     /// The references of the application, and that of the client.
     pub(crate) fn references(self) -> u16 {
-        self.count.saturating_add(u16::from(self.own))
+        self.count.saturating_add(u16::from(self.is_own()))
+    }
+
+    /// Whether the client has subscribed itself.
+    pub(crate) fn is_own(self) -> bool {
+        self.flags & OWN != 0
+    }
+
+    /// The client subscribes itself. Returns whether it had done so before.
+    pub(crate) fn own(&mut self) -> bool {
+        self.set(OWN, true)
+    }
+
+    /// Whether it reads on in the past and is not on its shard's list yet.
+    pub(crate) fn is_behind(self) -> bool {
+        self.flags & BEHIND != 0
+    }
+
+    /// Sets or clears a flag; returns what it was.
+    fn set(&mut self, flag: u8, value: bool) -> bool {
+        let before = self.flags & flag != 0;
+        self.flags = if value {
+            self.flags | flag
+        } else {
+            self.flags & !flag
+        };
+        before
     }
 
     pub(crate) fn route(self) -> Route {
@@ -162,6 +215,26 @@ impl Member {
             slot: self.slot,
             socket: self.socket,
         }
+    }
+}
+
+/// The flag of a member whose client has subscribed itself.
+const OWN: u8 = 1;
+
+/// The flag of a member that reads on in the past.
+const BEHIND: u8 = 2;
+
+impl Row for Channel {
+    fn name(&self) -> &[u8] {
+        self.name.as_bytes()
+    }
+
+    fn next(&self) -> Option<&Self> {
+        self.next.as_deref()
+    }
+
+    fn next_mut(&mut self) -> &mut Option<Box<Self>> {
+        &mut self.next
     }
 }
 
@@ -192,6 +265,24 @@ mod tests {
         assert_eq!(channel.remove(SocketId::new(1).unwrap()), None);
         channel.remove(SocketId::new(2).unwrap());
         channel.remove(SocketId::new(3).unwrap());
+        assert!(channel.recipients().is_empty());
+    }
+
+    #[test]
+    fn a_member_that_is_behind_is_no_recipient() {
+        let mut channel = Channel::new(ChannelId::new(1), Name::new(Space::Channel, b"c"));
+        let [one, two] = [1, 2].map(|id| SocketId::new(id).unwrap());
+        let shard = ShardIndex::new(3).unwrap();
+        channel.insert_behind(one, route(3, 1), 1);
+        channel.insert(two, route(3, 2), 1);
+        assert_eq!(channel.recipients()[..], [(shard, 1)]);
+        assert_eq!(channel.set_behind(one, true), None);
+        assert_eq!(channel.set_behind(one, false), Some(route(3, 1)));
+        assert_eq!(channel.recipients()[..], [(shard, 2)]);
+        assert_eq!(channel.set_behind(two, true), Some(route(3, 2)));
+        assert_eq!(channel.remove(two), Some(route(3, 2)));
+        assert_eq!(channel.recipients()[..], [(shard, 1)]);
+        channel.remove(one);
         assert!(channel.recipients().is_empty());
     }
 

@@ -1,29 +1,34 @@
-//! One lock shard of the channels. Owns the channels, sharded ones in a map of their own, and their ids; never
+//! One lock shard of the channels. Owns the channels, sharded ones in a map of their own, their ids and their pasts; never
 //! touches a socket, never posts.
 
 use crate::channel::{Channel, Left};
+use crate::history::HistoryTerms;
 use crate::id::{ChannelId, SocketId, TermsIndex};
 use crate::name::{Name, Space};
 use crate::name_map::{Hashed, NameMap};
+use crate::pasts::PastTable;
 use crate::patterns::Patterns;
 use crate::sync::LOCK_SHARDS;
 use crate::terms::{TermsList, first_match};
 
 /// The channels whose names fall into one lock shard. Whenever the lock is free, each of them has at least one
 /// subscription.
-pub(crate) struct ChannelTable {
+pub(crate) struct ChannelTable<K> {
     index: u64,
     made: u64,
-    channels: NameMap,
-    sharded: NameMap,
+    channels: NameMap<Channel>,
+    sharded: NameMap<Channel>,
     subscriptions: usize,
     /// Every lock shard has the same index; `None` while there is no pattern.
     patterns: Option<Patterns>,
     /// The patterns of the channels' terms, the same in every lock shard; `None`: no channel has terms.
     terms: Option<TermsList>,
+    /// The pasts of channels; `None`: no terms ask for history. Apart from the channels, so that those without history
+    /// take no more memory, and so that a past may outlive the subscriptions.
+    pasts: Option<Box<PastTable<K>>>,
 }
 
-impl ChannelTable {
+impl<K> ChannelTable<K> {
     /// Makes an empty table that hands out the channel ids `index + 1 + n · LOCK_SHARDS`.
     pub(crate) fn new(index: u64) -> Self {
         Self {
@@ -34,12 +39,42 @@ impl ChannelTable {
             subscriptions: 0,
             patterns: None,
             terms: None,
+            pasts: None,
         }
     }
 
     /// Replaces the patterns of terms, for channels that are made from now on.
     pub(crate) fn set_terms(&mut self, terms: Option<TermsList>) {
         self.terms = terms;
+    }
+
+    /// From now on channels may have pasts.
+    pub(crate) fn keep_pasts(&mut self, pasts: PastTable<K>) {
+        self.pasts = Some(Box::new(pasts));
+    }
+
+    /// Whether channels may have pasts.
+    #[inline]
+    pub(crate) fn has_pasts(&self) -> bool {
+        self.pasts.is_some()
+    }
+
+    pub(crate) fn pasts(&self) -> Option<&PastTable<K>> {
+        self.pasts.as_deref()
+    }
+
+    pub(crate) fn pasts_mut(&mut self) -> Option<&mut PastTable<K>> {
+        self.pasts.as_deref_mut()
+    }
+
+    /// What is kept of this channel.
+    pub(crate) fn history_of(&self, key: Hashed<'_>) -> Option<HistoryTerms> {
+        let pasts = self.pasts.as_deref()?;
+        let terms = match self.get(key) {
+            Some(channel) => channel.id.terms(),
+            None => terms_of(self.terms.as_ref()?, key),
+        };
+        pasts.terms(terms)
     }
 
     pub(crate) fn terms(&self) -> Option<&TermsList> {
@@ -67,6 +102,12 @@ impl ChannelTable {
             self.made += 1;
             let name = Name::new(key.space, key.name);
             let channel = Box::new(Channel::new(id, name));
+            if let Some(pasts) = &mut self.pasts
+                && let Some(terms) = pasts.terms(id.terms())
+            {
+                pasts.make(key, terms, || channel.name.clone());
+                pasts.occupy(key);
+            }
             self.space_mut(key.space).insert(key.hash, channel);
         }
         self.get_mut(key).expect("made above")
@@ -79,6 +120,22 @@ impl ChannelTable {
     /// Removes a channel that has no member.
     pub(crate) fn discard(&mut self, key: Hashed<'_>) {
         self.space_mut(key.space).remove(key);
+        if let Some(pasts) = &mut self.pasts
+            && key.space == Space::Channel
+        {
+            pasts.vacate(key);
+        }
+    }
+
+    /// Subscribers that may be behind are gone.
+    pub(crate) fn forget(&mut self, key: Hashed<'_>, subscribers: &[SocketId]) {
+        if let Some(pasts) = &mut self.pasts
+            && key.space == Space::Channel
+        {
+            for id in subscribers {
+                pasts.forget(key, *id);
+            }
+        }
     }
 
     /// Updates the total when a channel's members have changed from `before` to `after`.
@@ -91,6 +148,8 @@ impl ChannelTable {
         let left = self.get_mut(key)?.remove_with_id(subscriber)?;
         if left.last {
             self.discard(key);
+        } else {
+            self.forget(key, &[subscriber]);
         }
         self.subscriptions -= 1;
         Some(left)
@@ -113,14 +172,14 @@ impl ChannelTable {
         self.subscriptions
     }
 
-    fn space(&self, space: Space) -> &NameMap {
+    fn space(&self, space: Space) -> &NameMap<Channel> {
         match space {
             Space::Sharded => &self.sharded,
             Space::Channel | Space::Pattern => &self.channels,
         }
     }
 
-    fn space_mut(&mut self, space: Space) -> &mut NameMap {
+    fn space_mut(&mut self, space: Space) -> &mut NameMap<Channel> {
         match space {
             Space::Sharded => &mut self.sharded,
             Space::Channel | Space::Pattern => &mut self.channels,
@@ -161,8 +220,8 @@ mod tests {
 
     #[test]
     fn a_channel_gets_its_terms_when_it_is_made() {
-        let mut table = ChannelTable::new(3);
-        let id = |table: &mut ChannelTable, space| {
+        let mut table = ChannelTable::<()>::new(3);
+        let id = |table: &mut ChannelTable<()>, space| {
             let id = table.get_or_make(key(space)).id;
             table.discard(key(space));
             id
@@ -177,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_channel_is_removed_with_its_last_subscription() {
-        let mut table = ChannelTable::new(3);
+        let mut table = ChannelTable::<()>::new(3);
         let ids = [1, 2].map(|id| SocketId::new(id).unwrap());
         for space in [Space::Channel, Space::Sharded] {
             for id in ids {

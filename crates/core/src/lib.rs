@@ -1,4 +1,5 @@
-//! Sockets, channels, patterns, subscriptions, virtual sockets, tokens and the key/value store, without I/O.
+//! Sockets, channels with their history, patterns, subscriptions, virtual sockets, tokens and the key/value store,
+//! without I/O.
 //!
 //! [`Core`] is the registry that every transport and every worker shares. It owns which sockets exist, what
 //! they are subscribed to and which I/O shard owns each one; it never reads a clock, starts a thread, uses a
@@ -12,6 +13,7 @@ mod channel_list;
 mod channels;
 mod dangling;
 mod hash;
+mod history;
 mod id;
 mod keys;
 mod kind;
@@ -19,6 +21,8 @@ pub mod limits;
 mod name;
 mod name_map;
 mod object;
+mod past;
+mod pasts;
 mod pattern;
 mod pattern_index;
 mod patterns;
@@ -31,6 +35,10 @@ mod terms;
 
 pub use crate::annotation::{Annotation, AnnotationError, NotAnObject};
 pub use crate::channel_list::Tally;
+pub use crate::history::{
+    ChannelTerms, Cursor, ENTRY_CHARGE, Entered, Entering, Epoch, HistoryBounds, HistoryTerms,
+    Kept, Manner, NAME_CHARGE, Number, Position, Progress, Published, Start, Step,
+};
 pub use crate::id::{ChannelId, SocketId, TermsIndex};
 pub use crate::keys::{Held, Update};
 pub use crate::kind::Kind;
@@ -38,7 +46,8 @@ pub use crate::name::{Name, Space, Topic};
 pub use crate::pattern::{Pattern, PatternError};
 pub use crate::post::{Match, Post, Recipient};
 pub use crate::registry::{
-    ChannelState, Core, Counts, EnterError, OwnError, Reach, SocketState, Target, TokenError,
+    ChannelState, Core, Counts, EnterError, Entrance, OwnError, Past, Reach, SocketState, Target,
+    TokenError,
 };
 pub use crate::route::{Route, ShardIndex, ShardSet};
 pub use crate::sockets::{Closed, SocketInfo, Token};

@@ -29,3 +29,6 @@ pub const PATTERN_STEPS: usize = 16_384;
 
 /// Socket ids are below this number, so that a JavaScript number holds each of them exactly.
 pub const SOCKET_ID_END: u64 = 1 << 53;
+
+/// Bytes of the key that names a publication, inclusive. Callers refuse longer ones; a longer key has no effect.
+pub const KEY_BYTES: usize = 64;

@@ -1,11 +1,10 @@
-//! Channels by their names. Owns the lookup by a hash that the caller computed once and that also chose the
+//! Channels, and their pasts, by their names. Owns the lookup by a hash that the caller computed once and that also chose the
 //! lock shard; never computes a hash.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::iter;
 
-use crate::channel::Channel;
 use crate::name::Space;
 
 /// A name with its hash.
@@ -16,55 +15,73 @@ pub(crate) struct Hashed<'a> {
     pub(crate) name: &'a [u8],
 }
 
-/// The map. Channels whose names have the same 64-bit hash, which is very unlikely, form a linked list.
-#[derive(Default)]
-pub(crate) struct NameMap {
-    rows: HashMap<u64, Box<Channel>, BuildHasherDefault<Taken>>,
+/// The map. Rows whose names have the same 64-bit hash, which is very unlikely, form a linked list.
+pub(crate) struct NameMap<T> {
+    rows: HashMap<u64, Box<T>, BuildHasherDefault<Taken>>,
     len: usize,
+}
+
+/// What is found by a name.
+pub(crate) trait Row: Sized {
+    fn name(&self) -> &[u8];
+
+    /// The next row with the same hash.
+    fn next(&self) -> Option<&Self>;
+
+    fn next_mut(&mut self) -> &mut Option<Box<Self>>;
+}
+
+impl<T> Default for NameMap<T> {
+    fn default() -> Self {
+        Self {
+            rows: HashMap::default(),
+            len: 0,
+        }
+    }
 }
 
 /// A hasher that returns a hash computed earlier.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Taken(u64);
 
-impl NameMap {
-    /// Adds a channel whose name is not in the map.
-    pub(crate) fn insert(&mut self, hash: u64, mut channel: Box<Channel>) {
-        channel.next = self.rows.remove(&hash);
-        self.rows.insert(hash, channel);
+impl<T: Row> NameMap<T> {
+    /// Adds a row whose name is not in the map.
+    pub(crate) fn insert(&mut self, hash: u64, mut row: Box<T>) {
+        *row.next_mut() = self.rows.remove(&hash);
+        self.rows.insert(hash, row);
         self.len += 1;
     }
 
     pub(crate) fn remove(&mut self, key: Hashed<'_>) {
         let mut rest = self.rows.remove(&key.hash);
-        while let Some(mut channel) = rest {
-            rest = channel.next.take();
+        while let Some(mut row) = rest {
+            rest = row.next_mut().take();
             self.len -= 1;
-            if channel.name.as_bytes() != key.name {
-                self.insert(key.hash, channel);
+            if row.name() != key.name {
+                self.insert(key.hash, row);
             }
         }
     }
 
-    pub(crate) fn get_mut(&mut self, key: Hashed<'_>) -> Option<&mut Channel> {
-        let mut channel = &mut **self.rows.get_mut(&key.hash)?;
-        while channel.name.as_bytes() != key.name {
-            channel = channel.next.as_deref_mut()?;
+    pub(crate) fn get_mut(&mut self, key: Hashed<'_>) -> Option<&mut T> {
+        let mut row = &mut **self.rows.get_mut(&key.hash)?;
+        while row.name() != key.name {
+            row = row.next_mut().as_deref_mut()?;
         }
-        Some(channel)
+        Some(row)
     }
 
-    pub(crate) fn get(&self, key: Hashed<'_>) -> Option<&Channel> {
-        let mut channel = &**self.rows.get(&key.hash)?;
-        while channel.name.as_bytes() != key.name {
-            channel = channel.next.as_deref()?;
+    pub(crate) fn get(&self, key: Hashed<'_>) -> Option<&T> {
+        let mut row = &**self.rows.get(&key.hash)?;
+        while row.name() != key.name {
+            row = row.next()?;
         }
-        Some(channel)
+        Some(row)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Channel> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         let firsts = self.rows.values().map(|first| &**first);
-        firsts.flat_map(|first| iter::successors(Some(first), |channel| channel.next.as_deref()))
+        firsts.flat_map(|first| iter::successors(Some(first), |row| row.next()))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -91,6 +108,7 @@ impl Hasher for Taken {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channel::Channel;
     use crate::id::ChannelId;
     use crate::name::Name;
 

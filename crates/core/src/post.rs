@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::annotation::Annotation;
+use crate::history::{Entering, Number, Position};
 use crate::id::{ChannelId, SocketId, TermsIndex};
 use crate::name::{Name, Topic};
 use crate::route::{Route, ShardIndex};
@@ -46,6 +47,9 @@ pub trait Post {
     /// A message in whatever form the implementation shares it.
     type Message: ?Sized;
 
+    /// A message in the form in which history keeps it. Cheap to clone.
+    type Kept;
+
     /// Adds the recipient, because (list, subscriber) got its first reference. `name` is the name of the
     /// channel or pattern and stays the same for as long as the list has recipients.
     fn join(&mut self, list: ChannelId, name: &Name, recipient: Recipient);
@@ -75,6 +79,51 @@ pub trait Post {
         except: &[SocketId],
         recipients: u32,
     ) -> bool;
+
+    /// Does the same as [`publish`](Self::publish) in a channel with history. It is also called for a shard all of whose
+    /// subscribers are in `except`: then `recipients` is 0.
+    fn publish_numbered(
+        &mut self,
+        shard: ShardIndex,
+        channel: ChannelId,
+        numbered: (&Number, &Self::Message),
+        except: &[SocketId],
+        recipients: u32,
+    ) -> bool {
+        self.publish(shard, channel, numbered.1, except, recipients)
+    }
+
+    /// Tells the shard of a subscriber how it has entered a channel, in front of everything that is posted for its
+    /// subscription. Unless it is behind, its [join](Self::join) follows.
+    fn enter(&mut self, name: &Name, route: Route, entering: &Entering) {
+        let _ = (name, route, entering);
+    }
+
+    /// Tells a shard that it has not got messages of a channel, up to this position, because it
+    /// [refused](Self::publish_numbered) them. Always accepted.
+    fn gap(&mut self, shard: ShardIndex, channel: ChannelId, last: Position) {
+        let _ = (shard, channel, last);
+    }
+
+    /// The time in milliseconds of Unix time. Asked only for channels with history.
+    fn unix_ms(&mut self) -> u64 {
+        0
+    }
+
+    /// The form of a message that is kept, and the length in bytes that it is charged. A lock is held.
+    fn keep(&mut self, message: &Self::Message) -> (Self::Kept, usize);
+
+    /// Whether [`keep`](Self::keep) takes a short time for this message. If not, the core has it
+    /// [prepared](Self::make_keepable) before it takes the lock.
+    fn is_keepable(&self, message: &Self::Message) -> bool {
+        let _ = message;
+        true
+    }
+
+    /// Does the slow part of [keeping](Self::keep) in advance. No lock is held.
+    fn make_keepable(&mut self, message: &Self::Message) {
+        let _ = message;
+    }
 
     /// Posts a message for one socket. Returns false if the shard's inbox is full.
     fn direct(

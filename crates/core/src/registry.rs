@@ -2,27 +2,30 @@
 //! a channel, one pattern, a socket; never two of one kind). No lock is held when a call returns.
 
 mod debug_state;
+mod history;
 mod lifecycle;
 mod own;
 mod publish;
+mod recover;
 mod store;
 mod subscribe;
 mod topics;
 mod virtual_sockets;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ahash::RandomState;
 
 use crate::channels::ChannelTable;
 use crate::dangling::DanglingTable;
 use crate::hash::name_hasher;
+use crate::history::{ChannelTerms, HistoryBounds};
 use crate::id::SocketId;
 use crate::keys::KeyTable;
 use crate::name::{Name, Space};
 use crate::name_map::Hashed;
-use crate::pattern::Pattern;
+use crate::pasts::{PastTable, Totals};
 use crate::patterns::PatternTable;
 use crate::post::Post;
 use crate::sockets::{Removed, SocketTable};
@@ -30,20 +33,22 @@ use crate::sync::{AtomicU64, Mutex, MutexGuard, Sharded};
 use crate::terms::TermsList;
 
 pub use self::debug_state::{ChannelState, Counts, SocketState};
+pub use self::history::Past;
 pub use self::lifecycle::TokenError;
 pub use self::own::OwnError;
 pub use self::publish::Reach;
+pub use self::recover::Entrance;
 pub use self::subscribe::Target;
 pub use self::topics::EnterError;
 
 /// Sockets, virtual sockets, channels, subscriptions, tokens and the key/value store of one gateway.
 ///
 /// Every function may be called from any thread. It waits only for locks that are held briefly. Share it by
-/// [`Arc`](std::sync::Arc).
-pub struct Core {
+/// [`Arc`](std::sync::Arc). `K` is the form in which [history](crate::HistoryTerms) keeps messages.
+pub struct Core<K = ()> {
     /// Taken before the other locks by a caller that changes subscriptions to patterns.
     patterns: Mutex<PatternTable>,
-    channels: Sharded<ChannelTable>,
+    channels: Sharded<ChannelTable<K>>,
     sockets: Sharded<SocketTable>,
     /// Taken without any other lock.
     dangling: Mutex<DanglingTable>,
@@ -54,9 +59,11 @@ pub struct Core {
     /// Counts real sockets and so deals them to the lock shards in turn.
     opened: AtomicU64,
     hasher: RandomState,
+    /// What the pasts of all channels keep; set with the terms.
+    history: OnceLock<Arc<Totals>>,
 }
 
-impl Core {
+impl<K> Core<K> {
     /// Makes an empty core.
     pub fn new() -> Self {
         let hasher = name_hasher();
@@ -69,16 +76,25 @@ impl Core {
             key_bytes: AtomicU64::new(0),
             opened: AtomicU64::new(0),
             hasher,
+            history: OnceLock::new(),
         }
     }
 
-    /// Sets the patterns of the channels' terms, at most 64: the first that matches counts. A channel's terms are found
-    /// once, when it gets its first subscription, and its [id](crate::ChannelId::terms) has them; those of channels that
-    /// exist stay.
-    pub fn set_terms(&self, patterns: Vec<Pattern>) {
-        let terms: Option<TermsList> = (!patterns.is_empty()).then(|| Arc::new(patterns));
+    /// Sets the terms of channels, at most 64: the first whose pattern matches counts. A channel's terms are found once,
+    /// when it gets its first subscription, and its [id](crate::ChannelId::terms) has them; those of channels that exist
+    /// stay. At the second call what channels keep stays, too, with the terms for it.
+    pub fn set_terms(&self, terms: Vec<ChannelTerms>, bounds: HistoryBounds) {
+        let history: Arc<[_]> = terms.iter().map(|terms| terms.history).collect();
+        let patterns: Vec<_> = terms.into_iter().map(|terms| terms.pattern).collect();
+        let patterns: Option<TermsList> = (!patterns.is_empty()).then(|| Arc::new(patterns));
+        let totals = self.history.get_or_init(|| Arc::new(Totals::new(bounds)));
+        let epoch = self.hasher.hash_one("epoch");
         for mut table in self.channels.each() {
-            table.set_terms(terms.clone());
+            table.set_terms(patterns.clone());
+            if !table.has_pasts() && history.iter().any(Option::is_some) {
+                let (history, totals) = (Arc::clone(&history), Arc::clone(totals));
+                table.keep_pasts(PastTable::new(history, totals, epoch));
+            }
         }
     }
 
@@ -88,7 +104,7 @@ impl Core {
         Hashed { hash, space, name }
     }
 
-    fn channel_table(&self, key: Hashed<'_>) -> MutexGuard<'_, ChannelTable> {
+    fn channel_table(&self, key: Hashed<'_>) -> MutexGuard<'_, ChannelTable<K>> {
         self.channels.lock(lock_bits(key.hash))
     }
 
@@ -98,7 +114,7 @@ impl Core {
     }
 
     /// Removes sockets that no longer exist from their channels and patterns.
-    fn leave_all<P: Post>(&self, removed: Removed, post: &mut P) {
+    fn leave_all<P: Post<Kept = K>>(&self, removed: Removed, post: &mut P) {
         let mut patterns: Vec<(SocketId, Name)> = Vec::new();
         for (subscriber, channels) in removed {
             channels.for_each(|name| {
@@ -127,13 +143,13 @@ fn lock_bits(hash: u64) -> u64 {
     hash >> 48
 }
 
-impl Default for Core {
+impl<K> Default for Core<K> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl fmt::Debug for Core {
+impl<K> fmt::Debug for Core<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Core").field(&self.counts()).finish()
     }

@@ -152,6 +152,11 @@ struct TwoShards([Arc<Mutex<Vec<String>>>; 2]);
 
 impl Post for TwoShards {
     type Message = str;
+    type Kept = ();
+
+    fn keep(&mut self, _: &str) -> ((), usize) {
+        ((), 0)
+    }
 
     fn join(&mut self, _: ChannelId, _: &Name, _: Recipient) {}
 

@@ -33,6 +33,11 @@ impl Slow<'_> {
 
 impl Post for Slow<'_> {
     type Message = str;
+    type Kept = ();
+
+    fn keep(&mut self, _: &str) -> ((), usize) {
+        ((), 0)
+    }
 
     fn join(&mut self, _: ChannelId, _: &Name, _: Recipient) {}
 

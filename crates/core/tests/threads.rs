@@ -40,6 +40,11 @@ impl Shards {
 
 impl Post for Shards {
     type Message = str;
+    type Kept = ();
+
+    fn keep(&mut self, _: &str) -> ((), usize) {
+        ((), 0)
+    }
 
     fn join(&mut self, channel: ChannelId, _: &Name, recipient: Recipient) {
         let new = self.with(recipient.route.shard, |lists| {

@@ -2,7 +2,7 @@
 //! gateway runs.
 
 use millrace_backplane::Config as BackplaneConfig;
-use millrace_core::Pattern;
+use millrace_core::{HistoryTerms, Pattern};
 
 use crate::limits::{GatewayLimits, LimitError, LimitValues, ListenerLimits, Table as _};
 use crate::net::proxy::Trusted;
@@ -35,6 +35,8 @@ pub struct ChannelTerms {
     pub text: Box<[u8]>,
     /// Whether messages are compressed for connections with compression. Default true.
     pub compress: bool,
+    /// How much of the past is kept; `None`: nothing, and messages have no positions. Default `None`.
+    pub history: Option<HistoryTerms>,
     /// What clients of `millrace.v1` may do without JavaScript being asked. Default: nothing.
     pub clients: ClientTerms,
 }
@@ -71,7 +73,8 @@ impl ClientTerms {
 
 impl PartialEq for ChannelTerms {
     fn eq(&self, other: &Self) -> bool {
-        (&self.text, self.compress, self.clients) == (&other.text, other.compress, other.clients)
+        (&self.text, self.compress, self.clients, self.history)
+            == (&other.text, other.compress, other.clients, other.history)
     }
 }
 

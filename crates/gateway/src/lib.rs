@@ -40,13 +40,14 @@ pub use event::{
     Acceptance, Answers, Handlers, Head, Operation, Place, Rejection, Reply, Step, StreamId,
     TextPlace, TransferId, Whole,
 };
-pub use frame::{HEAD_ROOM, SharedBytes};
+pub use frame::{HEAD_ROOM, KeptMessage, SharedBytes};
 pub use gateway::{
     Adopted, DialConfig, Gateway, Listening, Member, SpreadTerms, StartError, StopTerms,
 };
 pub use http::{AnswerHead, HeadError, Verbatim};
 pub use hub::{
-    Asked, Forwardable, Hub, Sending, SubscribeError, TOKEN_WORDS, TokenWords, Worker, unix_ms,
+    Asked, Forwardable, Hub, PastError, Sending, SubscribeError, TOKEN_WORDS, TokenWords, Worker,
+    unix_ms,
 };
 pub use millrace_backplane::{
     Bounds as BackplaneBounds, ClusterInfo, Config as BackplaneConfig,
@@ -54,9 +55,10 @@ pub use millrace_backplane::{
     Server as BackplaneServer, Stats as BackplaneStats, Tls as BackplaneTls,
 };
 pub use millrace_core::{
-    Annotation, AnnotationError, ChannelState, Core, Counts, EnterError, Held, Kind, Name, Pattern,
-    PatternError, Reach, ShardSet, SocketId, SocketState, Space, Tally, Target, Token, TokenError,
-    Topic, Update,
+    Annotation, AnnotationError, ChannelState, Core, Counts, EnterError, Entered, Entrance, Epoch,
+    Held, HistoryTerms, Kept, Kind, Manner, Name, Number, Past, Pattern, PatternError, Position,
+    Published, Reach, ShardSet, SocketId, SocketState, Space, Start, Tally, Target, Token,
+    TokenError, Topic, Update,
 };
 pub use net::address::{BindAddress, ListenError};
 pub use net::connect::DialTarget;

@@ -89,6 +89,10 @@ limits! {
         inbound_total_bytes: usize = 256 * 1024 * 1024, 1..=BYTES, "the connection with the most is not read; it is closed with 1013 if that frees no room within a second, or once the others exceed the limit by an eighth";
         /// Bytes of messages over 16 KiB that wait for their compression on other threads, each charged its length + 64.
         compression_queue_bytes: usize = 16 * 1024 * 1024, 1..=BYTES, "the message is sent uncompressed and counted";
+        /// Bytes of messages that channels with history keep, each charged its length + 128 and its `idempotencyKey`, and each such channel the length of its name + 512.
+        history_bytes: usize = 64 * 1024 * 1024, 1..=BYTES, "the histories of the channels that were published to longest ago are dropped as a whole; a channel that exceeds it alone loses its own";
+        /// Channels with history that keep messages and have no subscriber.
+        history_channels: u32 = 100_000, 1..=COUNT, "the history of the one that was published to longest ago is dropped";
         /// Time without progress of a blocked write.
         write_timeout: Duration = Duration::from_secs(30), 1..=DAY, "the connection is cut";
         /// Events of one socket that its worker has not handled yet.
@@ -141,6 +145,8 @@ limits! {
         pattern_bytes: usize = 1_024, "refused with a `TypeError`";
         /// Patterns with a subscription.
         patterns: usize = 65_536, "a further one is refused with `ERR_MILLRACE_TOO_MANY_PATTERNS`";
+        /// Bytes of an `idempotencyKey`, at least one.
+        idempotency_key_bytes: usize = 64, "refused with a `TypeError`";
         /// Bytes of a token.
         token_bytes: usize = 1024 * 1024, "refused with a `TypeError`";
         /// Bytes of a `limitKey`, at least one.
@@ -195,5 +201,14 @@ mod tests {
         let limits = FixedLimits::default();
         assert_eq!(limits.pattern_bytes, millrace_core::limits::PATTERN_BYTES);
         assert_eq!(limits.patterns, millrace_core::limits::PATTERNS);
+    }
+
+    #[test]
+    fn the_limit_of_idempotency_keys_is_that_of_the_core() {
+        let limits = FixedLimits::default();
+        assert_eq!(
+            limits.idempotency_key_bytes,
+            millrace_core::limits::KEY_BYTES
+        );
     }
 }

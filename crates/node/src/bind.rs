@@ -12,7 +12,7 @@ use crate::environment::Environment;
 use crate::failure::Outcome;
 use crate::js::{Js, Value};
 use crate::{
-    add_worker, adopt, backpressure, cluster, control, debug, dial, hot, log, replies, stats,
+    add_worker, adopt, backpressure, cluster, control, debug, dial, hot, log, past, replies, stats,
     streams,
 };
 
@@ -43,6 +43,9 @@ fn functions<'s>(js: Js<'s>, bound: &Rc<Bound>) -> Outcome<Value<'s>> {
         c"reply" => replies::reply,
         c"subscribe" => hot::subscribe,
         c"unsubscribe" => hot::unsubscribe,
+        c"publish" => past::publish,
+        c"subscribeAt" => past::subscribe_at,
+        c"history" => past::history,
         c"copySubscriptions" => hot::copy_subscriptions,
         c"hasSubscriptions" => hot::has_subscriptions,
         c"createVirtualSocket" => hot::create_virtual_socket,

@@ -9,6 +9,7 @@ mod tls;
 
 use std::ffi::{CStr, CString};
 
+use millrace_gateway::HistoryTerms;
 use millrace_gateway::config::{ChannelTerms, ClientPublishing, ClientTerms};
 use millrace_gateway::limits::{
     BackplaneFull, GatewayLimits, LimitError, OutboxPolicy, Table as _,
@@ -65,9 +66,24 @@ fn channels(options: &Options<'_>) -> Outcome<Vec<ChannelTerms>> {
                 text: text.into_bytes().into(),
                 compress,
                 clients,
+                history: history(&terms)?,
             })
         })
         .collect()
+}
+
+/// What is kept of the channels with these terms.
+fn history(terms: &Options<'_>) -> Outcome<Option<HistoryTerms>> {
+    let js = terms.js;
+    let object = js.get(terms.object, c"history")?;
+    if arguments::is_undefined(js, object)? {
+        return Ok(None);
+    }
+    let history = Options { js, object };
+    let (mut messages, mut age_ms) = (0, 0);
+    history.number(c"messages", &mut messages)?;
+    history.number(c"ageMs", &mut age_ms)?;
+    Ok(Some(HistoryTerms { messages, age_ms }))
 }
 
 fn gateway_limits(options: &Options<'_>, limits: &mut GatewayLimits) -> Outcome<()> {

@@ -36,6 +36,7 @@ mod log_sink;
 mod memory;
 mod module;
 mod numbers;
+mod past;
 mod questions;
 mod replies;
 mod ring_again;

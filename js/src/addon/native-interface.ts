@@ -2,6 +2,7 @@
 
 import type { ErrorCode } from '../errors.js';
 import type { ClusterInfo } from '../gateway/cluster-info.js';
+import type { History, Published, SubscribeResult } from '../gateway/positions.js';
 import type { Stats } from '../gateway/stats.js';
 import type { Data, Name, Pattern, Target } from '../gateway/target.js';
 import type { LogLine } from '../log/log-line.js';
@@ -123,6 +124,23 @@ export interface NativeGateway {
   reply(count: number, texts: string): void;
   subscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
   unsubscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
+  publish(channel: Name, data: Data, key: string | undefined, compress: boolean): Published & { isRepeated: boolean };
+  /** Undefined: the channel has no history. */
+  subscribeAt(
+    who: Target,
+    channel: Name | Pattern,
+    epoch: string | undefined,
+    offset: number | undefined,
+    last: number | undefined,
+  ): SubscribeResult[] | undefined;
+  /** Undefined: the channel has no history. */
+  history(
+    channel: Name,
+    epoch: string | undefined,
+    offset: number | undefined,
+    limit: number | undefined,
+    reverse: boolean,
+  ): History | undefined;
   copySubscriptions(from: Name, to: Name): number[];
   hasSubscriptions(channel: Name | Pattern): boolean;
   outboxBytes(socketId: number): number;

@@ -33,6 +33,8 @@ import type { StreamSource } from './chunks.js';
 import { askCluster } from './cluster.js';
 import type { ClusterInfo } from './cluster-info.js';
 import { type DrainedOptions, untilDrained } from './drained.js';
+import { history, publish, subscribeAt } from './past.js';
+import type * as positions from './positions.js';
 import { Questions } from './questions.js';
 import { type SendStreamOptions, sendStream } from './send-stream.js';
 import { RunningServer, type Server } from './server.js';
@@ -322,9 +324,27 @@ export class Gateway {
     return this.#native;
   }
 
+  /** See the module function `publish`. */
+  async publish(channel: Name, data: Data, options?: positions.PublishOptions): Promise<positions.Published> {
+    return publish(this.#inOrder(), channel, data, options);
+  }
+
+  /** See the module function `history`. */
+  async history(channel: Name, options?: positions.HistoryOptions): Promise<positions.History> {
+    return history(this.#inOrder(), channel, options);
+  }
+
   /** See the module function `subscribe`. */
-  subscribe(who: Target, channel: Name | Pattern, delta?: number): number[] {
-    return this.#inOrder().subscribe(who, channel, delta);
+  subscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
+  subscribe(who: Target, channel: Name, options: positions.SubscribeOptions): Promise<positions.SubscribeResult[]>;
+  subscribe(
+    who: Target,
+    channel: Name | Pattern,
+    how?: number | positions.SubscribeOptions,
+  ): number[] | Promise<positions.SubscribeResult[]> {
+    const native = this.#inOrder();
+    if (typeof how !== 'object' || how === null) return native.subscribe(who, channel, how);
+    return new Promise((resolve) => resolve(subscribeAt(native, who, channel, how)));
   }
 
   /** See the module function `unsubscribe`. */

@@ -1,6 +1,14 @@
 /** The option `channels`: what applies to the messages of channels, by their names. */
 
-import { NOTHING, readFlag, readObject, shown } from './fields.js';
+import { NOTHING, readFlag, readNumber, readObject, shown } from './fields.js';
+
+/** How much of a channel's past is kept: a message goes when the first of the two bounds is reached. */
+export interface HistoryTerms {
+  /** The most messages, 1 to 10,000. */
+  messages: number;
+  /** The age in milliseconds from which on a message is gone, at most 7 days. */
+  ageMs: number;
+}
 
 /** What applies to the messages of the channels that a glob matches. */
 export interface ChannelTerms {
@@ -9,6 +17,11 @@ export interface ChannelTerms {
    * get shorter, such as images.
    */
   compress?: boolean;
+  /**
+   * How much is kept, so that subscribers go on where they left off, and messages have positions. Default: nothing. Not
+   * with `backplane`.
+   */
+  history?: HistoryTerms;
   /** What clients of the subprotocol `millrace.v1` may do without JavaScript being asked. Default: nothing. */
   clients?: ClientTerms;
 }
@@ -46,6 +59,7 @@ export interface ChannelPlan {
   publish: boolean;
   /** Whether subscribers see who has published. */
   showsPublisher: boolean;
+  history?: HistoryTerms;
 }
 
 /** Reads the option. */
@@ -56,12 +70,15 @@ export function readChannels(value: unknown, at: string, problems: string[]): Ch
   return entries.map(({ pattern, terms, name }) => {
     const length = Buffer.byteLength(pattern);
     if (length > LONGEST) problems.push(`${name}: a pattern cannot exceed ${LONGEST} bytes, got ${length}`);
-    const { compress, clients } = readObject(terms, name, KEYS, problems);
-    return {
+    const { compress, clients, history } = readObject(terms, name, KEYS, problems);
+    const plan: ChannelPlan = {
       pattern,
       compress: readFlag(compress, `${name}.compress`, problems) ?? true,
       ...readClients(clients, `${name}.clients`, problems),
     };
+    const kept = readHistory(history, `${name}.history`, problems);
+    if (kept !== undefined) plan.history = kept;
+    return plan;
   });
 }
 
@@ -90,6 +107,17 @@ function readPublish(value: unknown, at: string, problems: string[]): boolean | 
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function readHistory(value: unknown, at: string, problems: string[]): HistoryTerms | undefined {
+  if (value === undefined) return undefined;
+  const fields = readObject(value, at, Object.keys(HISTORY), problems);
+  const read = (name: keyof typeof HISTORY) => {
+    // both are required
+    const given = fields[name] ?? null;
+    return readNumber(given, `${at}.${name}`, HISTORY[name], problems) ?? 1;
+  };
+  return fields === NOTHING ? undefined : { messages: read('messages'), ageMs: read('ageMs') };
 }
 
 interface Entry {
@@ -123,9 +151,15 @@ function readEntries(value: unknown, at: string, problems: string[]): Entry[] {
   });
 }
 
-const KEYS = ['compress', 'clients'];
+const KEYS = ['compress', 'clients', 'history'];
 
 const CLIENT_KEYS = ['subscribe', 'publish'];
+
+/** The bounds of what is kept. */
+const HISTORY = {
+  messages: { least: 1, most: 10_000 },
+  ageMs: { least: 1, most: 7 * 24 * 60 * 60 * 1000 },
+};
 
 /** The most terms of a gateway. */
 const MOST = 64;

@@ -251,6 +251,17 @@ export interface GatewayLimits {
    * met: the message is sent uncompressed and counted. Default 16 MiB.
    */
   compressionQueueBytes?: number;
+  /**
+   * Bytes of messages that channels with history keep, each charged its length + 128 and its `idempotencyKey`, and each
+   * such channel the length of its name + 512. When met: the histories of the channels that were published to longest
+   * ago are dropped as a whole; a channel that exceeds it alone loses its own. Default 64 MiB.
+   */
+  historyBytes?: number;
+  /**
+   * Channels with history that keep messages and have no subscriber. When met: the history of the one that was
+   * published to longest ago is dropped. Default 100,000.
+   */
+  historyChannels?: number;
   /** Time without progress of a blocked write. When met: the connection is cut. Default 30,000. */
   writeTimeoutMs?: number;
   /**
@@ -412,6 +423,8 @@ export const GATEWAY_RANGES: Readonly<Record<Exclude<keyof GatewayLimits, 'outbo
   outboxesTotalBytes: { least: 1, most: 1_099_511_627_776 },
   inboundTotalBytes: { least: 1, most: 1_099_511_627_776 },
   compressionQueueBytes: { least: 1, most: 1_099_511_627_776 },
+  historyBytes: { least: 1, most: 1_099_511_627_776 },
+  historyChannels: { least: 1, most: 4_294_967_295 },
   writeTimeoutMs: { least: 1, most: 86_400_000 },
   unhandledEvents: { least: 1, most: 4_294_967_295 },
   unhandledBytes: { least: 1, most: 1_099_511_627_776 },

@@ -299,6 +299,9 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
   if (ioUring !== undefined) plan['ioUring'] = ioUring;
   const channels = readChannels(root['channels'], 'options.channels', problems);
   if (channels !== undefined) plan['channels'] = channels;
+  if (root['backplane'] !== undefined && channels?.some((terms) => terms.history !== undefined)) {
+    problems.push('options.channels: history is kept on one node only, so it cannot be combined with backplane');
+  }
   for (const name of [...Object.keys(GATEWAY_RANGES), ...Object.keys(GATEWAY_WORDS)]) {
     const value = limits[name];
     if (!(name in OWN_LIMITS) && value !== undefined) plan[name] = value as number | string;

@@ -13,6 +13,11 @@ pub(crate) struct Sink;
 
 impl Post for Sink {
     type Message = [u8];
+    type Kept = ();
+
+    fn keep(&mut self, _: &[u8]) -> ((), usize) {
+        ((), 0)
+    }
 
     fn join(&mut self, list: ChannelId, name: &Name, recipient: Recipient) {
         black_box((list, name, recipient));

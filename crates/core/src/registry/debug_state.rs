@@ -62,7 +62,7 @@ pub struct Counts {
     pub keys: usize,
 }
 
-impl Core {
+impl<K> Core<K> {
     /// At most `limit` channels, in no particular order.
     pub fn channels(&self, limit: usize) -> Vec<ChannelState> {
         let mut states = Vec::new();

@@ -16,7 +16,7 @@ pub enum TokenError {
     SocketNotFound(SocketId),
 }
 
-impl Core {
+impl<K> Core<K> {
     /// Registers a real socket that lives in a slot of an I/O shard. From now on it can be sent to and
     /// subscribed.
     pub fn open(&self, shard: ShardIndex, slot: u32, info: SocketInfo) -> SocketId {
@@ -26,7 +26,7 @@ impl Core {
 
     /// Removes a real socket, its virtual sockets and all their subscriptions; `None` if there is no such
     /// real socket. Takes time in proportion to the number of virtual sockets and subscriptions removed.
-    pub fn close<P: Post>(&self, id: SocketId, post: &mut P) -> Option<Closed> {
+    pub fn close<P: Post<Kept = K>>(&self, id: SocketId, post: &mut P) -> Option<Closed> {
         let (closed, removed) = self.socket_table(id).close(id)?;
         self.leave_all(removed, post);
         Some(closed)

@@ -25,10 +25,10 @@ pub enum OwnError {
     NoSocket,
 }
 
-impl Core {
+impl<K> Core<K> {
     /// Subscribes a socket to a channel for its client, up to `most` subscriptions of the socket, those of the
     /// application included.
-    pub fn enter_own<P: Post>(
+    pub fn enter_own<P: Post<Kept = K>>(
         &self,
         id: SocketId,
         channel: &[u8],
@@ -42,7 +42,7 @@ impl Core {
             .get_mut(key)
             .and_then(|channel| channel.members.get_mut(&id))
         {
-            let was_own = std::mem::replace(&mut member.own, true);
+            let was_own = member.own();
             return if was_own {
                 Err(OwnError::Already)
             } else {
@@ -60,7 +60,7 @@ impl Core {
             Some((route, annotation)) => {
                 channel.insert(id, route, 0);
                 if let Some(member) = channel.members.get_mut(&id) {
-                    member.own = true;
+                    member.own();
                 }
                 let recipient = Recipient {
                     subscriber: id,
@@ -85,7 +85,7 @@ impl Core {
 
     /// Ends the subscription of a socket's client, if there is one. Returns whether the socket is subscribed no more; not
     /// while the application has it subscribed.
-    pub fn exit_own<P: Post>(&self, id: SocketId, channel: &[u8], post: &mut P) -> bool {
+    pub fn exit_own<P: Post<Kept = K>>(&self, id: SocketId, channel: &[u8], post: &mut P) -> bool {
         let key = self.hashed(Space::Channel, channel);
         let mut table = self.channel_table(key);
         let Some(channel) = table.get_mut(key) else {
@@ -102,6 +102,7 @@ impl Core {
             post.wanted(&channel.name, false);
         }
         table.count(after, before);
+        table.forget(key, &[id]);
         if after == 0 {
             table.discard(key);
         }

@@ -1,5 +1,6 @@
 //! Sending. Owns how a message gets to the I/O shards, for one socket, for a channel and for the patterns that
-//! match it. Never walks over subscribers, except to exclude some.
+//! match it. Never walks over subscribers, except to exclude some. Over 400 lines because all ways of sending post by the
+//! same few functions.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -9,8 +10,11 @@ use smallvec::SmallVec;
 use super::Core;
 use crate::annotation::Annotation;
 use crate::channel::{Channel, Recipients};
+use crate::channels::ChannelTable;
+use crate::history::Manner;
 use crate::id::{SocketId, TermsIndex};
 use crate::name::{Name, Space, Topic};
+use crate::name_map::Hashed;
 use crate::patterns::{Listed, Patterns};
 use crate::post::{Match, Post};
 use crate::route::{Route, ShardIndex};
@@ -45,7 +49,7 @@ struct InChannel<'a> {
     terms: OnceCell<Option<TermsIndex>>,
 }
 
-impl Core {
+impl<K> Core<K> {
     /// Calls `post` with the route and the annotation of one socket, following virtual ones. The socket's lock is
     /// held during the call, as it is in [`Post::direct`]. Returns `None` if there is no such socket or its chain
     /// leads through one of `except`.
@@ -65,7 +69,7 @@ impl Core {
 
     /// Posts a message for one socket, following virtual ones. Returns the number of deliveries posted: 0 if
     /// there is no such socket, its chain leads through one of `except`, or the inbox is full; otherwise 1.
-    pub fn send<P: Post>(
+    pub fn send<P: Post<Kept = K>>(
         &self,
         target: SocketId,
         message: &P::Message,
@@ -96,7 +100,7 @@ impl Core {
     /// subscribers of each pattern that matches the channel. Excludes the sockets in `except` and every virtual
     /// socket whose chain leads through one of them. Returns the number of deliveries posted. A socket with
     /// several matching subscriptions gets one delivery for each.
-    pub fn publish<P: Post>(
+    pub fn publish<P: Post<Kept = K>>(
         &self,
         channel: &[u8],
         message: &P::Message,
@@ -109,6 +113,15 @@ impl Core {
         }
         let key = self.hashed(Space::Channel, channel);
         let table = self.channel_table(key);
+        if table.has_pasts() {
+            let manner = Manner {
+                except,
+                ..Manner::default()
+            };
+            return self
+                .publish_beside(table, key, message, &manner, post)
+                .deliveries;
+        }
         post.upstream(Topic::Channel(channel), message);
         let entry = table.get(key);
         let posted = entry.map_or(0, |entry| self.post_to(entry, message, except, post));
@@ -121,8 +134,40 @@ impl Core {
         }
     }
 
+    /// Posts a message without a number for the subscribers of a channel and of matching patterns. Not inlined, because
+    /// [`publish`](Self::publish) has its own copy.
+    #[inline(never)]
+    pub(super) fn publish_plain<P: Post<Kept = K>>(
+        &self,
+        table: &ChannelTable<K>,
+        key: Hashed<'_>,
+        message: &P::Message,
+        except: &[SocketId],
+        post: &mut P,
+    ) -> usize {
+        post.upstream(Topic::Channel(key.name), message);
+        let entry = table.get(key);
+        let posted = entry.map_or(0, |entry| self.post_to(entry, message, except, post));
+        posted + self.publish_matches(table, key, message, except, post)
+    }
+
+    /// Posts for the subscribers of the patterns that match a channel.
+    pub(super) fn publish_matches<P: Post<Kept = K>>(
+        &self,
+        table: &ChannelTable<K>,
+        key: Hashed<'_>,
+        message: &P::Message,
+        except: &[SocketId],
+        post: &mut P,
+    ) -> usize {
+        table.patterns().map_or(0, |patterns| {
+            let channel = InChannel::new(key.name, table.get(key), table.terms());
+            self.post_matches(patterns, &channel, message, except, post)
+        })
+    }
+
     /// Does the same as [`publish`](Self::publish) in a sharded channel, which no pattern matches.
-    pub fn publish_sharded<P: Post>(
+    pub fn publish_sharded<P: Post<Kept = K>>(
         &self,
         channel: &[u8],
         message: &P::Message,
@@ -143,7 +188,7 @@ impl Core {
 
     /// Posts a message from another node for the subscribers on this one, and does not forward it to other nodes.
     /// Returns the number of deliveries posted.
-    pub fn publish_here<P: Post>(
+    pub fn publish_here<P: Post<Kept = K>>(
         &self,
         reach: Reach<'_>,
         message: &P::Message,
@@ -196,8 +241,13 @@ impl Core {
     /// So a publication without a recipient is complete and needs no second check. The second lock sees every
     /// subscription that began or ended in between.
     #[cold]
-    fn make_ready<P: Post>(&self, topic: Topic<'_>, message: &P::Message, post: &mut P) -> bool {
-        let wanted = post.has_upstream() || self.reaches_anybody(topic);
+    pub(super) fn make_ready<P: Post<Kept = K>>(
+        &self,
+        topic: Topic<'_>,
+        message: &P::Message,
+        post: &mut P,
+    ) -> bool {
+        let wanted = post.has_upstream() || self.reaches_anybody(topic) || self.keeps(topic);
         if wanted {
             post.make_ready(message, None);
         }
@@ -213,7 +263,7 @@ impl Core {
 
     /// Posts for the subscribers of the patterns that match a channel. The channel is locked.
     #[inline(never)]
-    fn post_matches<P: Post>(
+    fn post_matches<P: Post<Kept = K>>(
         &self,
         patterns: &Patterns,
         channel: &InChannel<'_>,
@@ -232,7 +282,7 @@ impl Core {
         posted
     }
 
-    fn post_match<P: Post>(
+    fn post_match<P: Post<Kept = K>>(
         &self,
         listed: &Listed,
         channel: &InChannel<'_>,
@@ -255,7 +305,7 @@ impl Core {
     }
 
     /// Posts for the members of a locked channel.
-    fn post_to<P: Post>(
+    fn post_to<P: Post<Kept = K>>(
         &self,
         channel: &Channel,
         message: &P::Message,
@@ -290,7 +340,7 @@ impl Core {
 
     /// The subscribers of a channel that `except` excludes: sorted, without duplicates.
     #[inline]
-    fn excluded(&self, channel: &Channel, except: &[SocketId]) -> Excluded {
+    pub(super) fn excluded(&self, channel: &Channel, except: &[SocketId]) -> Excluded {
         let mut excluded = Excluded::new();
         for &id in except {
             if channel.members.contains_key(&id) {
@@ -358,7 +408,7 @@ impl<'a> InChannel<'a> {
     }
 }
 
-type Excluded = SmallVec<[SocketId; 8]>;
+pub(super) type Excluded = SmallVec<[SocketId; 8]>;
 
 fn post_counted(
     recipients: &Recipients,

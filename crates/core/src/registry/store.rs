@@ -7,7 +7,7 @@ use super::Core;
 use crate::keys::{Held, KeyTable, PLACES, Place, Update, lock_shard};
 use crate::sync::{MutexGuard, Ordering};
 
-impl Core {
+impl<K> Core<K> {
     /// The value of a key.
     pub fn key(&self, key: &[u8], now: impl FnOnce() -> u64) -> Option<Bytes> {
         let place = self.place(key);

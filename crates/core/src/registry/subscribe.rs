@@ -34,9 +34,9 @@ struct Change<'a, P> {
     post: &'a mut P,
 }
 
-impl Core {
+impl<K> Core<K> {
     /// Does the same as [`subscribe_to`](Self::subscribe_to) for a channel, which cannot fail.
-    pub fn subscribe<P: Post>(
+    pub fn subscribe<P: Post<Kept = K>>(
         &self,
         who: &[Target<'_>],
         channel: &[u8],
@@ -53,7 +53,7 @@ impl Core {
     /// The subscribers of the channels in `who` are read once, before anything changes. Counts saturate at
     /// [`SUBSCRIPTION_COUNT`](crate::limits::SUBSCRIPTION_COUNT) and at 0, which ends the subscription. An
     /// id that does not exist or does not resolve is returned as new, but nothing is stored for it.
-    pub fn subscribe_to<P: Post>(
+    pub fn subscribe_to<P: Post<Kept = K>>(
         &self,
         who: &[Target<'_>],
         topic: Topic<'_>,
@@ -120,7 +120,7 @@ impl Core {
     }
 
     /// The ids that `who` stands for, in its order.
-    fn expand(&self, who: &[Target<'_>]) -> SmallVec<[SocketId; 8]> {
+    pub(super) fn expand(&self, who: &[Target<'_>]) -> SmallVec<[SocketId; 8]> {
         let mut ids = SmallVec::with_capacity(who.len());
         for target in who {
             match target {
@@ -136,7 +136,12 @@ impl Core {
         ids
     }
 
-    fn add<P: Post>(&self, key: Hashed<'_>, ids: &[SocketId], change: &mut Change<'_, P>) {
+    fn add<P: Post<Kept = K>>(
+        &self,
+        key: Hashed<'_>,
+        ids: &[SocketId],
+        change: &mut Change<'_, P>,
+    ) {
         let mut table = self.channel_table(key);
         let channel = table.get_or_make(key);
         let before = channel.members.len();
@@ -148,7 +153,7 @@ impl Core {
         }
     }
 
-    fn add_to_pattern<P: Post>(
+    fn add_to_pattern<P: Post<Kept = K>>(
         &self,
         text: &[u8],
         ids: &[SocketId],
@@ -170,7 +175,7 @@ impl Core {
     }
 
     /// Makes those of `ids` that resolve members of a channel or pattern, which is locked.
-    fn add_members<P: Post>(
+    fn add_members<P: Post<Kept = K>>(
         &self,
         channel: &mut Channel,
         ids: &[SocketId],
@@ -207,7 +212,12 @@ impl Core {
         }
     }
 
-    fn take_away<P: Post>(&self, key: Hashed<'_>, ids: &[SocketId], change: &mut Change<'_, P>) {
+    fn take_away<P: Post<Kept = K>>(
+        &self,
+        key: Hashed<'_>,
+        ids: &[SocketId],
+        change: &mut Change<'_, P>,
+    ) {
         let mut table = self.channel_table(key);
         let Some(channel) = table.get_mut(key) else {
             return;
@@ -216,12 +226,13 @@ impl Core {
         self.take_members(channel, ids, change);
         let after = channel.members.len();
         table.count(after, before);
+        table.forget(key, &change.changed);
         if after == 0 {
             table.discard(key);
         }
     }
 
-    fn take_from_pattern<P: Post>(
+    fn take_from_pattern<P: Post<Kept = K>>(
         &self,
         text: &[u8],
         ids: &[SocketId],
@@ -244,7 +255,7 @@ impl Core {
     }
 
     /// Lowers the counts of members of a channel or pattern, which is locked and has members.
-    fn take_members<P: Post>(
+    fn take_members<P: Post<Kept = K>>(
         &self,
         channel: &mut Channel,
         ids: &[SocketId],
@@ -267,7 +278,11 @@ impl Core {
     }
 
     /// Removes sockets that no longer exist from their patterns.
-    pub(super) fn leave_patterns<P: Post>(&self, subscriptions: &[(SocketId, Name)], post: &mut P) {
+    pub(super) fn leave_patterns<P: Post<Kept = K>>(
+        &self,
+        subscriptions: &[(SocketId, Name)],
+        post: &mut P,
+    ) {
         let mut table = self.patterns.lock();
         let mut ended = false;
         for &(subscriber, ref name) in subscriptions {

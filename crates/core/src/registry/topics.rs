@@ -20,15 +20,21 @@ pub enum EnterError {
         /// The highest number of subscriptions.
         most: usize,
     },
+    /// The client has subscribed itself already.
+    #[error("the channel is subscribed already")]
+    Already,
+    /// No real socket with this id is open.
+    #[error("there is no such socket")]
+    NoSocket,
     /// The pattern is refused.
     #[error(transparent)]
     Pattern(#[from] PatternError),
 }
 
-impl Core {
+impl<K> Core<K> {
     /// Subscribes a socket unless it is already subscribed, up to `most` subscriptions. Returns its
     /// subscriptions after that. Protocols use it for clients that subscribe one command at a time.
-    pub fn enter<P: Post>(
+    pub fn enter<P: Post<Kept = K>>(
         &self,
         id: SocketId,
         topic: Topic<'_>,
@@ -47,7 +53,7 @@ impl Core {
 
     /// Ends a socket's subscription, if there is one, whatever its reference count. Returns the subscriptions
     /// that remain.
-    pub fn exit<P: Post>(&self, id: SocketId, topic: Topic<'_>, post: &mut P) -> Tally {
+    pub fn exit<P: Post<Kept = K>>(&self, id: SocketId, topic: Topic<'_>, post: &mut P) -> Tally {
         let all = -i32::from(SUBSCRIPTION_COUNT);
         self.subscribe_to(&[Target::Socket(id)], topic, all, post)
             .expect("only new patterns are refused");

@@ -7,7 +7,7 @@ use crate::annotation::Annotation;
 use crate::id::SocketId;
 use crate::post::Post;
 
-impl Core {
+impl<K> Core<K> {
     /// Creates a virtual socket on a real or virtual one, with the annotation for messages sent through
     /// it.
     ///
@@ -34,7 +34,7 @@ impl Core {
     ///
     /// Returns false and changes nothing if there is no such virtual socket or its immediate target is
     /// not the `expected` one.
-    pub fn delete_virtual<P: Post>(
+    pub fn delete_virtual<P: Post<Kept = K>>(
         &self,
         id: SocketId,
         expected: Option<SocketId>,

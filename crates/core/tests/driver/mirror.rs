@@ -31,6 +31,11 @@ pub(crate) struct Mirror {
 
 impl Post for Mirror {
     type Message = str;
+    type Kept = ();
+
+    fn keep(&mut self, _: &str) -> ((), usize) {
+        ((), 0)
+    }
 
     fn join(&mut self, channel: ChannelId, name: &Name, recipient: Recipient) {
         let name = topic(name);

@@ -113,6 +113,11 @@ impl Inbox {
 
 impl Post for Inbox {
     type Message = str;
+    type Kept = ();
+
+    fn keep(&mut self, _: &str) -> ((), usize) {
+        ((), 0)
+    }
 
     fn join(&mut self, channel: ChannelId, _: &Name, recipient: Recipient) {
         self.push(Posted::Join(channel.get(), recipient.subscriber.get()));

@@ -95,6 +95,7 @@ mod tests {
             pattern: None,
             mark: None,
             from: None,
+            number: None,
         };
         for length in [0, 1, 119, 120, 121, 65_530, 65_531, 70_000] {
             let payload = vec![b'p'; length];

@@ -1,6 +1,6 @@
 //! A message as an adapter encodes it: its contents and where it was sent. Owns no bytes.
 
-use millrace_core::{Annotation, ChannelId, Kind, Name};
+use millrace_core::{Annotation, ChannelId, Kind, Name, Number};
 
 /// A message to be encoded.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +23,9 @@ pub(crate) struct Via<'a> {
     pub(crate) mark: Option<&'a Annotation>,
     /// The publisher, where subscribers see it.
     pub(crate) from: Option<&'a str>,
+    /// The message's number, for a subscription to a channel with history. A publication that has one is in no other
+    /// channel with history, so that its frames for a list are those with this number.
+    pub(crate) number: Option<&'a Number>,
 }
 
 /// The recipient list of a message, and the subscription behind it.

@@ -64,7 +64,7 @@ impl Gateway {
             .map(|backplane| self.backplane.prepare(backplane, &config.limits))
             .transpose()?;
         self.hub.permits().set_limits(&config.limits);
-        self.hub.set_channel_terms(&config.channels);
+        self.hub.set_channel_terms(&config.channels, &config.limits);
         self.hub
             .inboxes()
             .open(config.io_threads, config.limits.shard_inbox_bytes);

@@ -2,14 +2,13 @@
 //! collects the I/O shards to [wake](Hub::wake), so that many calls share one wake-up. Over 400 lines because each call has its
 //! documentation here.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use bytes::Bytes;
 use millrace_core::{
     Annotation, Held, Kind, Reach, ShardSet, SocketId, Target, Token, TokenError, Topic, Update,
 };
 
 use super::Hub;
+use super::clock::unix_ms;
 use super::outgoing::{Outgoing, SMALL_BYTES, post_small};
 use super::poster::{Lost, Poster};
 use crate::frame::Publication;
@@ -52,7 +51,7 @@ impl Hub {
         dirty: &mut ShardSet,
     ) -> usize {
         let publication = Publication::new(kind, payload).uncompressed();
-        self.send_message(targets, &Outgoing::shared(&publication), except, dirty)
+        self.send_message(targets, &Outgoing::fresh(&publication), except, dirty)
     }
 
     /// Like [`send`](Self::send), with a large payload behind [`HEAD_ROOM`](crate::HEAD_ROOM) arbitrary bytes, which is
@@ -66,22 +65,7 @@ impl Hub {
         dirty: &mut ShardSet,
     ) -> usize {
         let publication = Publication::in_place(kind, bytes);
-        self.send_message(targets, &Outgoing::shared(&publication), except, dirty)
-    }
-
-    /// Sends to a channel on behalf of a client; subscribers whose protocol says it see that the socket `from` has
-    /// published.
-    pub(crate) fn send_named(
-        &self,
-        channel: &[u8],
-        (kind, payload): (Kind, &[u8]),
-        from: SocketId,
-        dirty: &mut ShardSet,
-    ) -> usize {
-        let name = self.socket_name(from);
-        let publication = Publication::new(kind, payload).published_by(name);
-        let message = Outgoing::shared(&publication);
-        self.send_message(&[Target::Channel(channel)], &message, &[], dirty)
+        self.send_message(targets, &Outgoing::fresh(&publication), except, dirty)
     }
 
     /// Prepares an ASCII text that a worker received for sending, without a copy.
@@ -225,7 +209,7 @@ impl Hub {
     }
 
     #[inline]
-    fn account_for(&self, lost: Lost) {
+    pub(super) fn account_for(&self, lost: Lost) {
         if lost != Lost::default() {
             self.report_lost(lost);
         }
@@ -385,6 +369,7 @@ impl Hub {
         };
         let too_late = self.counted.texts_too_late.load(Ordering::Relaxed);
         traffic.dropped_by_close += too_late;
+        let recovered = self.counted.recovered.load(Ordering::Relaxed);
         let workers = self.workers.active();
         Stats {
             traffic,
@@ -395,7 +380,7 @@ impl Hub {
             patterns: counts.patterns,
             subscriptions: counts.subscriptions,
             keys: counts.keys,
-            deliveries: posted.deliveries + too_late,
+            deliveries: posted.deliveries + too_late + recovered,
             deliveries_refused: posted.refused,
             unannotated: self.counted.unannotated.load(Ordering::Relaxed),
             compression: self.encodings.compression_counts().stats(),
@@ -423,12 +408,4 @@ impl Hub {
                 .collect(),
         }
     }
-}
-
-/// The clock for the expiry of keys: milliseconds of Unix time.
-pub fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    })
 }

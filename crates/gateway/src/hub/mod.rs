@@ -4,7 +4,9 @@
 mod asking;
 mod backlogs;
 mod clients;
+mod clock;
 mod compressing;
+mod history;
 mod inbound;
 mod liveness;
 mod messaging;
@@ -22,13 +24,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use millrace_backplane::State as LinkState;
-use millrace_core::{Core, ShardIndex, ShardSet, SocketId, SocketState, TermsIndex};
+use millrace_core::{Core, HistoryBounds, ShardIndex, ShardSet, SocketId, SocketState, TermsIndex};
 
 use crate::config::ChannelTerms;
 use crate::event::Questions;
 use crate::fault::Faults;
-use crate::frame::{Encodings, Ledgers};
+use crate::frame::{Encodings, KeptMessage, Ledgers};
 use crate::inbox::Inboxes;
+use crate::limits::GatewayLimits;
 use crate::notice::{Audience, Notice};
 use crate::permits::Permits;
 use crate::stats::{Histogram, ShardStats, Traffic};
@@ -39,11 +42,14 @@ use crate::worker::queue::PendingClose;
 pub use asking::{Asked, Sending};
 use backlogs::Backlogs;
 pub(crate) use backlogs::SHOWN_BYTES;
+pub use clock::unix_ms;
 use compressing::Compressing;
 pub(crate) use compressing::Job;
+pub use history::PastError;
+pub(crate) use history::expire;
 pub(crate) use inbound::Inbound;
 pub(crate) use liveness::watch;
-pub use messaging::{Forwardable, unix_ms};
+pub use messaging::Forwardable;
 #[cfg(test)]
 pub(crate) use outgoing::Outgoing;
 pub(crate) use poster::Poster;
@@ -54,7 +60,7 @@ pub(crate) use workers::Workers;
 
 /// What all threads of a gateway share. Everything here may be called from any thread and never waits for the network.
 pub struct Hub {
-    core: Core,
+    core: Core<KeptMessage>,
     inboxes: Inboxes,
     ledgers: Arc<Ledgers>,
     inbound: Inbound,
@@ -92,6 +98,8 @@ struct Counted {
     unannotated: AtomicU64,
     /// Collected texts whose socket was closed before they were posted: deliveries that the close dropped.
     texts_too_late: AtomicU64,
+    /// Messages of the past that were put into outboxes.
+    recovered: AtomicU64,
     unhandled_closes: AtomicU64,
     handler_times: Histogram,
     errors: AtomicU64,
@@ -178,7 +186,7 @@ impl Hub {
     }
 
     /// The registry, for reading its state.
-    pub fn core(&self) -> &Core {
+    pub fn core(&self) -> &Core<KeptMessage> {
         &self.core
     }
 
@@ -230,12 +238,19 @@ impl Hub {
     }
 
     /// Sets the terms of channels when the gateway starts.
-    pub(crate) fn set_channel_terms(&self, terms: &[ChannelTerms]) {
+    pub(crate) fn set_channel_terms(&self, terms: &[ChannelTerms], limits: &GatewayLimits) {
         *self.terms.lock() = terms.into();
         let has_clients = terms.iter().any(|terms| terms.clients.is_any());
         self.has_clients.store(has_clients, Ordering::Relaxed);
-        let patterns = terms.iter().map(|terms| terms.pattern.clone()).collect();
-        self.core.set_terms(patterns);
+        let of_core = terms.iter().map(|terms| millrace_core::ChannelTerms {
+            pattern: terms.pattern.clone(),
+            history: terms.history,
+        });
+        let bounds = HistoryBounds {
+            bytes: u64::try_from(limits.history_bytes).unwrap_or(u64::MAX),
+            channels: limits.history_channels.into(),
+        };
+        self.core.set_terms(of_core.collect(), bounds);
     }
 
     /// Whether messages in a channel with these terms may be compressed.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use millrace_core::{Annotation, Kind, Route, ShardSet, SocketId};
 
-use crate::frame::Publication;
+use crate::frame::{KeptMessage, Publication};
 use crate::inbox::{COMMAND_CHARGE, Command, Inboxes};
 
 /// A message as the caller passed it; its shared form is made at most once.
@@ -20,8 +20,21 @@ pub(crate) struct Outgoing<'a> {
     pub(super) charged: Cell<ShardSet>,
     /// Made before the lock for posting is taken.
     pub(super) marked: Cell<Option<Box<Marked>>>,
+    /// Its forms in the last channel with history that it was published in, or is going to be.
+    pub(super) history: Cell<Option<Box<InHistory>>>,
+    /// Whether its shared form may get a number: nobody else has it, and it has none yet.
+    pub(super) is_fresh: Cell<bool>,
     /// Whether it may be compressed.
     pub(super) compresses: bool,
+}
+
+/// A message in a channel with history.
+pub(super) struct InHistory {
+    pub(super) kept: KeptMessage,
+    /// What the shards get, which is published in no other channel with history.
+    pub(super) publication: Publication,
+    /// Whether it was published.
+    pub(super) is_used: bool,
 }
 
 /// Posts a small message to a real socket; `None` if it is not small. It has no poster, so that everything stays in
@@ -72,6 +85,8 @@ impl Outgoing<'_> {
             except: Cell::new(None),
             charged: Cell::default(),
             marked: Cell::new(None),
+            history: Cell::new(None),
+            is_fresh: Cell::new(true),
             compresses: true,
         }
     }
@@ -90,8 +105,65 @@ impl Outgoing<'_> {
             except: Cell::new(None),
             charged: Cell::default(),
             marked: Cell::new(None),
+            history: Cell::new(None),
+            is_fresh: Cell::new(false),
             compresses: publication.compresses(),
         }
+    }
+
+    /// Like [`shared`](Self::shared), for a message that nobody else has.
+    pub(crate) fn fresh(publication: &Publication) -> Outgoing<'_> {
+        let outgoing = Self::shared(publication);
+        outgoing.is_fresh.set(true);
+        outgoing
+    }
+
+    /// Whether its forms for a channel with history are made, or made soon.
+    pub(super) fn is_keepable(&self) -> bool {
+        let history = self.history.take();
+        let is_made = history.as_ref().is_some_and(|history| !history.is_used);
+        self.history.set(history);
+        is_made || self.payload.len() <= SMALL_BYTES
+    }
+
+    /// Makes its forms for a channel with history.
+    pub(super) fn make_keepable(&self) {
+        let publication = if self.is_fresh.replace(false) {
+            self.share()
+        } else {
+            self.publication(self.payload)
+        };
+        self.history.set(Some(Box::new(InHistory {
+            kept: KeptMessage::new(self.kind, self.payload, self.compresses),
+            publication,
+            is_used: false,
+        })));
+    }
+
+    /// The form that history keeps. From now on [`numbered`](Self::numbered) returns what belongs to it.
+    pub(super) fn keep(&self) -> KeptMessage {
+        if !self.history.take().is_some_and(|history| {
+            let is_made = !history.is_used;
+            self.history.set(Some(history));
+            is_made
+        }) {
+            self.make_keepable();
+        }
+        let mut history = self.history.take();
+        let kept = history.as_mut().map(|history| {
+            history.is_used = true;
+            history.kept.clone()
+        });
+        self.history.set(history);
+        kept.unwrap_or_else(|| KeptMessage::new(self.kind, self.payload, self.compresses))
+    }
+
+    /// What the shards get of a message with a number.
+    pub(super) fn numbered(&self) -> Publication {
+        let history = self.history.take();
+        let publication = history.as_ref().map(|history| history.publication.clone());
+        self.history.set(history);
+        publication.unwrap_or_else(|| self.share())
     }
 
     /// Whether posting is cheap: the message is copied into the inbox, or already shared.

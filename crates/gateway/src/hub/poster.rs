@@ -1,19 +1,23 @@
 //! Posts what the core decides to the inboxes: the [`Post`] of this gateway. A small message for one socket is copied
-//! into the inbox; other messages are shared by reference.
+//! into the inbox; other messages are shared by reference. Over 400 lines because every call of the contract is here.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use millrace_core::{
-    Annotation, ChannelId, Core, Kind, Match, Name, Post, Recipient, Route, ShardIndex, ShardSet,
-    SocketId, Topic,
+    Annotation, ChannelId, Core, Entering, Kind, Match, Name, Number, Position, Post, Recipient,
+    Route, ShardIndex, ShardSet, SocketId, Topic,
 };
 use smallvec::SmallVec;
 
+use super::clock::unix_ms;
 use super::outgoing::{Form, Marked, Outgoing, SMALL_BYTES};
 use super::uplink::Uplink;
-use crate::inbox::{AliasOf, COMMAND_CHARGE, Command, Inboxes, Mail, Matched, Text};
+use crate::frame::KeptMessage;
+use crate::inbox::{
+    AliasOf, COMMAND_CHARGE, Command, Enter, Inboxes, Mail, Matched, Numbered, Text,
+};
 
 /// The core's [`Post`] for this gateway.
 pub(crate) struct Poster<'p, 'm> {
@@ -73,7 +77,7 @@ impl<'p> Poster<'p, '_> {
     /// Posts texts, each with its socket. The inbox of each shard is locked once. Texts to closed sockets are counted.
     pub(crate) fn texts<'t>(
         &mut self,
-        core: &Core,
+        core: &Core<KeptMessage>,
         texts: impl IntoIterator<Item = (SocketId, &'t [u8])>,
     ) {
         let mut routed: SmallVec<[Text<'t>; 8]> = SmallVec::new();
@@ -211,6 +215,7 @@ impl<'p> Poster<'p, '_> {
 
 impl<'m> Post for Poster<'_, 'm> {
     type Message = Outgoing<'m>;
+    type Kept = KeptMessage;
 
     fn join(&mut self, channel: ChannelId, name: &Name, recipient: Recipient) {
         let Recipient {
@@ -262,6 +267,62 @@ impl<'m> Post for Poster<'_, 'm> {
             publication,
             except,
         })
+    }
+
+    fn publish_numbered(
+        &mut self,
+        shard: ShardIndex,
+        channel: ChannelId,
+        (number, message): (&Number, &Outgoing<'m>),
+        except: &[SocketId],
+        recipients: u32,
+    ) -> bool {
+        self.dirty.insert(shard);
+        let numbered = Numbered {
+            channel,
+            number: *number,
+            publication: message.numbered(),
+            except: message.share_except(except),
+        };
+        let once = (&message.charged, message.payload.len());
+        let beside = size_of::<Numbered>() + size_of_val(except);
+        self.deliver_shared(shard, once, (recipients, beside), |_| {
+            Command::Numbered(Box::new(numbered))
+        })
+    }
+
+    fn enter(&mut self, name: &Name, route: Route, entering: &Entering) {
+        self.dirty.insert(route.shard);
+        let enter = Enter {
+            name: name.clone(),
+            slot: route.slot,
+            socket: route.socket,
+            entering: *entering,
+        };
+        self.inboxes
+            .post(route.shard, Command::Enter(Box::new(enter)));
+    }
+
+    fn gap(&mut self, shard: ShardIndex, channel: ChannelId, last: Position) {
+        self.dirty.insert(shard);
+        self.inboxes
+            .post(shard, Command::Gap(Box::new((channel, last))));
+    }
+
+    fn unix_ms(&mut self) -> u64 {
+        unix_ms()
+    }
+
+    fn keep(&mut self, message: &Outgoing<'m>) -> (KeptMessage, usize) {
+        (message.keep(), message.payload.len())
+    }
+
+    fn is_keepable(&self, message: &Outgoing<'m>) -> bool {
+        message.is_keepable()
+    }
+
+    fn make_keepable(&mut self, message: &Outgoing<'m>) {
+        message.make_keepable();
     }
 
     fn publish_match(

@@ -48,7 +48,7 @@ impl Hub {
     }
 
     /// Whether the I/O shards of the sockets in `who` have room for one subscription of each.
-    fn admits(&self, who: &[Target<'_>]) -> bool {
+    pub(super) fn admits(&self, who: &[Target<'_>]) -> bool {
         let meant = who.iter().map(|target| match target {
             Target::Socket(_) => 1,
             Target::Channel(name) => self.core.subscribers(Topic::Channel(name)),

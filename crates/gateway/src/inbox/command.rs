@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId, TermsIndex};
+use millrace_core::{
+    Annotation, ChannelId, Entering, Kind, Name, Number, Position, SocketId, TermsIndex,
+};
 
 use crate::event::{
     Acceptance, Question, Rejection, Step, StreamId, StreamStep, TransferId, Waiting,
@@ -34,6 +36,12 @@ pub(crate) enum Command {
         publication: Publication,
         except: Option<Arc<[SocketId]>>,
     },
+    /// A message with a number for the recipients of a channel on this shard.
+    Numbered(Box<Numbered>),
+    /// A connection has entered a channel at a position.
+    Enter(Box<Enter>),
+    /// The recipients of a channel on this shard have missed messages up to this position.
+    Gap(Box<(ChannelId, Position)>),
     /// A message for the recipients of a pattern on this shard.
     Match(Box<Matched>),
     /// A small message for one socket; its payload lies in the batch's arena.
@@ -141,6 +149,31 @@ pub(crate) struct AliasOf {
     /// The id of the real socket.
     pub(crate) socket: SocketId,
     pub(crate) annotation: Option<Arc<Annotation>>,
+}
+
+/// A message in a channel with history.
+#[derive(Debug)]
+pub(crate) struct Numbered {
+    pub(crate) channel: ChannelId,
+    pub(crate) number: Number,
+    pub(crate) publication: Publication,
+    pub(crate) except: Option<Arc<[SocketId]>>,
+}
+
+impl Numbered {
+    /// Whether another message may be delivered together with this one.
+    pub(crate) fn joins(&self, other: &Self) -> bool {
+        self.channel == other.channel && self.except.is_none() && other.except.is_none()
+    }
+}
+
+/// How a connection has entered a channel.
+#[derive(Debug)]
+pub(crate) struct Enter {
+    pub(crate) name: Name,
+    pub(crate) slot: u32,
+    pub(crate) socket: SocketId,
+    pub(crate) entering: Entering,
 }
 
 /// A message in a channel that matches a pattern.

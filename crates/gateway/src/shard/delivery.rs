@@ -1,15 +1,16 @@
 //! Moves messages from the inbox into outboxes: messages for one socket, and publications for a channel's recipients on
-//! this shard. Holds no lock and encodes nothing twice.
+//! this shard. Holds no lock and encodes nothing twice. Over 400 lines because all ways to a recipient use the same steps.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use millrace_core::{ChannelId, Name, SocketId, TermsIndex};
+use millrace_core::{ChannelId, Name, Number, SocketId, TermsIndex};
 
 use super::Shard;
 use super::compression::{Form, Place};
 use super::marks::Marked;
 use super::recipients::{List, Local};
+use super::sent::Sent;
 use crate::frame::{Encoding, Encodings, Frame, Frames, Ledger, Message, Origin, Publication, Via};
 use crate::inbox::Matched;
 use crate::limits::OutboxPolicy;
@@ -78,7 +79,7 @@ impl Shard {
         &self,
         id: ChannelId,
         matched: Option<&Matched>,
-        publication: &Publication,
+        sent: &impl Sent,
         except: &[SocketId],
     ) {
         let recipients = self.recipients.borrow();
@@ -89,7 +90,8 @@ impl Shard {
             None => (None, id.terms()),
             Some(matched) => (Some(&matched.channel), matched.terms),
         };
-        let outbound = Outbound::new(self, publication, list.origin(id, channel), terms);
+        let origin = list.origin(id, channel, sent.number());
+        let outbound = Outbound::new(self, sent.publication(), origin, terms);
         self.each_recipient(list, 1, |connection, local| {
             if except.is_empty() || except.binary_search(&local.subscriber).is_err() {
                 self.publish_to(connection, local, &outbound);
@@ -99,11 +101,11 @@ impl Shard {
 
     /// Delivers consecutive publications on a channel to all its recipients, joined into one frame, so that each
     /// recipient costs as much as for a single publication.
-    pub(super) fn publish_run(&self, id: ChannelId, run: &[Publication]) {
+    pub(super) fn publish_run<S: Sent>(&self, id: ChannelId, run: &[S]) {
         // a joined frame can only be dropped as a whole, so policies that drop messages get single frames
         if run.len() == 1 || self.limits.outbox_policy != OutboxPolicy::Close {
-            for publication in run {
-                self.publish(id, None, publication, &[]);
+            for sent in run {
+                self.publish(id, None, sent, &[]);
             }
             return;
         }
@@ -112,8 +114,10 @@ impl Shard {
             return;
         };
         let count = u32::try_from(run.len()).unwrap_or(u32::MAX);
-        let outbound =
-            |publication| Outbound::new(self, publication, list.origin(id, None), id.terms());
+        let outbound = |sent| {
+            let origin = list.origin(id, None, S::number(sent));
+            Outbound::new(self, S::publication(sent), origin, id.terms())
+        };
         // what recipients need that do not get the joined frame
         let singles = OnceCell::new();
         let singles = || singles.get_or_init(|| run.iter().map(outbound).collect::<Vec<_>>());
@@ -155,6 +159,26 @@ impl Shard {
                 None => self.stats.dropped_by_close.add(messages),
             }
         }
+    }
+
+    /// Appends a message of the past for one recipient of a channel.
+    pub(super) fn append_past(
+        &self,
+        connection: &Shared,
+        local: &Local,
+        (publication, number): (&Publication, &Number),
+        (list, name): (ChannelId, &Name),
+    ) {
+        let via = Via {
+            channel: name,
+            pattern: None,
+            mark: None,
+            from: None,
+            number: Some(number),
+        };
+        let origin = Origin { list, via };
+        let outbound = Outbound::new(self, publication, origin, list.terms());
+        self.publish_to(connection, local, &outbound);
     }
 
     fn publish_to(&self, connection: &Shared, local: &Local, outbound: &Outbound<'_>) {
@@ -310,19 +334,26 @@ impl Shard {
 }
 
 impl List {
-    fn origin<'a>(&'a self, id: ChannelId, matched: Option<&'a Name>) -> Origin<'a> {
+    fn origin<'a>(
+        &'a self,
+        id: ChannelId,
+        matched: Option<&'a Name>,
+        number: Option<&'a Number>,
+    ) -> Origin<'a> {
         let via = match matched {
             None => Via {
                 channel: &self.name,
                 pattern: None,
                 mark: None,
                 from: None,
+                number,
             },
             Some(channel) => Via {
                 channel,
                 pattern: Some(&self.name),
                 mark: None,
                 from: None,
+                number,
             },
         };
         Origin { list: id, via }
@@ -337,8 +368,8 @@ struct Joined {
 }
 
 /// Joins the frames of consecutive publications in the lead encoding.
-fn join_leads(run: &[Publication]) -> Joined {
-    join_bytes(|| run.iter().map(Publication::lead))
+fn join_leads<S: Sent>(run: &[S]) -> Joined {
+    join_bytes(|| run.iter().map(|sent| sent.publication().lead()))
 }
 
 /// Joins the frames of consecutive publications in another encoding; `None`: some are not made, or each recipient has

@@ -9,6 +9,7 @@ mod bug;
 #[cfg(test)]
 mod bug_tests;
 mod compression;
+mod cursors;
 mod delivery;
 mod dial;
 mod driver;
@@ -24,6 +25,7 @@ mod readiness;
 mod recipients;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
+mod sent;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod stage;
 mod stop;
@@ -54,6 +56,7 @@ use crate::inbox::Mail;
 use crate::socket::env::Env;
 use crate::stats::ShardStats;
 use compression::Parked;
+use cursors::Cursors;
 pub(crate) use parts::Part;
 use parts::Parts;
 use protocol::Services;
@@ -67,6 +70,7 @@ pub(crate) struct Shard {
     mail: RefCell<Mail>,
     recipients: RefCell<Recipients>,
     parked: RefCell<Parked>,
+    cursors: RefCell<Cursors>,
     readiness: Readiness,
     rounds: Rounds,
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -111,6 +115,7 @@ impl Shard {
             mail: RefCell::default(),
             recipients: RefCell::default(),
             parked: RefCell::default(),
+            cursors: RefCell::default(),
             readiness,
             rounds: Rounds::default(),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -193,6 +198,7 @@ async fn live(shard: Rc<Shard>) -> bool {
     if shard.index.get() == 0 {
         let timeout = shard.limits.worker_timeout;
         shard.spawn_vital(crate::hub::watch(Arc::clone(&shard.hub), timeout));
+        shard.spawn_vital(crate::hub::expire(Arc::clone(&shard.hub)));
     }
     shard.ended.notified().await;
     !shard.failed.get()

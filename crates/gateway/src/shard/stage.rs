@@ -342,6 +342,7 @@ impl Stage {
             pattern: None,
             mark: None,
             from: None,
+            number: None,
         });
         let message = Message {
             kind: Kind::Text,

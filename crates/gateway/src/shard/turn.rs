@@ -13,7 +13,7 @@ use super::recipients::Local;
 use crate::close::CloseReason;
 use crate::fault::Fault;
 use crate::frame::Message;
-use crate::inbox::{Command, Mail};
+use crate::inbox::{Command, Mail, Numbered};
 use crate::socket::connection::{Phase, Shared};
 use crate::socket::transfers::Owner;
 
@@ -56,6 +56,7 @@ impl Shard {
             self.hub.shards_caught_up();
         }
         drop(mail);
+        self.read_on();
         self.finish_endings();
         self.resume_publishers();
         self.resume_read_queue();
@@ -86,6 +87,10 @@ impl Shard {
                 } => {
                     let rest = commands.get_mut(index - 1..).unwrap_or_default();
                     index += self.apply_run(channel, rest) - 1;
+                }
+                Command::Numbered(_) => {
+                    let rest = commands.get_mut(index - 1..).unwrap_or_default();
+                    index += self.apply_numbered(rest).max(1) - 1;
                 }
                 _ => self.apply(std::mem::replace(command, Command::End), arena),
             }
@@ -125,6 +130,37 @@ impl Shard {
         });
     }
 
+    /// Does the same for publications with numbers, which `commands` begin with.
+    fn apply_numbered(&self, commands: &mut [Command]) -> usize {
+        let mut bytes = 0;
+        let mut run: SmallVec<[Box<Numbered>; 1]> = SmallVec::new();
+        for command in commands {
+            let follows = match command {
+                Command::Numbered(next) => {
+                    let is_alone = next.except.is_some() && !run.is_empty();
+                    !is_alone && run.first().is_none_or(|first| first.joins(next))
+                }
+                _ => false,
+            };
+            if bytes >= RUN_BYTES || !follows {
+                break;
+            }
+            if let Command::Numbered(next) = std::mem::replace(command, Command::End) {
+                bytes += next.publication.payload().len().max(1);
+                run.push(next);
+            }
+        }
+        match &run[..] {
+            [one] => {
+                let except = one.except.as_deref().unwrap_or_default();
+                self.publish(one.channel, None, one, except);
+            }
+            [first, ..] => self.publish_run(first.channel, &run),
+            [] => {}
+        }
+        run.len()
+    }
+
     fn apply(self: &Rc<Self>, command: Command, arena: &[u8]) {
         match command {
             Command::Small { .. }
@@ -145,8 +181,9 @@ impl Shard {
             Command::Leave {
                 channel,
                 subscriber,
-            } => {
-                self.recipients.borrow_mut().leave(channel, subscriber);
+            } => self.leave(channel, subscriber),
+            Command::Enter(_) | Command::Gap(_) | Command::Numbered(_) => {
+                self.apply_history(command);
             }
             Command::Adopt(incoming) => super::accept::adopt(self, *incoming),
             Command::Listen(listening) => super::accept::listen(self, *listening),
@@ -194,6 +231,24 @@ impl Shard {
                 }
             }
         }
+    }
+
+    /// Applies a command about a channel with history.
+    fn apply_history(&self, command: Command) {
+        match command {
+            Command::Enter(enter) => self.enter(&enter),
+            Command::Gap(gap) => self.tell_gap(gap.0, gap.1),
+            Command::Numbered(numbered) => {
+                let except = numbered.except.as_deref().unwrap_or_default();
+                self.publish(numbered.channel, None, &numbered, except);
+            }
+            _ => {}
+        }
+    }
+
+    fn leave(&self, channel: ChannelId, subscriber: SocketId) {
+        self.recipients.borrow_mut().leave(channel, subscriber);
+        self.stop_reading(channel, subscriber);
     }
 
     /// Applies a short instruction of a worker.

@@ -118,6 +118,10 @@ pub(crate) struct Io {
 }
 
 /// State that few connections have.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is of another subject, and changes by itself"
+)]
 #[derive(Debug, Default)]
 pub(crate) struct Extra {
     /// The limits of messages per second, if there are any.
@@ -134,6 +138,8 @@ pub(crate) struct Extra {
     pub(crate) unwritten: usize,
     /// Whether its session waits for room in the outbox.
     pub(crate) wants_room: bool,
+    /// Whether messages of the past wait for room in the outbox.
+    pub(crate) reads_history: bool,
     /// Shared by its wakers, once there is one.
     pub(crate) waker: Option<Arc<SessionWaker>>,
     /// What its compressed messages refer to, if they refer to earlier ones.

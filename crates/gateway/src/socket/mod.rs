@@ -29,7 +29,7 @@ mod waker;
 pub(crate) mod wheel;
 mod write;
 
-use millrace_core::{Kind, SocketId};
+use millrace_core::{Entering, Kind, Name, Position, SocketId};
 
 use crate::close::CloseReason;
 use crate::event::{Instruction, Step, TransferId};
@@ -193,6 +193,14 @@ pub(crate) enum Wake<'a> {
     Written,
     /// The outbox has the room that the session [waited for](Context::has_room).
     Room,
+    /// The socket has entered a channel, in front of everything that it gets by this subscription.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for sessions that show positions")
+    )]
+    Entered(&'a Name, &'a Entering),
+    /// Messages of this channel are missing up to this position; what follows is behind it.
+    Gap(&'a Name, Position),
     /// An instruction of the worker, in order with what the worker sends. May come before [`Opened`](Self::Opened) if
     /// `handleOpen` sent it, and while the worker still handles what came before the peer's end.
     Told(Instruction<'a>),

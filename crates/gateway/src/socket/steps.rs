@@ -33,6 +33,10 @@ impl Env {
         if let Some(waits) = extra.drain_waits.take() {
             waits.answer();
         }
+        if std::mem::take(&mut extra.reads_history) {
+            self.history_room.borrow_mut().push(connection.socket);
+            self.schedule();
+        }
         if std::mem::take(&mut extra.wants_room) {
             self.tell_session(connection, io, Wake::Room);
         }

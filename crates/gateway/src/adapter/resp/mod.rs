@@ -108,7 +108,13 @@ impl contract::Session for Resp {
             }
             Wake::Time => self.watch_password(cx)?,
             Wake::Resumed => cx.speaks(self.session.encoding()),
-            Wake::Posted | Wake::Written | Wake::Room | Wake::Told(_) | Wake::Transfer(..) => {}
+            Wake::Posted
+            | Wake::Written
+            | Wake::Room
+            | Wake::Told(_)
+            | Wake::Transfer(..)
+            | Wake::Entered(..)
+            | Wake::Gap(..) => {}
         }
         Ok(())
     }

@@ -230,6 +230,7 @@ mod tests {
                 pattern,
                 mark: None,
                 from: None,
+                number: None,
             })
         };
         for (kind, via, expected) in [

@@ -290,7 +290,7 @@ impl Session for Sockety {
                 self.says(cx);
                 return self.end_when_done();
             }
-            Wake::Resumed => {}
+            Wake::Resumed | Wake::Entered(..) | Wake::Gap(..) => {}
         }
         Ok(())
     }

@@ -200,10 +200,10 @@ fn terms_of_channels_say_what_is_not_compressed() {
         text: text.into(),
         compress,
         clients: ClientTerms::default(),
+        history: None,
     };
-    stage
-        .hub
-        .set_channel_terms(&[terms_of(b"img:text:*", true), terms_of(b"img:*", false)]);
+    let all = [terms_of(b"img:text:*", true), terms_of(b"img:*", false)];
+    stage.hub.set_channel_terms(&all, &stage.shard.limits);
     let mut subscriber = stage.compressing(terms(15));
     let mut virtual_one = stage.compressing(terms(15));
     let mut dirty = ShardSet::default();

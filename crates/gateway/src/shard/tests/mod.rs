@@ -4,6 +4,7 @@
 mod compression;
 mod conformance;
 mod deadlines;
+mod history;
 mod inbound;
 mod opening;
 mod random;

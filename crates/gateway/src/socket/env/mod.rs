@@ -24,7 +24,7 @@ use super::links::Dials;
 use super::stops::Stops;
 use super::transfers::Transfers;
 use super::wheel::{Due, Wheel};
-use crate::frame::Ledger;
+use crate::frame::{KeptMessage, Ledger};
 use crate::hub::{Hub, Poster};
 use crate::limits::GatewayLimits;
 use crate::stats::ShardStats;
@@ -66,6 +66,8 @@ pub(crate) struct Env {
     pub(crate) stops: Stops,
     /// The transfers of this thread.
     pub(crate) transfers: Transfers,
+    /// Connections whose outbox has room again for messages of the past.
+    pub(crate) history_room: RefCell<Vec<SocketId>>,
     /// Connections to be dialled.
     pub(crate) dials: Dials,
     /// Events for workers, which get them at the end of the turn.
@@ -131,6 +133,7 @@ impl Env {
             endings: RefCell::default(),
             stops: Stops::default(),
             transfers: Transfers::new(index),
+            history_room: RefCell::default(),
             dials: Dials::default(),
             parcels: Parcels::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
@@ -274,7 +277,7 @@ impl Env {
     /// Changes the core from this thread, and wakes the shards that this made dirty.
     pub(crate) fn with_core<R>(
         &self,
-        change: impl FnOnce(&millrace_core::Core, &mut Poster<'_, '_>) -> R,
+        change: impl FnOnce(&millrace_core::Core<KeptMessage>, &mut Poster<'_, '_>) -> R,
     ) -> R {
         let mut dirty = ShardSet::default();
         let result = {

@@ -201,6 +201,12 @@ impl Session for Probe {
             Wake::Time if cx.is_paused() => say(cx, "not read"),
             Wake::Time => say(cx, "silent"),
             Wake::Resumed => say(cx, "resumed"),
+            Wake::Entered(_, entering) => {
+                let entered = &entering.entered;
+                let at = entered.position.map(|position| position.offset);
+                say(cx, &format!("entered {at:?} {:?}", entered.recovered));
+            }
+            Wake::Gap(_, last) => say(cx, &format!("gap to {}", last.offset)),
         }
         Ok(())
     }

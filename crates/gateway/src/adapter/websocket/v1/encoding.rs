@@ -20,6 +20,8 @@ fn append(message: &Message<'_>, out: &mut Vec<u8>) {
                 channel: via.channel.as_bytes(),
                 mark: via.mark.map(mark),
                 from: via.from,
+                offset: via.number.map(|number| number.position.offset),
+                timestamp: via.number.map(|number| number.unix_ms),
                 ..Publication::default()
             };
             publication.append(out);

@@ -1,7 +1,7 @@
 //! What a client of `millrace.v1` asks for, as far as no JavaScript is needed: it subscribes and publishes where the terms of
 //! the channel allow it.
 
-use millrace_core::{Kind, OwnError, Target, Topic};
+use millrace_core::{EnterError, Entrance, Kind, Position, Topic};
 use millrace_protocol::v1::{self, Code, Id, Incoming, Okay, Operation, Start};
 
 use super::session::{Speaker, append_header, fail};
@@ -21,8 +21,9 @@ impl Speaker {
                 id, channel, start, ..
             } => self.subscribe(&id, &channel, start.as_ref(), cx)?,
             Operation::Unsubscribe { id, channel } => return Ok(unsubscribe(&id, &channel, cx)),
-            Operation::Publish { id, channel, .. } => {
-                publish(id.as_ref(), &channel, (kind, incoming.payload), cx);
+            Operation::Publish { id, channel, key } => {
+                let to = (&channel[..], key.as_deref().map(str::as_bytes));
+                publish(id.as_ref(), to, (kind, incoming.payload), cx);
             }
             Operation::Call { id, .. } => {
                 fail(Some(&id), Code::NotFound, "there is no such method", cx);
@@ -61,19 +62,22 @@ impl Speaker {
         let most = self.terms.listener.subscriptions;
         let entered = cx.post(|hub, socket, dirty| {
             let has_room = hub.admits_entering(socket, 1);
-            has_room.then(|| hub.enter_own(socket, channel, most, dirty))
+            let entrance = Entrance {
+                start: begin(start),
+                references: 0,
+                own: true,
+                tag: 0,
+            };
+            has_room.then(|| hub.enter_at(socket, channel, entrance, most, dirty))
         });
         match entered {
             // the shard learns of the subscription later, so nothing of the channel is in front of this answer
-            Some(Ok(())) => {
-                let okay = Okay {
-                    // the channel keeps nothing
-                    recovered: matches!(start, Some(Start::Since(_))).then_some(false),
-                    ..Okay::new(id)
-                };
-                cx.reply(|out| append_header(|line| okay.append(line), out));
+            Some(Ok(entered)) => {
+                // a channel that keeps nothing recovers nothing
+                let asked = matches!(start, Some(Start::Since(_))).then_some(false);
+                say_okay(id, entered.position, entered.recovered.or(asked), cx);
             }
-            Some(Err(error @ OwnError::Already)) => self.bad(Some(id), &error.to_string(), cx)?,
+            Some(Err(error @ EnterError::Already)) => self.bad(Some(id), &error.to_string(), cx)?,
             Some(Err(error)) => fail(Some(id), Code::Limit, &error.to_string(), cx),
             None => fail(Some(id), Code::Limit, "the server has too much to do", cx),
         }
@@ -92,27 +96,55 @@ fn unsubscribe(id: &Id<'_>, channel: &[u8], cx: &mut Context<'_>) -> Flow {
 
 fn publish(
     id: Option<&Id<'_>>,
-    channel: &[u8],
+    to: (&[u8], Option<&[u8]>),
     (kind, payload): (Kind, &[u8]),
     cx: &mut Context<'_>,
 ) {
-    match cx.hub().client_terms(channel).publish {
+    let is_named = match cx.hub().client_terms(to.0).publish {
         ClientPublishing::Denied => {
             if id.is_some() {
                 deny(id, cx);
             }
             return;
         }
-        ClientPublishing::Unnamed => cx.post(|hub, _, dirty| {
-            hub.send(&[Target::Channel(channel)], kind, payload, &[], dirty);
-        }),
-        ClientPublishing::Named => cx.post(|hub, socket, dirty| {
-            hub.send_named(channel, (kind, payload), socket, dirty);
-        }),
-    }
+        ClientPublishing::Unnamed => false,
+        ClientPublishing::Named => true,
+    };
+    let published = cx
+        .post(|hub, socket, dirty| hub.publish_by((socket, is_named), to, (kind, payload), dirty));
     if let Some(id) = id {
-        cx.reply(|out| append_header(|line| Okay::new(id).append(line), out));
+        say_okay(id, published.position, None, cx);
     }
+}
+
+/// Where a client begins.
+fn begin(start: Option<&Start<'_>>) -> millrace_core::Start {
+    match start {
+        None => millrace_core::Start::Next,
+        Some(Start::Since(since)) => {
+            millrace_core::Start::since(since.epoch.as_bytes(), since.offset)
+        }
+        Some(Start::Last(most)) => {
+            millrace_core::Start::Last(u32::try_from(*most).unwrap_or(u32::MAX))
+        }
+    }
+}
+
+fn say_okay(
+    id: &Id<'_>,
+    position: Option<Position>,
+    recovered: Option<bool>,
+    cx: &mut Context<'_>,
+) {
+    let epoch = position.map(|position| position.epoch.to_string());
+    let okay = Okay {
+        position: epoch
+            .as_deref()
+            .zip(position.map(|position| position.offset)),
+        recovered,
+        ..Okay::new(id)
+    };
+    cx.reply(|out| append_header(|line| okay.append(line), out));
 }
 
 /// Answers what asks for something that the channel does not have: the client may not learn even that without access.

@@ -98,6 +98,16 @@ impl<R: Reads> Session for V1<R> {
     }
 
     fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        if let Wake::Gap(channel, last) = why {
+            if self.agreed != Agreed::Other {
+                let epoch = last.epoch.to_string();
+                let gap = |line: &mut Vec<u8>| {
+                    v1::append_gap(channel.as_bytes(), (&epoch, last.offset), line);
+                };
+                cx.reply(|out| append_header(gap, out));
+            }
+            return Ok(());
+        }
         self.reads.wake(why, cx)
     }
 

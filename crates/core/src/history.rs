@@ -1,0 +1,234 @@
+//! What is said about history: the terms that a channel has, positions in it, and where a subscriber begins. Owns these
+//! values; keeps no message.
+
+use std::fmt;
+
+use crate::id::{ChannelId, SocketId};
+use crate::pattern::Pattern;
+
+/// What applies to the channels that a pattern matches, as far as the core has to know it.
+#[derive(Clone, Debug)]
+pub struct ChannelTerms {
+    /// The channels.
+    pub pattern: Pattern,
+    /// How much of the past is kept; `None`: nothing, and messages have no positions.
+    pub history: Option<HistoryTerms>,
+}
+
+/// How much of a channel's past is kept: a message goes when the first of the two bounds is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryTerms {
+    /// The most messages, at least one.
+    pub messages: u32,
+    /// The age in milliseconds from which on a message is gone.
+    pub age_ms: u64,
+}
+
+/// The bounds of what all channels together keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryBounds {
+    /// Bytes: each message is charged its length + [`ENTRY_CHARGE`], its key the key's length, and each channel that
+    /// keeps messages the length of its name + [`NAME_CHARGE`].
+    pub bytes: u64,
+    /// Channels that keep messages and have no subscriber.
+    pub channels: u64,
+}
+
+/// What a kept message is charged beside its length, in bytes.
+pub const ENTRY_CHARGE: u64 = 128;
+
+/// What a channel that keeps messages is charged beside the length of its name, in bytes.
+pub const NAME_CHARGE: u64 = 512;
+
+/// Names a time in the life of a channel in which its offsets go on without a hole. It changes whenever they begin
+/// anew. Its text is 16 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Epoch(u64);
+
+/// A place in the sequence of a channel's messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Position {
+    /// When the offset counts.
+    pub epoch: Epoch,
+    /// The number of the message, from 1 on; 0 is before the first.
+    pub offset: u64,
+}
+
+/// What a message of a channel with history has beside its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// Its position.
+    pub position: Position,
+    /// When it was published, in milliseconds of Unix time; never less than that of the message before it.
+    pub unix_ms: u64,
+    /// The socket that published it, if a client did.
+    pub from: Option<SocketId>,
+}
+
+/// How a message is published, beside its payload.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Manner<'a> {
+    /// Sockets that do not get it.
+    pub except: &'a [SocketId],
+    /// The socket that publishes it, if a client does.
+    pub from: Option<SocketId>,
+    /// Names the message, so that it is not published twice: a later one with the same key is dropped for as long as
+    /// this one is kept. Without history it has no effect.
+    pub key: Option<&'a [u8]>,
+}
+
+/// What came of a publication.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Published {
+    /// The deliveries that were posted.
+    pub deliveries: usize,
+    /// Where the message is in its channel; `None`: the channel has no history.
+    pub position: Option<Position>,
+    /// Whether a message with the same key was published before. Then nothing was done, and the position is that of
+    /// the first.
+    pub is_repeated: bool,
+}
+
+/// Where a subscriber begins in a channel with history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With the next message.
+    Next,
+    /// With the message behind this position.
+    Since(Position),
+    /// Behind a position that is certainly gone, because its epoch is none of ours.
+    Gone,
+    /// With so many messages of the past.
+    Last(u32),
+}
+
+/// How a subscriber entered a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entered {
+    /// The channel's newest message at that moment; `None`: the channel has no history.
+    pub position: Option<Position>,
+    /// Whether nothing is missing behind the position that the subscriber gave; `None`: it gave none.
+    pub recovered: Option<bool>,
+    /// Whether the subscription is new.
+    pub is_new: bool,
+}
+
+/// What the I/O shard of a subscriber is told when it enters. With a cursor the subscriber is *behind*: nothing live is
+/// posted for it until its shard has [read on](crate::Core::read_on) to the newest message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entering {
+    /// The channel's recipient list.
+    pub list: ChannelId,
+    /// What the caller is told.
+    pub entered: Entered,
+    /// Where the subscriber reads on; `None`: it is live.
+    pub cursor: Option<Cursor>,
+    /// What the caller passed, for example the number of a request; 0 if a client did not ask.
+    pub tag: u64,
+}
+
+/// A subscriber's place in a channel's past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// Differs from the number of any other cursor.
+    pub id: u64,
+    /// The offset of the next message.
+    pub next: u64,
+}
+
+/// A kept message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept<K> {
+    /// Its number.
+    pub number: Number,
+    /// The message.
+    pub message: K,
+}
+
+/// What is next for a subscriber that reads on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// There is more, from this offset on.
+    Behind(u64),
+    /// It has everything and is live from now on.
+    Live,
+    /// It is no longer subscribed, or has another cursor now.
+    Ended,
+}
+
+/// A step of a subscriber that reads on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The last message that is missing in front of what was read, because it went first.
+    pub gap: Option<Position>,
+    /// What is next.
+    pub progress: Progress,
+}
+
+impl Epoch {
+    /// The epoch with this number.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The epoch with this text; `None`: no epoch has it.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+        if text.len() != DIGITS || !text.iter().all(is_digit) {
+            return None;
+        }
+        let text = std::str::from_utf8(text).ok()?;
+        u64::from_str_radix(text, 16).ok().map(Self)
+    }
+}
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:0DIGITS$x}", self.0)
+    }
+}
+
+impl fmt::Debug for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Start {
+    /// Behind the position with this epoch in text form.
+    pub fn since(epoch: &[u8], offset: u64) -> Self {
+        Epoch::parse(epoch).map_or(Self::Gone, |epoch| Self::Since(Position { epoch, offset }))
+    }
+}
+
+const DIGITS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_is_read_as_it_is_written() {
+        for number in [0, 1, 0xfedc_ba98_7654_3210, u64::MAX] {
+            let epoch = Epoch::new(number);
+            assert_eq!(epoch.to_string().len(), 16);
+            assert_eq!(Epoch::parse(epoch.to_string().as_bytes()), Some(epoch));
+        }
+        for text in [
+            "",
+            "0",
+            "00000000000000000",
+            "000000000000000G",
+            "000000000000000F",
+            "+00000000000000f",
+        ] {
+            assert_eq!(Epoch::parse(text.as_bytes()), None, "{text}");
+            assert_eq!(Start::since(text.as_bytes(), 1), Start::Gone);
+        }
+    }
+}

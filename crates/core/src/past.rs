@@ -1,0 +1,364 @@
+//! One channel's past: its epoch, its newest offset, the messages that are kept, and who is behind. Owns the rules of
+//! offsets, age and keys; never posts, never knows what other channels keep.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use ahash::RandomState;
+use smallvec::SmallVec;
+
+use crate::hash::SocketMap;
+use crate::history::{
+    ENTRY_CHARGE, Epoch, HistoryTerms, Kept, NAME_CHARGE, Number, Position, Start,
+};
+use crate::id::SocketId;
+use crate::name::Name;
+use crate::name_map::Row;
+use crate::route::ShardIndex;
+
+/// See the module. The offsets of the entries end with the newest and have no hole.
+pub(crate) struct Past<K> {
+    /// The same as the key in the table.
+    pub(crate) name: Name,
+    pub(crate) hash: u64,
+    terms: HistoryTerms,
+    epoch: Epoch,
+    newest: u64,
+    entries: VecDeque<Entry<K>>,
+    /// Made with the first key.
+    keys: Option<Box<Keys>>,
+    /// What the entries and their keys are charged.
+    charge: u64,
+    /// The time of the newest message, because clocks may be set back.
+    unix_ms: u64,
+    /// Its place in the table's order; 0: none, because it keeps nothing.
+    pub(crate) stamp: u64,
+    /// Whether its channel has no subscriber.
+    pub(crate) is_idle: bool,
+    /// The cursors of subscribers that are behind.
+    pub(crate) behind: SocketMap<u64>,
+    /// The last message that an I/O shard did not get, until it is told.
+    pub(crate) lost: SmallVec<[(ShardIndex, u64); 1]>,
+    /// The next past with the same hash in the table's map.
+    pub(crate) next: Option<Box<Past<K>>>,
+}
+
+struct Entry<K> {
+    message: K,
+    unix_ms: u64,
+    from: Option<SocketId>,
+    charge: u32,
+}
+
+/// The keys of kept messages, each with its offset.
+#[derive(Default)]
+struct Keys {
+    offsets: HashMap<Arc<[u8]>, u64, RandomState>,
+    in_order: VecDeque<(u64, Arc<[u8]>)>,
+}
+
+/// A message to be kept.
+pub(crate) struct New<'a, K> {
+    pub(crate) message: K,
+    /// Its length in bytes.
+    pub(crate) length: usize,
+    pub(crate) from: Option<SocketId>,
+    pub(crate) key: Option<&'a [u8]>,
+}
+
+impl<K> Past<K> {
+    /// Makes the past of a channel that has had no message.
+    pub(crate) fn new((hash, name): (u64, Name), terms: HistoryTerms, epoch: Epoch) -> Self {
+        Self {
+            name,
+            hash,
+            terms,
+            epoch,
+            newest: 0,
+            entries: VecDeque::new(),
+            keys: None,
+            charge: 0,
+            unix_ms: 0,
+            stamp: 0,
+            is_idle: true,
+            behind: SocketMap::default(),
+            lost: SmallVec::new(),
+            next: None,
+        }
+    }
+
+    /// The position of the newest message.
+    pub(crate) fn position(&self) -> Position {
+        self.at(self.newest)
+    }
+
+    pub(crate) fn at(&self, offset: u64) -> Position {
+        Position {
+            epoch: self.epoch,
+            offset,
+        }
+    }
+
+    /// The offset of the oldest kept message, or of the next one if nothing is kept.
+    pub(crate) fn first(&self) -> u64 {
+        self.newest + 1 - count(self.entries.len())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// What it is charged in all; nothing if it keeps nothing.
+    pub(crate) fn charge(&self) -> u64 {
+        if self.is_empty() {
+            return 0;
+        }
+        self.charge + count(self.name.as_bytes().len()) + NAME_CHARGE
+    }
+
+    /// Whether something is too old at this time.
+    pub(crate) fn is_due(&self, now: u64) -> bool {
+        let age = self.terms.age_ms;
+        let first = self.entries.front();
+        first.is_some_and(|entry| entry.unix_ms.saturating_add(age) <= now)
+    }
+
+    /// Drops what is too old.
+    pub(crate) fn expire(&mut self, now: u64) {
+        while self.is_due(now) {
+            self.drop_first();
+        }
+    }
+
+    /// Drops all messages. The numbers stay.
+    pub(crate) fn clear(&mut self) {
+        self.entries = VecDeque::new();
+        self.keys = None;
+        self.charge = 0;
+    }
+
+    /// The offset of the kept message with this key.
+    pub(crate) fn offset_of(&self, key: &[u8]) -> Option<u64> {
+        self.keys.as_ref()?.offsets.get(key).copied()
+    }
+
+    /// Keeps a message, which becomes the newest.
+    pub(crate) fn push(&mut self, new: New<'_, K>, now: u64) -> Number {
+        self.newest += 1;
+        self.unix_ms = self.unix_ms.max(now);
+        let mut charge = count(new.length) + ENTRY_CHARGE;
+        if let Some(key) = new.key {
+            charge += count(key.len());
+            let keys = self.keys.get_or_insert_default();
+            let key: Arc<[u8]> = key.into();
+            keys.offsets.insert(Arc::clone(&key), self.newest);
+            keys.in_order.push_back((self.newest, key));
+        }
+        let charge = u32::try_from(charge).unwrap_or(u32::MAX);
+        self.charge += u64::from(charge);
+        self.entries.push_back(Entry {
+            message: new.message,
+            unix_ms: self.unix_ms,
+            from: new.from,
+            charge,
+        });
+        if count(self.entries.len()) > u64::from(self.terms.messages) {
+            self.drop_first();
+        }
+        Number {
+            position: self.position(),
+            unix_ms: self.unix_ms,
+            from: new.from,
+        }
+    }
+
+    fn drop_first(&mut self) {
+        let first = self.first();
+        let Some(entry) = self.entries.pop_front() else {
+            return;
+        };
+        self.charge -= u64::from(entry.charge);
+        if self.entries.is_empty() {
+            self.entries = VecDeque::new();
+        }
+        let Some(keys) = &mut self.keys else { return };
+        if keys
+            .in_order
+            .front()
+            .is_some_and(|(offset, _)| *offset == first)
+            && let Some((_, key)) = keys.in_order.pop_front()
+        {
+            keys.offsets.remove(&key);
+        }
+        if keys.in_order.is_empty() {
+            self.keys = None;
+        }
+    }
+
+    /// The offset with which a subscriber begins, and whether nothing is missing in front of it, if it was asked for.
+    pub(crate) fn begin(&self, start: Start) -> (u64, Option<bool>) {
+        let next = self.newest + 1;
+        match start {
+            Start::Next => (next, None),
+            Start::Last(most) => (self.first().max(next.saturating_sub(u64::from(most))), None),
+            Start::Since(position) if self.has_all_since(position) => {
+                (position.offset + 1, Some(true))
+            }
+            Start::Since(_) | Start::Gone => (next, Some(false)),
+        }
+    }
+
+    fn has_all_since(&self, position: Position) -> bool {
+        position.epoch == self.epoch
+            && position.offset <= self.newest
+            && position.offset + 1 >= self.first()
+    }
+
+    /// The number of kept messages from an offset on, which is not before the first.
+    pub(crate) fn left(&self, from: u64) -> u64 {
+        (self.newest + 1).saturating_sub(from)
+    }
+}
+
+impl<K: Clone> Past<K> {
+    /// The kept message with this offset, and its length with its charge.
+    pub(crate) fn get(&self, offset: u64) -> Option<(Kept<K>, u64)> {
+        let index = usize::try_from(offset.checked_sub(self.first())?).ok()?;
+        let entry = self.entries.get(index)?;
+        let number = Number {
+            position: self.at(offset),
+            unix_ms: entry.unix_ms,
+            from: entry.from,
+        };
+        let message = entry.message.clone();
+        Some((Kept { number, message }, u64::from(entry.charge)))
+    }
+}
+
+impl<K> Row for Past<K> {
+    fn name(&self) -> &[u8] {
+        self.name.as_bytes()
+    }
+
+    fn next(&self) -> Option<&Self> {
+        self.next.as_deref()
+    }
+
+    fn next_mut(&mut self) -> &mut Option<Box<Self>> {
+        &mut self.next
+    }
+}
+
+fn count(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Space;
+
+    fn past(messages: u32, age_ms: u64) -> Past<u8> {
+        let terms = HistoryTerms { messages, age_ms };
+        Past::new((1, Name::new(Space::Channel, b"abc")), terms, Epoch::new(7))
+    }
+
+    fn push(past: &mut Past<u8>, message: u8, key: Option<&[u8]>, now: u64) -> Number {
+        let new = New {
+            message,
+            length: 10,
+            from: None,
+            key,
+        };
+        past.push(new, now)
+    }
+
+    #[test]
+    fn messages_are_numbered_and_the_oldest_go_first() {
+        let mut past = past(2, 100);
+        assert_eq!(
+            (past.first(), past.position().offset, past.charge()),
+            (1, 0, 0)
+        );
+        for message in 1..=5 {
+            let number = push(&mut past, message, None, 0);
+            assert_eq!(number.position.offset, u64::from(message));
+        }
+        assert_eq!(past.charge(), 2 * (10 + 128) + 3 + 512);
+        assert_eq!((past.get(3), past.get(6)), (None, None));
+        let kept = |offset| {
+            past.get(offset)
+                .map(|(kept, charge)| (kept.message, charge))
+        };
+        assert_eq!((kept(4), kept(5)), (Some((4, 138)), Some((5, 138))));
+    }
+
+    #[test]
+    fn time_never_goes_back_and_old_messages_expire() {
+        let mut past = past(10, 100);
+        let times = [50, 60, 40, 61].map(|now| push(&mut past, 0, None, now).unix_ms);
+        assert_eq!(times, [50, 60, 60, 61]);
+        past.expire(149);
+        assert_eq!(past.first(), 1);
+        past.expire(150);
+        assert_eq!(past.first(), 2);
+        past.expire(160);
+        assert_eq!((past.first(), past.is_empty()), (4, false));
+        past.expire(161);
+        assert_eq!((past.first(), past.is_empty(), past.charge()), (5, true, 0));
+        assert_eq!(past.position().offset, 4);
+    }
+
+    #[test]
+    fn a_key_goes_with_its_message() {
+        let mut past = past(2, 100);
+        push(&mut past, 1, Some(b"one"), 0);
+        push(&mut past, 2, None, 0);
+        assert_eq!(past.charge(), 3 + 10 + 128 + 10 + 128 + 3 + 512);
+        assert_eq!(
+            (past.offset_of(b"one"), past.offset_of(b"two")),
+            (Some(1), None)
+        );
+        push(&mut past, 3, Some(b"three"), 0);
+        assert_eq!(
+            (past.offset_of(b"one"), past.offset_of(b"three")),
+            (None, Some(3))
+        );
+        past.clear();
+        assert_eq!((past.offset_of(b"three"), past.charge()), (None, 0));
+        push(&mut past, 4, Some(b"three"), 0);
+        assert_eq!(past.offset_of(b"three"), Some(4));
+        past.expire(100);
+        assert!(past.keys.is_none());
+    }
+
+    #[test]
+    fn a_subscriber_begins_where_it_left_off_or_is_told_that_it_cannot() {
+        let mut past = past(3, 100);
+        let since = |epoch, offset| {
+            let epoch = Epoch::new(epoch);
+            Start::Since(Position { epoch, offset })
+        };
+        assert_eq!(past.begin(since(7, 0)), (1, Some(true)));
+        assert_eq!(past.begin(since(7, 1)), (1, Some(false)));
+        assert_eq!(past.begin(Start::Last(9)), (1, None));
+        for message in 1..=5 {
+            push(&mut past, message, None, 0);
+        }
+        assert_eq!(past.begin(since(7, 5)), (6, Some(true)));
+        assert_eq!(past.begin(since(7, 2)), (3, Some(true)));
+        for start in [
+            since(7, 1),
+            since(7, 6),
+            since(7, u64::MAX),
+            since(8, 5),
+            Start::Gone,
+        ] {
+            assert_eq!(past.begin(start), (6, Some(false)), "{start:?}");
+        }
+        assert_eq!(past.begin(Start::Next), (6, None));
+        let last = [0, 1, 3, 4, u32::MAX].map(|most| past.begin(Start::Last(most)).0);
+        assert_eq!(last, [6, 5, 3, 3, 3]);
+        assert_eq!((past.left(3), past.left(6), past.left(9)), (3, 0, 0));
+    }
+}

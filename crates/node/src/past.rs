@@ -1,0 +1,176 @@
+//! Channels with history: publishing with a position, subscribing at one, and reading what is kept. Owns the shapes of
+//! the results; the rules are in the core.
+
+use millrace_gateway::{
+    Entered, Kept, KeptMessage, Kind, Manner, PastError, Position, SocketId, Start, Topic,
+};
+
+use crate::arguments::{self, Items, TopicAt};
+use crate::bound::Bound;
+use crate::entry::Call;
+use crate::failure::{Failure, Outcome};
+use crate::js::{Js, Value};
+use crate::numbers;
+
+type Answer<'s> = Outcome<Option<Value<'s>>>;
+
+/// `publish(channel, data, key, compress): { deliveries, position?, isRepeated }`
+pub(crate) fn publish<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [channel, data, key, compress, ..]) = (call.js, call.arguments);
+    let mut scratch = call.own.environment().scratch().borrow();
+    let channel = arguments::name(js, channel, "channel", &mut scratch)?;
+    arguments::check_length("channel", channel.len(), call.own.channel_name_bytes())?;
+    let key = if arguments::is_undefined(js, key)? {
+        None
+    } else {
+        Some(arguments::text(js, key, "options.idempotencyKey")?)
+    };
+    let compresses = js.to_boolean(compress)?;
+    let published =
+        arguments::with_data(js, data, "data", &mut scratch, |names, kind, payload| {
+            let channel = names.get(channel).unwrap_or_default();
+            let manner = Manner {
+                key: key.as_deref().map(str::as_bytes),
+                ..Manner::default()
+            };
+            call.own.post(|gateway, dirty| {
+                if compresses {
+                    gateway.publish(channel, (kind, payload), &manner, dirty)
+                } else {
+                    gateway.publish_uncompressed(channel, (kind, payload), &manner, dirty)
+                }
+            })
+        })??;
+    let object = js.object()?;
+    let deliveries = js.number(numbers::from_usize(published.deliveries))?;
+    js.set(object, c"deliveries", deliveries)?;
+    js.set(object, c"position", show_position(js, published.position)?)?;
+    js.set(object, c"isRepeated", js.boolean(published.is_repeated)?)?;
+    Ok(Some(object))
+}
+
+/// `subscribeAt(who, channel, epoch, offset, last): { id, recovered, position }[]`; `undefined`: the channel has no
+/// history.
+pub(crate) fn subscribe_at<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [who, channel, epoch, offset, last, ..]) = (call.js, call.arguments);
+    let mut scratch = call.own.environment().scratch().borrow();
+    let who = Items::read(js, who, "who", &mut scratch)?;
+    let channel = TopicAt::read(js, channel, "channel", &mut scratch)?;
+    let start = if arguments::is_undefined(js, last)? {
+        start(js, epoch, offset)?
+    } else {
+        Start::Last(arguments::whole(js, last, "options.last")?)
+    };
+    let Topic::Channel(channel) = channel.topic(&scratch) else {
+        return Err(Failure::Argument(
+            "argument 'channel' cannot be a pattern with options: its subscribers get only what is published from now on"
+                .to_owned(),
+        ));
+    };
+    arguments::check_length("channel", channel.len(), call.own.channel_name_bytes())?;
+    let entered = who.with(&scratch, |who| {
+        call.own.post(|gateway, dirty| {
+            gateway.history(channel, (Start::Next, false), 0)?;
+            Some(gateway.subscribe_at(who, channel, start, dirty))
+        })
+    })?;
+    let Some(entered) = entered else {
+        return Ok(None);
+    };
+    let entered = entered.map_err(|error| match error {
+        PastError::Overloaded => Failure::Coded("ERR_MILLRACE_OVERLOADED", error.to_string()),
+        _ => Failure::Argument(format!("argument 'who': {error}")),
+    })?;
+    let results = js.array(entered.len())?;
+    for (index, entered) in (0_u32..).zip(&entered) {
+        js.scoped(|js| js.set_element(results, index, show_entered(js, entered)?))?;
+    }
+    Ok(Some(results))
+}
+
+/// `history(channel, epoch, offset, limit, reverse): { position, publications }`; `undefined`: the channel has no
+/// history.
+pub(crate) fn history<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [channel, epoch, offset, limit, reverse, ..]) = (call.js, call.arguments);
+    let mut scratch = call.own.environment().scratch().borrow();
+    let channel = arguments::name(js, channel, "channel", &mut scratch)?;
+    let channel = scratch.get(channel).unwrap_or_default();
+    let start = match start(js, epoch, offset)? {
+        Start::Next => Start::Last(u32::MAX),
+        given => given,
+    };
+    let most = if arguments::is_undefined(js, limit)? {
+        usize::MAX
+    } else {
+        let limit = arguments::whole(js, limit, "options.limit")?;
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    };
+    let from = (start, js.to_boolean(reverse)?);
+    let past = call
+        .own
+        .with(|gateway| gateway.history(channel, from, most))?;
+    let Some(past) = past else {
+        return Ok(None);
+    };
+    let object = js.object()?;
+    let position = show_position(js, Some(past.position))?;
+    js.set(object, c"position", position)?;
+    let list = js.array(past.messages.len())?;
+    for (index, kept) in (0_u32..).zip(&past.messages) {
+        js.scoped(|js| js.set_element(list, index, show_kept(js, kept)?))?;
+    }
+    js.set(object, c"publications", list)?;
+    Ok(Some(object))
+}
+
+/// Behind the given position; [`Start::Next`] if none is given.
+fn start(js: Js<'_>, epoch: Value<'_>, offset: Value<'_>) -> Outcome<Start> {
+    if arguments::is_undefined(js, epoch)? {
+        return Ok(Start::Next);
+    }
+    let epoch = arguments::text(js, epoch, "options.since.epoch")?;
+    let wrong = || arguments::wrong(js, offset, "options.since.offset", "a whole number");
+    let offset = js.as_number(offset)?.and_then(numbers::to_u64);
+    Ok(Start::since(epoch.as_bytes(), offset.ok_or_else(wrong)?))
+}
+
+fn show_position(js: Js<'_>, position: Option<Position>) -> Outcome<Value<'_>> {
+    let Some(Position { epoch, offset }) = position else {
+        return js.undefined();
+    };
+    let object = js.object()?;
+    js.set(object, c"epoch", js.string(&epoch.to_string())?)?;
+    js.set(object, c"offset", js.number(numbers::from_u64(offset))?)?;
+    Ok(object)
+}
+
+fn show_entered<'s>(js: Js<'s>, (id, entered): &(SocketId, Entered)) -> Outcome<Value<'s>> {
+    let object = js.object()?;
+    js.set(object, c"id", js.number(numbers::from_id(*id))?)?;
+    if let Some(recovered) = entered.recovered {
+        js.set(object, c"recovered", js.boolean(recovered)?)?;
+    }
+    js.set(object, c"position", show_position(js, entered.position)?)?;
+    Ok(object)
+}
+
+fn show_kept<'s>(js: Js<'s>, kept: &Kept<KeptMessage>) -> Outcome<Value<'s>> {
+    let object = js.object()?;
+    let (number, message) = (&kept.number, &kept.message);
+    let offset = js.number(numbers::from_u64(number.position.offset))?;
+    js.set(object, c"offset", offset)?;
+    js.set(
+        object,
+        c"timestamp",
+        js.number(numbers::from_u64(number.unix_ms))?,
+    )?;
+    let data = match (message.kind(), std::str::from_utf8(message.payload())) {
+        (Kind::Text, Ok(text)) => js.string(text)?,
+        _ => js.buffer(message.payload())?,
+    };
+    js.set(object, c"data", data)?;
+    if let Some(from) = number.from {
+        js.set(object, c"from", js.number(numbers::from_id(from))?)?;
+    }
+    Ok(object)
+}

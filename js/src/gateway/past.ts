@@ -1,0 +1,90 @@
+/** Channels with history: the checks of options, and the calls. */
+
+import type { NativeGateway } from '../addon/native-interface.js';
+import { MillraceError } from '../errors.js';
+import { shown } from '../options/fields.js';
+import type {
+  History,
+  HistoryOptions,
+  Position,
+  Published,
+  PublishOptions,
+  SubscribeOptions,
+  SubscribeResult,
+} from './positions.js';
+import type { Data, Name, Pattern, Target } from './target.js';
+
+/** Publishes. */
+export function publish(native: NativeGateway, channel: Name, data: Data, options?: PublishOptions): Published {
+  const { idempotencyKey, compress } = read<PublishOptions>(options);
+  if (idempotencyKey !== undefined) {
+    const length = typeof idempotencyKey === 'string' ? Buffer.byteLength(idempotencyKey) : 0;
+    if (length === 0 || length > LONGEST_KEY) {
+      const wrong = length > LONGEST_KEY ? `${length} bytes` : shown(idempotencyKey);
+      throw new TypeError(`option 'idempotencyKey' must be a string of 1 to ${LONGEST_KEY} bytes, not ${wrong}`);
+    }
+  }
+  const { deliveries, position } = native.publish(channel, data, idempotencyKey, flag(compress, 'compress') ?? true);
+  return { deliveries, position };
+}
+
+/** Subscribes at a position. */
+export function subscribeAt(
+  native: NativeGateway,
+  who: Target,
+  channel: Name | Pattern,
+  options: SubscribeOptions,
+): SubscribeResult[] {
+  const { since, last } = read<SubscribeOptions>(options);
+  if ((since === undefined) === (last === undefined)) {
+    throw new TypeError("argument 'options' must have 'since' or 'last', and not both");
+  }
+  const { epoch, offset } = position(since);
+  const results = native.subscribeAt(who, channel, epoch, offset, whole(last, 'last'));
+  if (results === undefined) throw noHistory();
+  return results;
+}
+
+/** Reads what a channel has kept. */
+export function history(native: NativeGateway, channel: Name, options?: HistoryOptions): History {
+  const { since, limit, reverse } = read<HistoryOptions>(options);
+  const { epoch, offset } = position(since);
+  const past = native.history(channel, epoch, offset, whole(limit, 'limit'), flag(reverse, 'reverse') ?? false);
+  if (past === undefined) throw noHistory();
+  return past;
+}
+
+function read<T extends object>(options: T | undefined): Partial<T> {
+  if (options === undefined) return {};
+  if (typeof options === 'object' && options !== null) return options;
+  throw new TypeError(`argument 'options' must be an object, not ${shown(options)}`);
+}
+
+function position(since: unknown): Partial<Position> {
+  if (since === undefined) return {};
+  const { epoch, offset } = (since ?? {}) as Partial<Position>;
+  if (typeof epoch === 'string' && Number.isSafeInteger(offset) && (offset as number) >= 0) {
+    return { epoch, offset: offset as number };
+  }
+  throw new TypeError(`option 'since' must be a position { epoch, offset }, not ${shown(since)}`);
+}
+
+function whole(value: unknown, name: string): number | undefined {
+  if (value === undefined || (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MOST)) {
+    return value as number | undefined;
+  }
+  throw new TypeError(`option '${name}' must be a whole number from 0 to ${MOST}, not ${shown(value)}`);
+}
+
+function flag(value: unknown, name: string): boolean | undefined {
+  if (value === undefined || typeof value === 'boolean') return value;
+  throw new TypeError(`option '${name}' must be true or false, not ${shown(value)}`);
+}
+
+function noHistory(): MillraceError {
+  return new MillraceError('ERR_MILLRACE_NO_HISTORY', "the channel's terms ask for no history");
+}
+
+const LONGEST_KEY = 64;
+
+const MOST = 4_294_967_295;
