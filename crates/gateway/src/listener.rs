@@ -59,6 +59,8 @@ struct Left(Option<Box<dyn FnOnce() + Send + Sync>>);
 pub(crate) struct Listening {
     pub(crate) bound: Bound,
     pub(crate) state: Arc<ListenerState>,
+    /// What the log says of it.
+    pub(crate) caution: Option<&'static str>,
 }
 
 /// A peer, before and during its handshake.

@@ -159,9 +159,7 @@ impl Gateway {
         } else {
             address::bind(&config.address, config.reuse_port, config.backlog)?
         };
-        if let Some(caution) = service.caution(&self.hub) {
-            tracing::warn!(target: "millrace::listener", address, "{caution}");
-        }
+        let caution = service.caution(&self.hub);
         let mut state = self.state.lock();
         let shards = self.hub.shards();
         if shards == 0 {
@@ -181,6 +179,7 @@ impl Gateway {
                 Command::Listen(Box::new(Accepting {
                     bound,
                     state: listener,
+                    caution,
                 })),
             );
             self.hub.inboxes().wake_bits(1 << home.get());

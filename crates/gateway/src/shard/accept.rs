@@ -51,7 +51,15 @@ fn keep_alive(stream: &Stream, needs: &Needs) {
 
 /// Starts accepting on this shard's event loop. The tasks end when they are aborted.
 pub(crate) fn listen(shard: &Rc<Shard>, listening: Listening) {
-    let Listening { bound, state } = listening;
+    let Listening {
+        bound,
+        state,
+        caution,
+    } = listening;
+    // here, because the log is that of the I/O threads
+    if let Some(caution) = caution {
+        tracing::warn!(target: "millrace::listener", "{caution}");
+    }
     let tasks = match bound {
         Bound::Tcp(listeners) => listeners
             .into_iter()

@@ -95,6 +95,8 @@ impl Shard {
         self.each_recipient(list, 1, |connection, local| {
             if except.is_empty() || except.binary_search(&local.subscriber).is_err() {
                 self.publish_to(connection, local, &outbound);
+            } else if let Some(number) = sent.number() {
+                self.tell_excepted(connection, &list.name, number);
             }
         });
     }

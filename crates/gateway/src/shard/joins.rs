@@ -1,10 +1,10 @@
 //! New entries of the recipient lists, and what clients are told of them.
 
-use millrace_core::{ChannelId, Name, SocketId};
+use millrace_core::{ChannelId, Name, Number, SocketId};
 
 use super::Shard;
 use super::recipients::Local;
-use crate::socket::connection::Io;
+use crate::socket::connection::{Io, Shared};
 
 impl Shard {
     /// Adds a recipient to the list of a channel or pattern. `is_own`: its client has subscribed itself.
@@ -33,6 +33,23 @@ impl Shard {
         } = io;
         outbox.append_part(self.ledger(), |out| {
             session.append_subscribed(name.as_bytes(), out);
+        });
+        self.mark_dirty(connection);
+    }
+
+    /// Tells the client of a connection, if its protocol says such things, of a message that it does not get, so that it
+    /// sees no hole in the numbers.
+    #[cold]
+    pub(super) fn tell_excepted(&self, connection: &Shared, name: &Name, number: &Number) {
+        let io = &mut *connection.io.borrow_mut();
+        if !io.is_live() || !self.hub.encodings().shows_marks(io.encoding) {
+            return;
+        }
+        let Io {
+            session, outbox, ..
+        } = io;
+        outbox.append_part(self.ledger(), |out| {
+            session.append_excepted(name.as_bytes(), number, out);
         });
         self.mark_dirty(connection);
     }

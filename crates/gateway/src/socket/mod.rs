@@ -29,7 +29,7 @@ mod waker;
 pub(crate) mod wheel;
 mod write;
 
-use millrace_core::{Entering, Kind, Name, Position, SocketId};
+use millrace_core::{Entering, Kind, Name, Number, Position, SocketId};
 
 use crate::close::CloseReason;
 use crate::event::{Instruction, Step, TransferId};
@@ -81,6 +81,10 @@ pub(crate) trait Session {
     /// Encodes that the application has subscribed its client to a channel. Called only if the encoding of its messages has
     /// [heads](crate::frame::HeadedDef).
     fn append_subscribed(&mut self, _channel: &[u8], _out: &mut Vec<u8>) {}
+
+    /// Encodes that a message of a channel with history was published, which its client does not get. Called only if the
+    /// encoding of its messages has heads.
+    fn append_excepted(&mut self, _channel: &[u8], _number: &Number, _out: &mut Vec<u8>) {}
 
     /// Whether its connection ends together with that of another session, which has dialled it.
     fn follows(&self) -> bool {

@@ -3,6 +3,7 @@
 
 use millrace_core::{EnterError, Entrance, Kind, Position, Topic};
 use millrace_protocol::v1::{self, Code, Id, Incoming, Okay, Operation, Start};
+use millrace_protocol::websocket::{self, Opcode};
 
 use super::session::{Speaker, append_header, fail};
 use crate::close::CloseReason;
@@ -28,11 +29,22 @@ impl Speaker {
             Operation::Call { id, .. } => {
                 fail(Some(&id), Code::NotFound, "there is no such method", cx);
             }
-            Operation::History { id, channel, .. } => {
-                look_up(&id, &channel, "the channel has no history", cx);
+            Operation::History {
+                id,
+                channel,
+                since,
+                limit,
+                reverse,
+            } => {
+                if may_look(&id, &channel, cx) {
+                    let start = since.map(|since| begin(Some(&Start::Since(since))));
+                    history(&id, &channel, (start, reverse), limit, cx);
+                }
             }
             Operation::Presence { id, channel, .. } => {
-                look_up(&id, &channel, "the channel has no presence", cx);
+                if may_look(&id, &channel, cx) {
+                    fail(Some(&id), Code::NotFound, "the channel has no presence", cx);
+                }
             }
             Operation::Info { id, channel, .. } => {
                 if cx.hub().client_terms(&channel).info {
@@ -147,16 +159,81 @@ fn say_okay(
     cx.reply(|out| append_header(|line| okay.append(line), out));
 }
 
-/// Answers what asks for something that the channel does not have: the client may not learn even that without access.
-fn look_up(id: &Id<'_>, channel: &[u8], missing: &str, cx: &mut Context<'_>) {
+/// Whether a client may ask what a channel has. If not, it is told: it may not learn whether there is such a thing.
+fn may_look(id: &Id<'_>, channel: &[u8], cx: &mut Context<'_>) -> bool {
     let may = cx.hub().client_terms(channel).subscribe
         || cx.post(|hub, socket, _| hub.core().is_subscribed(socket, Topic::Channel(channel)));
-    if may {
-        fail(Some(id), Code::NotFound, missing, cx);
-    } else {
+    if !may {
         deny(Some(id), cx);
     }
+    may
 }
+
+/// Answers with what a channel has kept, as much of it as an answer may have.
+fn history(
+    id: &Id<'_>,
+    channel: &[u8],
+    (start, reverse): (Option<millrace_core::Start>, bool),
+    limit: Option<u64>,
+    cx: &mut Context<'_>,
+) {
+    let most = limit.map_or(HISTORY, |limit| {
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    });
+    // from the beginning, if the client names no position
+    let start = start.unwrap_or(millrace_core::Start::Last(u32::MAX));
+    let past = cx
+        .hub()
+        .history(channel, (start, reverse), most.min(MOST_HISTORY));
+    let Some(mut past) = past else {
+        return fail(Some(id), Code::NotFound, "the channel has no history", cx);
+    };
+    let mut bytes = 0;
+    let fits = past.messages.iter().take_while(|kept| {
+        let is_first = bytes == 0;
+        bytes += kept.message.payload().len() + 64;
+        is_first || bytes <= HISTORY_BYTES
+    });
+    let count = fits.count();
+    past.messages.truncate(count);
+    let epoch = past.position.epoch.to_string();
+    let okay = Okay {
+        position: Some((&epoch, past.position.offset)),
+        count: u64::try_from(count).ok(),
+        ..Okay::new(id)
+    };
+    cx.reply(|out| append_header(|line| okay.append(line), out));
+    for kept in &past.messages {
+        let from = kept.number.from;
+        let from = from.map(|socket| cx.hub().socket_name(socket));
+        let publication = v1::Publication {
+            channel,
+            offset: Some(kept.number.position.offset),
+            timestamp: Some(kept.number.unix_ms),
+            from: from.as_deref(),
+            answers: Some(id),
+            ..v1::Publication::default()
+        };
+        cx.reply(|out| {
+            let mut message = Vec::new();
+            publication.append(&mut message);
+            message.push(b'\n');
+            message.extend_from_slice(kept.message.payload());
+            let opcode = match kept.message.kind() {
+                Kind::Text => Opcode::Text,
+                Kind::Binary => Opcode::Binary,
+            };
+            websocket::append_frame(out, opcode, &message);
+        });
+    }
+}
+
+/// Publications of an answer without a limit.
+const HISTORY: usize = 100;
+
+/// The most publications of an answer, and their bytes if there are several.
+const MOST_HISTORY: usize = 1_000;
+const HISTORY_BYTES: usize = 256 * 1024;
 
 fn deny(id: Option<&Id<'_>>, cx: &mut Context<'_>) {
     fail(id, Code::Denied, "the channel's terms do not allow it", cx);

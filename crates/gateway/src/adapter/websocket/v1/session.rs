@@ -1,6 +1,6 @@
 //! One connection that offers `millrace.v1`: its messages are operations, unless `handleOpen` chooses another subprotocol.
 
-use millrace_core::{Kind, SocketId};
+use millrace_core::{Kind, Number, SocketId};
 use millrace_protocol::v1;
 use millrace_protocol::websocket::{self, Item, Opcode};
 
@@ -139,6 +139,16 @@ impl<R: Reads> Session for V1<R> {
 
     fn append_subscribed(&mut self, channel: &[u8], out: &mut Vec<u8>) {
         append_header(|line| v1::append_subscribed(channel, None, line), out);
+    }
+
+    fn append_excepted(&mut self, channel: &[u8], number: &Number, out: &mut Vec<u8>) {
+        let publication = v1::Publication {
+            channel,
+            offset: Some(number.position.offset),
+            excepted: true,
+            ..v1::Publication::default()
+        };
+        append_header(|line| publication.append(line), out);
     }
 
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {

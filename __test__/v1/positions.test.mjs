@@ -1,0 +1,119 @@
+// Channels with history: positions, recovery, gaps, and what is kept, for clients of `millrace.v1`.
+import test from 'ava';
+
+import { sharedServer, worker } from '../support/server.mjs';
+import { speak } from '../support/v1.mjs';
+
+const ageMs = 3_600_000;
+const server = sharedServer(test, {
+  workerPath: worker('no-handlers'),
+  threads: 1,
+  ioThreads: 2,
+  channels: [
+    ['room:*', { history: { messages: 100, ageMs }, clients: { subscribe: true, publish: true } }],
+    ['few:*', { history: { messages: 3, ageMs }, clients: { subscribe: true, publish: { from: true } } }],
+    ['plain:*', { clients: { subscribe: true, publish: true } }],
+  ],
+});
+
+/** The next publications of a client, without their times. */
+async function publications(client, count) {
+  const all = [];
+  while (all.length < count) {
+    const [{ ts, ...header }, ...payload] = await client.next();
+    all.push([header, ...payload]);
+  }
+  return all;
+}
+
+test('subscriptions and publications have positions', async (t) => {
+  const client = await speak(t, server);
+  const { e, ...first } = await client.subscribe('room:1');
+  t.deepEqual(first, { t: 'ok', o: 0 });
+  t.regex(e, /^[0-9a-f]{16}$/);
+  const began = Date.now();
+  client.send({ t: 'pub', id: 'p', c: 'room:1' }, 'one');
+  const both = [await client.next(), await client.next()];
+  const [[answer], [{ ts, ...header }, payload]] = both[0][0].t === 'ok' ? both : both.reverse();
+  t.deepEqual(answer, { t: 'ok', id: 'p', e, o: 1 });
+  t.deepEqual([header, payload], [{ c: 'room:1', o: 1 }, 'one']);
+  t.true(Math.abs(ts - began) < 60_000);
+  await server.call('send', 'room:1', 'two');
+  t.deepEqual(await publications(client, 1), [[{ c: 'room:1', o: 2 }, 'two']]);
+  const other = await speak(t, server);
+  t.deepEqual(await other.subscribe('room:1'), { t: 'ok', e, o: 2 });
+});
+
+test('a client goes on where it left off, and live messages follow', async (t) => {
+  const publisher = await speak(t, server);
+  for (let number = 1; number <= 50; number++) await publisher.ask({ t: 'pub', c: 'room:2' }, `${number}`);
+  const { e } = await publisher.subscribe('room:2');
+  const client = await speak(t, server);
+  const answer = await client.subscribe('room:2', { since: { e, o: 20 } });
+  t.deepEqual(answer, { t: 'ok', e, o: 50, recovered: true });
+  await server.call('send', 'room:2', '51');
+  const expected = Array.from({ length: 31 }, (_, index) => [{ c: 'room:2', o: 21 + index }, `${21 + index}`]);
+  t.deepEqual(await publications(client, 31), expected);
+  const newcomer = await speak(t, server);
+  const { recovered, o } = await newcomer.subscribe('room:2', { last: 2 });
+  t.deepEqual([recovered, o], [undefined, 51]);
+  t.deepEqual(await publications(newcomer, 2), [
+    [{ c: 'room:2', o: 50 }, '50'],
+    [{ c: 'room:2', o: 51 }, '51'],
+  ]);
+});
+
+test('what cannot be recovered is told', async (t) => {
+  const publisher = await speak(t, server);
+  for (let number = 1; number <= 5; number++) await publisher.ask({ t: 'pub', c: 'few:1' }, `${number}`);
+  const { e } = await publisher.subscribe('few:1');
+  for (const since of [
+    { e, o: 1 },
+    { e: '0000000000000000', o: 4 },
+    { e: 'not an epoch', o: 4 },
+  ]) {
+    const client = await speak(t, server);
+    t.deepEqual(await client.subscribe('few:1', { since }), { t: 'ok', e, o: 5, recovered: false });
+    t.deepEqual(await client.all(), [], 'nothing of the past');
+  }
+});
+
+test('what is kept can be asked for', async (t) => {
+  const client = await speak(t, server);
+  for (const payload of ['a', Buffer.from([0xff]), 'c']) await client.ask({ t: 'pub', c: 'few:2' }, payload);
+  const from = client.hi.s;
+  const { e, ...answer } = await client.ask({ t: 'hist', c: 'few:2' });
+  t.deepEqual(answer, { t: 'ok', o: 3, n: 3 });
+  const all = await publications(client, 3);
+  const re = all[0][0].re;
+  const expected = ['a', Buffer.from([0xff]), 'c'].map((payload, index) => [
+    { c: 'few:2', o: index + 1, f: from, re },
+    payload,
+  ]);
+  t.deepEqual(all, expected);
+  t.is((await client.ask({ t: 'hist', c: 'few:2', limit: 1, reverse: true })).n, 1);
+  t.is((await publications(client, 1))[0][0].o, 3);
+  t.is((await client.ask({ t: 'hist', c: 'few:2', since: { e, o: 2 } })).n, 1);
+  t.is((await publications(client, 1))[0][0].o, 3);
+  t.is((await client.ask({ t: 'hist', c: 'plain:1' })).code, 'not_found');
+});
+
+test('a publication with a key is not doubled', async (t) => {
+  const client = await speak(t, server);
+  const first = await client.ask({ t: 'pub', c: 'room:3', key: 'k' }, 'once');
+  t.deepEqual(await client.ask({ t: 'pub', c: 'room:3', key: 'k' }, 'again'), first);
+  t.is((await client.ask({ t: 'pub', c: 'room:3', key: 'other' }, 'two')).o, 2);
+});
+
+test('a subscriber that is left out sees no hole', async (t) => {
+  const [one, other] = [await speak(t, server), await speak(t, server)];
+  await one.subscribe('room:4');
+  await other.subscribe('room:4');
+  await server.call('send', 'room:4', 'not for one', { except: [Number(one.hi.s)] });
+  await server.call('send', 'room:4', 'for both');
+  t.deepEqual(await publications(one, 2), [[{ c: 'room:4', o: 1, x: 1 }], [{ c: 'room:4', o: 2 }, 'for both']]);
+  t.deepEqual(await publications(other, 2), [
+    [{ c: 'room:4', o: 1 }, 'not for one'],
+    [{ c: 'room:4', o: 2 }, 'for both'],
+  ]);
+});
