@@ -19,7 +19,7 @@ fn never() -> u64 {
 #[test]
 fn only_one_of_two_first_writers_wins() {
     loom::model(|| {
-        let core = Arc::new(Core::new());
+        let core = Arc::new(Core::<()>::new());
         let other = thread::spawn({
             let core = Arc::clone(&core);
             move || core.set_key_if(b"k", Some(A), None, never)
@@ -34,7 +34,7 @@ fn only_one_of_two_first_writers_wins() {
 #[test]
 fn a_value_is_taken_once() {
     loom::model(|| {
-        let core = Arc::new(Core::new());
+        let core = Arc::new(Core::<()>::new());
         core.set_key(b"k", Some(A), never);
         let other = thread::spawn({
             let core = Arc::clone(&core);
@@ -50,7 +50,7 @@ fn a_value_is_taken_once() {
 #[test]
 fn an_expired_key_is_written_once() {
     loom::model(|| {
-        let core = Arc::new(Core::new());
+        let core = Arc::new(Core::<()>::new());
         core.update_key(b"k", never, |_| {
             let until = Some(5);
             (Update::Set { value: A, until }, ())
