@@ -93,7 +93,8 @@ for (const [index, [name, args, argument]] of WRONG.entries()) {
 }
 
 for (const name of FUNCTIONS) {
-  if (['start', 'attach', 'createGateway', 'stats', 'drained', 'sendStream', 'publish', 'history'].includes(name)) continue;
+  if (['start', 'attach', 'createGateway', 'stats', 'drained', 'sendStream', 'publish', 'history'].includes(name))
+    continue;
   test(`${name}() without arguments is a TypeError`, (t) => {
     t.throws(() => millrace[name](), { instanceOf: TypeError });
   });

@@ -127,12 +127,15 @@ impl<K> ChannelTable<K> {
         }
     }
 
-    /// Subscribers that may be behind are gone.
+    /// Subscribers that may be behind are gone, as far as they are no members any more.
     pub(crate) fn forget(&mut self, key: Hashed<'_>, subscribers: &[SocketId]) {
         if let Some(pasts) = &mut self.pasts
             && key.space == Space::Channel
         {
-            for id in subscribers {
+            let channel = self.channels.get(key);
+            let is_gone =
+                |id: &&SocketId| channel.is_none_or(|channel| !channel.members.contains_key(*id));
+            for id in subscribers.iter().filter(is_gone) {
                 pasts.forget(key, *id);
             }
         }

@@ -107,6 +107,10 @@ impl<K> Core<K> {
         let channel = table.get_or_make(key);
         let (list, name) = (channel.id, channel.name.clone());
         if let Some(member) = channel.members.get_mut(&id) {
+            // a virtual socket cannot be behind
+            if member.route().socket != id {
+                return Err(EnterError::NoSocket);
+            }
             if entrance.own && member.own() {
                 return Err(EnterError::Already);
             }
@@ -119,9 +123,7 @@ impl<K> Core<K> {
                 is_new: false,
                 own,
             };
-            return Some(seat)
-                .filter(|seat| seat.route.socket == id)
-                .ok_or(EnterError::NoSocket);
+            return Ok(seat);
         }
         let is_first = channel.members.is_empty();
         let mut sockets = self.socket_table(id);

@@ -226,7 +226,7 @@ impl<K> Core<K> {
         self.take_members(channel, ids, change);
         let after = channel.members.len();
         table.count(after, before);
-        table.forget(key, &change.changed);
+        table.forget(key, ids);
         if after == 0 {
             table.discard(key);
         }

@@ -149,7 +149,9 @@ impl Shard {
             bytes += self.step_on(place);
         }
         let mut cursors = self.cursors.borrow_mut();
-        cursors.ready.extend(rest);
+        // those that had a step already are next behind the others
+        let again = std::mem::take(&mut cursors.ready);
+        cursors.ready = rest.chain(again).collect();
         if !cursors.ready.is_empty() {
             self.schedule();
         } else if cursors.all.is_empty() {
