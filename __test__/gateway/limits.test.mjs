@@ -110,7 +110,7 @@ linuxTests(test).serial('the memory of unhandled events is bounded', async (t) =
   }
   await until(() => clients.every((ws) => ws.bytesBuffered > 0), 'every client to be held back');
   const grown = ((await server.usage()).rss - before.rss) / MIB;
-  t.true(grown < 110, `grew by ${grown.toFixed(1)} MiB for 160 MB offered`);
+  t.true(grown < 64, `grew by ${grown.toFixed(1)} MiB for 160 MB offered`);
   for (const ws of clients) t.true(ws.bytesBuffered > 0);
   for (const ws of clients) ws.destroy();
   await server.call('setKey', 'never', 'so that nothing is pending when the server stops');
