@@ -264,10 +264,13 @@ export class Dispatcher {
     if (connection === undefined) return;
     const end = start + length;
     let text: string;
+    let bytes = length;
     if ((head & FLAG_SIDECAR) !== 0) {
       const beside = this.#sidecar(start);
+      // a text beside the batch is ASCII, or still bytes
+      bytes = beside.length;
       if (typeof beside !== 'string') {
-        this.#runner.text(connection, beside.utf8Slice(0, beside.length), beside.length);
+        this.#runner.text(connection, beside.utf8Slice(0, bytes), bytes);
         return;
       }
       text = beside;
@@ -275,7 +278,7 @@ export class Dispatcher {
     else if (length > WINDOWED) text = this.#buffer.latin1Slice(start, end);
     else text = this.#windowed(start, end);
     this.#replies.receiving(text, (start >>> 2) - RECORD_WORDS);
-    this.#runner.text(connection, text, length);
+    this.#runner.text(connection, text, bytes);
   }
 
   /** Returns an ASCII text as a slice of a string that holds many of them, which one native call has decoded. */

@@ -69,6 +69,7 @@ impl<K> Core<K> {
 
     /// Posts a message for one socket, following virtual ones. Returns the number of deliveries posted: 0 if
     /// there is no such socket, its chain leads through one of `except`, or the inbox is full; otherwise 1.
+    #[inline]
     pub fn send<P: Post<Kept = K>>(
         &self,
         target: SocketId,
@@ -318,6 +319,7 @@ impl<K> Core<K> {
     }
 
     /// Posts to each I/O shard that has members of a locked channel or pattern other than `except`.
+    #[inline(always)]
     fn post_each(
         &self,
         list: &Channel,
@@ -325,8 +327,20 @@ impl<K> Core<K> {
         post: impl FnMut(ShardIndex, &[SocketId], u32) -> bool,
     ) -> usize {
         if except.is_empty() {
-            return post_counted(list.recipients(), &[], post);
+            post_counted(list.recipients(), &[], post)
+        } else {
+            self.post_but(list, except, post)
         }
+    }
+
+    /// A function of its own, so that publications without exceptions do not pay for it.
+    #[inline(never)]
+    fn post_but(
+        &self,
+        list: &Channel,
+        except: &[SocketId],
+        post: impl FnMut(ShardIndex, &[SocketId], u32) -> bool,
+    ) -> usize {
         let except = self.excluded(list, except);
         let mut recipients = Recipients::from_slice(list.recipients());
         for id in &except {
@@ -410,6 +424,7 @@ impl<'a> InChannel<'a> {
 
 pub(super) type Excluded = SmallVec<[SocketId; 8]>;
 
+#[inline(always)]
 fn post_counted(
     recipients: &Recipients,
     except: &[SocketId],
