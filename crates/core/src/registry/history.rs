@@ -57,6 +57,28 @@ impl<K> Core<K> {
         self.channel_table(key).history_of(key).is_some()
     }
 
+    /// Does the same as [`publish_beside`](Self::publish_beside) with nothing but exceptions, for a channel with this hash
+    /// and name. A function of its own with plain arguments, so that [`publish`](Self::publish) prepares nothing for it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn publish_but_to<P: Post<Kept = K>>(
+        &self,
+        table: MutexGuard<'_, ChannelTable<K>>,
+        (hash, name): (u64, &[u8]),
+        message: &P::Message,
+        except: &[SocketId],
+        post: &mut P,
+    ) -> usize {
+        let space = Space::Channel;
+        let key = Hashed { hash, space, name };
+        let manner = Manner {
+            except,
+            ..Manner::default()
+        };
+        let published = self.publish_beside(table, key, message, &manner, post);
+        published.deliveries
+    }
+
     /// Publishes in a table whose channels may have history. The message is ready.
     #[inline(never)]
     pub(super) fn publish_beside<P: Post<Kept = K>>(

@@ -11,7 +11,6 @@ use super::Core;
 use crate::annotation::Annotation;
 use crate::channel::{Channel, Recipients};
 use crate::channels::ChannelTable;
-use crate::history::Manner;
 use crate::id::{SocketId, TermsIndex};
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;
@@ -115,13 +114,7 @@ impl<K> Core<K> {
         let key = self.hashed(Space::Channel, channel);
         let table = self.channel_table(key);
         if table.has_pasts() {
-            let manner = Manner {
-                except,
-                ..Manner::default()
-            };
-            return self
-                .publish_beside(table, key, message, &manner, post)
-                .deliveries;
+            return self.publish_but_to(table, (key.hash, channel), message, except, post);
         }
         post.upstream(Topic::Channel(channel), message);
         let entry = table.get(key);
