@@ -312,6 +312,10 @@ impl<K> Core<K> {
     }
 
     /// Posts to each I/O shard that has members of a locked channel or pattern other than `except`.
+    #[expect(
+        clippy::inline_always,
+        reason = "with several ways to publish it would be a call per publication"
+    )]
     #[inline(always)]
     fn post_each(
         &self,
@@ -417,6 +421,10 @@ impl<'a> InChannel<'a> {
 
 pub(super) type Excluded = SmallVec<[SocketId; 8]>;
 
+#[expect(
+    clippy::inline_always,
+    reason = "with several ways to publish it would be a call per publication"
+)]
 #[inline(always)]
 fn post_counted(
     recipients: &Recipients,
