@@ -117,3 +117,13 @@ test('a subscriber that is left out sees no hole', async (t) => {
     [{ c: 'room:4', o: 2 }, 'for both'],
   ]);
 });
+
+test('a virtual socket that is left out takes no number of the client', async (t) => {
+  const client = await speak(t, server);
+  const alias = await server.call('createVirtualSocket', Number(client.hi.s));
+  await server.call('subscribe', alias, 'room:virtual');
+  await client.subscribe('room:virtual');
+  await server.call('send', 'room:virtual', 'for the socket itself', { except: [alias] });
+  const [[header, payload]] = await publications(client, 1);
+  t.deepEqual([header, payload], [{ c: 'room:virtual', o: 1 }, 'for the socket itself']);
+});

@@ -101,14 +101,17 @@ impl Shard {
         }
     }
 
-    /// Tells all recipients of a channel that they have missed messages up to this position.
+    /// Tells all recipients of a channel that they have missed messages up to this position; not virtual sockets, whose
+    /// messages have no place among those of their real socket.
     pub(super) fn tell_gap(&self, list: ChannelId, end: Position) {
         let (name, places) = {
             let recipients = self.recipients.borrow();
             let Some(list) = recipients.of(list) else {
                 return;
             };
-            let places = list.locals.iter().map(|local| (local.slot, local.socket));
+            let real = |local: &&Local| local.subscriber == local.socket;
+            let locals = list.locals.iter().filter(real);
+            let places = locals.map(|local| (local.slot, local.socket));
             (list.name.clone(), places.collect::<Vec<_>>())
         };
         for (slot, socket) in places {

@@ -95,7 +95,10 @@ impl Shard {
         self.each_recipient(list, 1, |connection, local| {
             if except.is_empty() || except.binary_search(&local.subscriber).is_err() {
                 self.publish_to(connection, local, &outbound);
-            } else if let Some(number) = sent.number() {
+            } else if let Some(number) = sent.number()
+                // numbers are of the client's own subscription, not of its socket's aliases
+                && local.subscriber == local.socket
+            {
                 self.tell_excepted(connection, &list.name, number);
             }
         });

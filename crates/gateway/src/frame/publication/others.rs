@@ -53,17 +53,11 @@ impl Others {
         origin: Option<(ChannelId, &Name)>,
         make: impl FnOnce() -> Option<Frame>,
     ) -> Option<Frame> {
-        let way = (
-            encoding,
-            origin.map(|(list, channel)| (list, channel.address())),
-        );
-        let mut frames = self.frames.lock();
-        let frames = frames.get_or_insert_with(AHashMap::default);
-        let known = frames.entry(way).or_insert_with(|| OtherFrame {
+        let make = || OtherFrame {
             frame: make(),
             ..OtherFrame::of(origin)
-        });
-        known.frame.clone()
+        };
+        self.known(encoding, origin, make, |known| known.frame.clone())
     }
 
     /// Like [`get_or_make`](Self::get_or_make), for the message with its head.
@@ -73,17 +67,27 @@ impl Others {
         origin: Option<(ChannelId, &Name)>,
         make: impl FnOnce() -> Option<Publication>,
     ) -> Option<Publication> {
+        let make = || OtherFrame {
+            headed: make(),
+            ..OtherFrame::of(origin)
+        };
+        self.known(encoding, origin, make, |known| known.headed.clone())
+    }
+
+    fn known<R>(
+        &self,
+        encoding: Encoding,
+        origin: Option<(ChannelId, &Name)>,
+        make: impl FnOnce() -> OtherFrame,
+        read: impl FnOnce(&OtherFrame) -> R,
+    ) -> R {
         let way = (
             encoding,
             origin.map(|(list, channel)| (list, channel.address())),
         );
         let mut frames = self.frames.lock();
         let frames = frames.get_or_insert_with(AHashMap::default);
-        let known = frames.entry(way).or_insert_with(|| OtherFrame {
-            headed: make(),
-            ..OtherFrame::of(origin)
-        });
-        known.headed.clone()
+        read(frames.entry(way).or_insert_with(make))
     }
 
     /// The frame in an encoding that compresses, and whether this is the first call, whose caller has to make it.
