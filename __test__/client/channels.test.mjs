@@ -256,6 +256,23 @@ test('a second subscription with since is recovered, page by page, or has a gap 
   t.deepEqual(otherEpoch.told, [['onGap', at(7)], 8]);
 });
 
+test('a second subscription gets nothing twice of what the channel brings later', async (t) => {
+  const { client, ws, told, say } = await asked(t);
+  ws.answer('sub', { e: 'e', o: 1 });
+  const late = noting({ last: 2 });
+  client.subscribe('a', late.options);
+  ws.answer('hist', { e: 'e', o: 3, n: 2 });
+  for (const o of [3, 2]) ws.say({ c: 'a', o, re: 2 }, `${o}`);
+  await settled();
+  for (const offset of [2, 3, 4]) say(offset);
+  t.deepEqual(late.told, [2, 3, 4]);
+  t.deepEqual(told, [['onSubscribed'], 2, 3, 4]);
+  // the numbers begin anew
+  ws.say({ t: 'gap', c: 'a', e: 'new', o: 0 });
+  say(1);
+  t.deepEqual(late.told.slice(3), [['onGap', at(0, 'new')], 1]);
+});
+
 test('a second subscription catches up although the link is lost meanwhile', async (t) => {
   const all = await asked(t);
   all.ws.answer('sub', { e: 'e', o: 2 });

@@ -134,16 +134,16 @@ export class SharedChannel {
     try {
       if (since?.epoch === position?.epoch && position && since) await this.#replay(subscription, since, read);
       else if (position && last) await this.#last(subscription, last, read);
-      else subscription.caughtUp(0, since ? [['onGap', position]] : []);
+      else subscription.caughtUp(undefined, since ? [['onGap', position]] : []);
     } catch (error) {
-      if ((error as CallError).code !== 'closed') subscription.caughtUp(0, [['onGap', position]]);
+      if ((error as CallError).code !== 'closed') subscription.caughtUp(undefined, [['onGap', position]]);
     }
   }
 
   async #last(subscription: ChannelSubscription, limit: number, read: ReadHistory): Promise<void> {
     const { header, found } = await read({ limit, reverse: true });
     const past = found.reverse().map(([one, payload]): Told => ['onMessage', messageOf(one, payload)]);
-    subscription.caughtUp(header.o ?? 0, past);
+    subscription.caughtUp(positionOf(header), past);
   }
 
   async #replay(subscription: ChannelSubscription, { epoch, offset }: Position, read: ReadHistory): Promise<void> {
@@ -158,7 +158,7 @@ export class SharedChannel {
     for (;;) {
       const { header, found } = await read({ since: { epoch, offset: at }, limit: KEPT });
       const { e, o: newest = 0 } = header;
-      if (e !== epoch) return subscription.caughtUp(newest, [['onGap', positionOf(header)]]);
+      if (e !== epoch) return subscription.caughtUp(positionOf(header), [['onGap', positionOf(header)]]);
       for (const [one, payload] of found) {
         const message = messageOf(one, payload);
         skip((message.offset ?? 0) - 1);
@@ -168,7 +168,7 @@ export class SharedChannel {
       if (found.length > 0 && at < newest) continue; // the server gives pages
       skip(newest);
       if (whole) past.unshift(['onRecovered', { epoch, offset: newest }]);
-      return subscription.caughtUp(newest, past);
+      return subscription.caughtUp({ epoch, offset: newest }, past);
     }
   }
 }
