@@ -294,6 +294,29 @@ test('a second subscription catches up although the link is lost meanwhile', asy
   t.false(late.told.some((one) => one[0] === 'onGap'));
 });
 
+test('a history that waits while the link is lost is told once', async (t) => {
+  const all = await asked(t);
+  all.ws.answer('sub', { e: 'e', o: 2 });
+  // as many as are sent at once, so that the history waits
+  for (let index = 0; index < 100; index++) all.client.call('m').catch(() => {});
+  const late = noting({ since: at(0) });
+  all.client.subscribe('a', late.options);
+  all.ws.end();
+  all.clock.pass(500);
+  await settled();
+  const ws = all.made[1];
+  ws.hi();
+  ws.answer('sub', { e: 'e', o: 2, recovered: true });
+  const asking = ws.headers.filter(({ t }) => t === 'hist');
+  t.true(asking.length > 0);
+  for (const { id } of asking) {
+    ws.say({ t: 'ok', id, e: 'e', o: 2, n: 2 });
+    for (const o of [1, 2]) ws.say({ c: 'a', o, re: id }, `${o}`);
+  }
+  await settled();
+  t.deepEqual(late.told, [['onRecovered', at(2)], 1, 2, ['onRecovered', at(2)], ['onSubscribed']]);
+});
+
 test('a second subscription whose history is refused has a gap', async (t) => {
   const { client, ws, say } = await asked(t);
   ws.answer('sub', { e: 'e', o: 2 });

@@ -60,8 +60,9 @@ export class ChannelSubscription {
     if (name === 'onMessage') for (const reader of this.#readers) reader.take(value);
   }
 
-  /** It has what was published up to a position: tells what it has held back, and what is new from now on. */
+  /** It has what was published up to a position: tells what it has held back, and what is new from now on. Only once: a second answer is nothing new. */
   caughtUp(position: Position | undefined, past: Told[]): void {
+    if (!this.late) return;
     const held = this.#held;
     this.#held = [];
     this.late = undefined;
