@@ -282,3 +282,34 @@ test('a history that was not complete when the link was lost rejects', async (t)
   made[0].end();
   t.deepEqual(await history, ['closed', undefined]);
 });
+
+test('what JSON does not have is refused at the call, and holds up nothing', async (t) => {
+  const { client, clock, made } = await open(t);
+  const loop = {};
+  loop.loop = loop;
+  for (const options of [{ info: 1n }, { info: loop }, { last: 1n }, { since: { epoch: 1n, offset: 1 } }]) {
+    t.throws(() => client.subscribe('a', options), { instanceOf: TypeError });
+  }
+  await t.throwsAsync(client.publish('a', 1, { idempotencyKey: 1n, timeoutMs: 5 }), { instanceOf: TypeError });
+  const info = { name: 'me' };
+  const room = client.subscribe('a', { info });
+  client.subscribe('b');
+  made[0].answer('sub');
+  await t.throwsAsync(room.setInfo(loop), { instanceOf: TypeError });
+  const refused = rejected(room.setInfo('denied'));
+  made[0].say({ t: 'err', id: made[0].headers.at(-1).id, code: 'denied' });
+  t.deepEqual(await refused, ['denied', undefined]);
+  info.loop = info;
+  made[0].end();
+  // the timers of what was refused, too
+  clock.pass(30_000);
+  await settled();
+  made[1].hi();
+  t.deepEqual(
+    made[1].headers.map(({ t, c, info }) => [t, c, info]),
+    [
+      ['sub', 'a', { name: 'me' }],
+      ['sub', 'b', undefined],
+    ],
+  );
+});

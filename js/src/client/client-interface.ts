@@ -153,6 +153,7 @@ export interface Client {
    * Subscribes to a channel. Subscriptions to the same channel share one on the server.
    *
    * @throws {CallError} `closed` if the client is closed
+   * @throws {TypeError} for options that are no JSON
    */
   subscribe<Data = unknown>(channel: string, options?: SubscribeOptions<Data>): Subscription<Data>;
   /**

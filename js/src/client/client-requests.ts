@@ -53,13 +53,15 @@ export class Requests {
     return new Promise((resolve, reject) => {
       if (status === 'closed' || (queue === false && status !== 'open')) throw new CallError('closed');
       if (this.#waiting.length >= WAITING) throw new CallError('limit', `${WAITING} requests wait`);
-      // longer delays are none
-      const timer = timeoutMs && timeoutMs < 2 ** 31 ? setTimeout(() => this.#expire(request), timeoutMs) : undefined;
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      // throws for what JSON does not have
       const request = this.#make(header, payload, queue === false ? undefined : channel, (outcome) => {
         clearTimeout(timer);
         if (outcome instanceof CallError) reject(outcome);
         else resolve(outcome);
       });
+      // longer delays are none
+      if (timeoutMs && timeoutMs < 2 ** 31) timer = setTimeout(() => this.#expire(request), timeoutMs);
       this.#waiting.push(request);
       this.pump();
     });

@@ -19,7 +19,7 @@ import type {
 } from './client-interface.js';
 import { type Answer, Requests } from './client-requests.js';
 import type { ClientOptions } from './client-settings.js';
-import { membersOf, messageOf, positionOf, SharedChannel } from './shared-channel.js';
+import { copied, membersOf, messageOf, positionOf, SharedChannel } from './shared-channel.js';
 import { dataOf, encode, type Header, type Payload, payloadOf } from './v1-message.js';
 
 /** The wait for a connection is included. */
@@ -190,8 +190,9 @@ class MessagingClient implements Client {
         return { position: positionOf(header) as Position, publications };
       },
       setInfo: async (info, options) => {
-        channel.info = info;
-        await this.#ask({ t: 'info', c: name, info }, options);
+        const told = copied({ info });
+        await this.#ask({ t: 'info', c: name, ...told }, options);
+        channel.info = told.info;
       },
       close: () => {
         if (!channel.subscriptions.delete(subscription)) return;
