@@ -139,6 +139,30 @@ test('an answer to a call of a lost link is not sent on the next one', async (t)
   t.deepEqual([...made[0].sent, ...made[1].sent], []);
 });
 
+test('an answer to a call of a lost link is not sent while the next one begins, nor to a server with the same ids', async (t) => {
+  const { client, clock, made } = await open(t);
+  const answers = [];
+  client.handle('slow', () => new Promise((resolve) => answers.push(resolve)));
+  made[0].hi({ s: '1' });
+  for (const id of [1, 2]) made[0].say({ t: 'call', id, m: 'slow' });
+  made[0].end();
+  clock.pass(500);
+  await settled();
+  // a WebSocket throws before it is open
+  made[1].send = () => {
+    made[1].threw = true;
+    throw new Error('connecting');
+  };
+  answers[0](1);
+  await settled();
+  t.falsy(made[1].threw);
+  delete made[1].send;
+  made[1].hi({ s: '1' });
+  answers[1](1);
+  await settled();
+  t.deepEqual([...made[0].sent, ...made[1].sent], []);
+});
+
 test('presence comes in pages', async (t) => {
   const server = await V1Server.start(t, { page: 2 });
   const clients = [1, 2, 3, 4, 5].map(() => visitor(t, server));

@@ -52,6 +52,8 @@ class MessagingClient implements Client {
   readonly #onMessage = new Set<(message: Message) => void>();
   readonly #connection: Connection;
   readonly #requests: Requests;
+  /** What the server said first on the connection that is open; undefined without one. */
+  #session: Header | undefined;
 
   constructor(url: string, options: ClientOptions) {
     this.#connection = new Connection(url, options, {
@@ -119,12 +121,14 @@ class MessagingClient implements Client {
   }
 
   #opened(header: Header): void {
+    this.#session = header;
     this.socketId = header.s;
     for (const channel of this.#channels.values()) this.#open(channel);
     this.#requests.pump();
   }
 
   #lost(refused: StatusReason | undefined): void {
+    this.#session = undefined;
     for (const channel of this.#channels.values()) channel.ready = false;
     this.#requests.lost();
     if (this.status !== 'closed') return;
@@ -142,10 +146,9 @@ class MessagingClient implements Client {
         channel.opened(outcome.header);
         for (const subscription of channel.subscriptions) this.#catchUp(channel, subscription);
       } else if (/^(failed|timeout)$/.test(outcome.code)) {
-        const { socketId } = this;
+        const session = this.#session;
         setTimeout(() => {
-          const same = this.status === 'open' && this.socketId === socketId;
-          if (same && this.#channels.get(channel.name) === channel) this.#open(channel);
+          if (session === this.#session && this.#channels.get(channel.name) === channel) this.#open(channel);
         }, RETRY_MS * Math.random());
       } else if (outcome.code !== 'closed') {
         this.#end(channel, outcome);
@@ -221,9 +224,9 @@ class MessagingClient implements Client {
 
   /** Answers a call of the server, if the connection is still the same. */
   async #answer({ id, m: method }: Header, payload: Payload): Promise<void> {
-    const { socketId } = this;
+    const session = this.#session;
     const answer = (message: string | Uint8Array) => {
-      if (socketId === this.socketId) this.#connection.send(message);
+      if (session === this.#session) this.#connection.send(message);
     };
     try {
       const handler = this.#handlers.get(method);
