@@ -282,6 +282,29 @@ test('after a loss, publications are sent again in order with their keys, if the
   );
 });
 
+test('of 1,000 channels with history the one that was not used for longest is forgotten', async (t) => {
+  const { client, clock, made } = await open(t);
+  const publish = (name) => {
+    const published = client.publish(name, 1);
+    made[0].answer('pub', { e: 'e', o: 1 });
+    return published;
+  };
+  for (let number = 0; number < 1000; number++) await publish(`c${number}`);
+  await publish('c0');
+  await publish('one more');
+  const forgotten = rejected(client.publish('c1', 1));
+  for (const name of ['c0', 'c2', 'c999', 'one more']) client.publish(name, 1).catch(() => {});
+  made[0].end();
+  t.deepEqual(await forgotten, ['closed', undefined]);
+  clock.pass(500);
+  await settled();
+  made[1].hi();
+  t.deepEqual(
+    made[1].headers.map(({ c }) => c),
+    ['c0', 'c2', 'c999', 'one more'],
+  );
+});
+
 test('a publication whose answer was lost is not doubled', async (t) => {
   const server = await V1Server.start(t);
   const client = visitor(t, server);

@@ -31,7 +31,7 @@ interface Request {
 const WAITING = 1000;
 /** How many are sent and not answered at most: less than a server's default for calls. */
 const SENT = 100;
-/** How many channels are known to have history at most. */
+/** How many channels are known to have history at most; the one that has not been used for longest goes. */
 const KNOWN = 1000;
 
 export class Requests {
@@ -101,9 +101,10 @@ export class Requests {
 
   /** Whether a channel has history: only then its publications can be sent again, as the server drops doubles. */
   keeps(channel: string, does: boolean): void {
-    if (this.#keeping.size >= KNOWN) this.#keeping.clear();
-    if (does) this.#keeping.add(channel);
-    else this.#keeping.delete(channel);
+    const keeping = this.#keeping;
+    keeping.delete(channel);
+    if (does) keeping.add(channel);
+    for (const oldest of keeping) if (keeping.size > KNOWN) keeping.delete(oldest);
   }
 
   /** The link is lost. With the connection closed, nothing waits any longer. */
