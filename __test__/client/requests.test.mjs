@@ -125,6 +125,24 @@ test('the server calls the client', async (t) => {
   t.deepEqual(server.violations, []);
 });
 
+test('a reason is cut between characters', async (t) => {
+  const { client, made, CallError } = await open(t);
+  const long = `.${'\u{1f600}'.repeat(300)}`;
+  client.handle('break', () => {
+    throw long;
+  });
+  client.handle('refuse', () => {
+    throw new CallError('busy', `\ud83d${long}`);
+  });
+  for (const [id, m] of ['break', 'refuse'].entries()) {
+    made[0].say({ t: 'call', id, m });
+    await settled();
+    const { reason } = made[0].headers.at(-1);
+    t.notRegex(reason, /\p{Cs}/u);
+    t.true(long.startsWith(reason) && reason.length > 490 && reason.length <= 500);
+  }
+});
+
 test('an answer to a call of a lost link is not sent on the next one', async (t) => {
   const { client, clock, made } = await open(t);
   let answer;

@@ -233,9 +233,10 @@ class MessagingClient implements Client {
       if (!handler) throw new CallError('not_found');
       answer(encode({ t: 'ok', id }, payloadOf(await handler(dataOf(payload)))));
     } catch (error) {
-      const { code, reason } =
-        error instanceof CallError ? error : { code: 'failed', reason: String(error).slice(0, 500) };
-      answer(encode({ t: 'err', id, code, reason }));
+      const { code, reason } = error instanceof CallError ? error : { code: 'failed', reason: error };
+      // the server refuses half a pair of surrogates
+      const text = reason && `${reason}`.slice(0, 500).replace(/\p{Cs}/gu, '');
+      answer(encode({ t: 'err', id, code, reason: text }));
     }
   }
 }
