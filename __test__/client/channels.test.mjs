@@ -372,6 +372,29 @@ test('a loop over a refused subscription throws, and one that is too slow, too',
   t.is(told.at(-1), 10_001);
 });
 
+test('a loop that ends before its first turn, or while it waits, is over', async (t) => {
+  const { ws, room, say } = await asked(t);
+  ws.answer('sub', { e: 'e', o: 0 });
+  const waiting = room[Symbol.asyncIterator]();
+  const next = waiting.next();
+  await waiting.return();
+  t.true((await next).done);
+  const { push } = Array.prototype;
+  let [offset, pushed] = [0, 0];
+  const unused = room[Symbol.asyncIterator]();
+  await unused.return();
+  Array.prototype.push = function (...given) {
+    if (given[0]?.channel === 'a') pushed += 1;
+    return push.apply(this, given);
+  };
+  try {
+    while (offset < 3) say(++offset);
+  } finally {
+    Array.prototype.push = push;
+  }
+  t.is(pushed, 0);
+});
+
 test('joins, leaves, updates and counts are told', async (t) => {
   const { ws, told } = await asked(t, { info: 'me' });
   ws.say({ t: 'join', c: 'a', m: [{ s: '8' }] });

@@ -82,7 +82,7 @@ export class ChannelSubscription {
   }
 
   /** What is published from this call on. */
-  iterate(): AsyncGenerator<Message> {
+  iterate(): AsyncGenerator<Message, void> {
     const waiting: Message[] = [];
     let wake = () => {};
     let [over, failure] = [this.over, undefined as CallError | undefined];
@@ -100,7 +100,7 @@ export class ChannelSubscription {
       },
     };
     this.#readers.add(reader);
-    return (async function* () {
+    const loop = (async function* () {
       try {
         for (;;) {
           for (let message = waiting.shift(); message; message = waiting.shift()) yield message;
@@ -114,5 +114,12 @@ export class ChannelSubscription {
         reader.end();
       }
     })();
+    // a generator that has not begun does not get to its `finally`
+    const end = loop.return;
+    loop.return = (value) => {
+      reader.end();
+      return end.call(loop, value);
+    };
+    return loop;
   }
 }
