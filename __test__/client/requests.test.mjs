@@ -378,3 +378,29 @@ test('what JSON does not have is refused at the call, and holds up nothing', asy
     ],
   );
 });
+
+test('what does not fit in a header is refused at the call', async (t) => {
+  const { client, clock, made } = await open(t);
+  const long = '\u{1f600}'.repeat(2050);
+  t.is((await rejected(client.call(long)))[0], 'limit');
+  t.is((await rejected(client.publish(long, 1)))[0], 'limit');
+  t.throws(() => client.subscribe(long), { code: 'limit' });
+  t.throws(() => client.subscribe('a', { info: long }), { code: 'limit' });
+  const errors = [];
+  const room = client.subscribe('a', { onError: ({ code }) => errors.push(code), info: long.slice(200) });
+  client.subscribe('b');
+  t.is((await rejected(room.setInfo(long)))[0], 'limit');
+  t.deepEqual(errors, []);
+  // with a position it does not fit any longer
+  for (const { id } of made[0].headers) made[0].say({ t: 'ok', id, e: 'e', o: 0 });
+  made[0].say({ t: 'gap', c: 'a', e: 'e'.repeat(500), o: 1 });
+  made[0].end();
+  clock.pass(500);
+  await settled();
+  made[1].hi();
+  t.deepEqual(errors, ['limit']);
+  t.deepEqual(
+    made[1].headers.map(({ c }) => c),
+    ['b'],
+  );
+});

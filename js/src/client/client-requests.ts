@@ -69,7 +69,13 @@ export class Requests {
 
   /** Sends a request at once. `settle` is called before anything that arrives later. Only while it is open. */
   askNow(header: object, settle: Request['settle']): void {
-    this.#send(this.#make(header, undefined, undefined, settle));
+    let request: Request;
+    try {
+      request = this.#make(header, undefined, undefined, settle);
+    } catch (error) {
+      return settle(error as CallError);
+    }
+    this.#send(request);
   }
 
   /** Sends what waits. */

@@ -81,6 +81,7 @@ class MessagingClient implements Client {
     const channel = this.#channels.get(name) ?? new SharedChannel(name);
     const subscription = channel.add(options as SubscribeOptions<never>);
     if (!this.#channels.has(name)) {
+      encode(channel.header); // throws
       this.#channels.set(name, channel);
       if (this.status === 'open') this.#open(channel);
     } else if (channel.ready) {
