@@ -44,7 +44,7 @@ pub use crate::keys::{Held, Update};
 pub use crate::kind::Kind;
 pub use crate::name::{Name, Space, Topic};
 pub use crate::pattern::{Pattern, PatternError};
-pub use crate::post::{Match, Post, Recipient};
+pub use crate::post::{Match, Numbered, Post, Recipient};
 pub use crate::registry::{
     ChannelState, Core, Counts, EnterError, Entrance, OwnError, Past, Reach, SocketState, Target,
     TokenError,

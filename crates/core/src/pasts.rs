@@ -8,7 +8,7 @@ use crate::history::{Cursor, Epoch, HistoryBounds, HistoryTerms, Position, Start
 use crate::id::{SocketId, TermsIndex};
 use crate::name::Name;
 use crate::name_map::{Hashed, NameMap};
-use crate::past::Past;
+use crate::past::{Lost, Past};
 use crate::route::ShardIndex;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -257,33 +257,35 @@ impl<K> PastTable<K> {
         }
     }
 
-    /// Replaces what an I/O shard refused: those that are `refused` have no message up to this offset.
-    pub(crate) fn set_lost(&mut self, key: Hashed<'_>, refused: &[ShardIndex], offset: u64) {
+    /// Replaces what shards have refused and were not told of.
+    pub(crate) fn set_lost(&mut self, key: Hashed<'_>, lost: Lost) {
         if let Some(past) = self.rows.get_mut(key) {
-            past.lost = refused.iter().map(|shard| (*shard, offset)).collect();
+            past.lost = lost;
         }
     }
 
-    /// Takes the gaps that shards have not been told of, with the keys of their channels.
-    pub(crate) fn take_lost(&mut self) -> Vec<(Name, u64, ShardIndex, Position)> {
+    /// Takes the position up to which a shard has no messages, if it has not been told.
+    pub(crate) fn take_lost(&mut self, key: Hashed<'_>, shard: ShardIndex) -> Option<Position> {
+        let past = self.rows.get_mut(key)?;
+        let place = past.lost.iter().position(|lost| lost.0 == shard)?;
+        Some(past.lost.swap_remove(place).1)
+    }
+
+    /// Does the same for all shards.
+    pub(crate) fn take_all_lost(&mut self, key: Hashed<'_>) -> Lost {
+        let past = self.rows.get_mut(key);
+        past.map(|past| std::mem::take(&mut past.lost))
+            .unwrap_or_default()
+    }
+
+    /// The gaps that shards have not been told of, with their channels.
+    pub(crate) fn lost(&self) -> Vec<(Name, u64, ShardIndex)> {
         let lossy = self.rows.iter().filter(|past| !past.lost.is_empty());
-        let lossy: Vec<Place> = lossy.map(Place::of).collect();
-        let mut all = Vec::new();
-        for place in lossy {
-            let Some(past) = self.rows.get_mut(place.key()) else {
-                continue;
-            };
-            let position = past.position();
-            for (shard, offset) in std::mem::take(&mut past.lost) {
-                all.push((
-                    place.name.clone(),
-                    place.hash,
-                    shard,
-                    Position { offset, ..position },
-                ));
-            }
-        }
-        all
+        let each = lossy.flat_map(|past| {
+            let shards = past.lost.iter();
+            shards.map(|(shard, _)| (past.name.clone(), past.hash, *shard))
+        });
+        each.collect()
     }
 
     /// A subscriber that may be behind is gone.

@@ -9,7 +9,7 @@ use loom::thread;
 use loom_shard::open;
 use millrace_core::{
     Annotation, ChannelId, ChannelTerms, Core, Cursor, Entering, Entrance, HistoryBounds,
-    HistoryTerms, Manner, Match, Name, Number, Pattern, Post, Progress, Recipient, Route,
+    HistoryTerms, Manner, Match, Name, Numbered, Pattern, Post, Progress, Recipient, Route,
     ShardIndex, SocketId, Start,
 };
 
@@ -63,11 +63,11 @@ impl Post for Shard {
         &mut self,
         _: ShardIndex,
         _: ChannelId,
-        (number, _): (&Number, &str),
+        numbered: &Numbered<'_, str>,
         _: &[SocketId],
         _: u32,
     ) -> bool {
-        self.push(Posted::Message(number.position.offset));
+        self.push(Posted::Message(numbered.number.position.offset));
         true
     }
 

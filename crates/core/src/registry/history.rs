@@ -11,9 +11,9 @@ use crate::id::SocketId;
 use crate::limits::KEY_BYTES;
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;
-use crate::past::New;
+use crate::past::{Lost, New};
 use crate::pasts::Excess;
-use crate::post::Post;
+use crate::post::{Numbered, Post};
 use crate::route::ShardIndex;
 use crate::sync::MutexGuard;
 
@@ -25,9 +25,6 @@ pub struct Past<K> {
     /// The messages that were asked for.
     pub messages: Vec<Kept<K>>,
 }
-
-/// The I/O shards that refused a message.
-type Refused = SmallVec<[ShardIndex; 1]>;
 
 impl<K> Core<K> {
     /// Does the same as [`publish`](Self::publish), and returns where the message is in its channel. In a channel with
@@ -142,13 +139,13 @@ impl<K> Core<K> {
         }
     }
 
-    /// Posts a numbered message for the live subscribers of its channel. A shard that refuses it is told of the gap in
-    /// front of the next one that it accepts.
+    /// Posts a numbered message for the live subscribers of its channel. A shard that refuses it is told of the gap with
+    /// the next one that it accepts.
     fn post_numbered<P: Post<Kept = K>>(
         &self,
         table: &mut ChannelTable<K>,
         key: Hashed<'_>,
-        numbered: (&Number, &P::Message),
+        (number, message): (&Number, &P::Message),
         except: &[SocketId],
         post: &mut P,
     ) -> usize {
@@ -170,24 +167,25 @@ impl<K> Core<K> {
         }
         let known = table.pasts().and_then(|pasts| pasts.get(key));
         let missed = known.map(|known| known.lost.clone()).unwrap_or_default();
-        let mut refused = Refused::new();
+        let mut refused = Lost::new();
         let mut posted: u64 = 0;
         for &(shard, count) in &recipients {
-            if let Some((_, offset)) = missed.iter().find(|(known, _)| *known == shard) {
-                let position = numbered.0.position;
-                let offset = *offset;
-                post.gap(shard, list, Position { offset, ..position });
-            }
-            if post.publish_numbered(shard, list, numbered, &excluded, count) {
+            let lost = missed.iter().find(|(known, _)| *known == shard);
+            let numbered = Numbered {
+                number,
+                missed: lost.map(|(_, last)| *last),
+                message,
+            };
+            if post.publish_numbered(shard, list, &numbered, &excluded, count) {
                 posted += u64::from(count);
             } else {
-                refused.push(shard);
+                refused.push((shard, number.position));
             }
         }
         if (!missed.is_empty() || !refused.is_empty())
             && let Some(pasts) = table.pasts_mut()
         {
-            pasts.set_lost(key, &refused, numbered.0.position.offset);
+            pasts.set_lost(key, refused);
         }
         usize::try_from(posted).unwrap_or(usize::MAX)
     }
@@ -223,6 +221,24 @@ impl<K> Core<K> {
         true
     }
 
+    /// Tells a shard of what it has refused in a channel, if it has not been told. Called before somebody
+    /// begins behind it, so that nobody is told of what was published before.
+    pub(super) fn tell_lost<P: Post<Kept = K>>(
+        table: &mut ChannelTable<K>,
+        key: Hashed<'_>,
+        shard: ShardIndex,
+        post: &mut P,
+    ) {
+        let Some(pasts) = table.pasts_mut() else {
+            return;
+        };
+        if let Some(last) = pasts.take_lost(key, shard)
+            && let Some(channel) = table.get(key)
+        {
+            post.gap(shard, channel.id, last);
+        }
+    }
+
     /// Drops messages that are too old, and what is beyond the bounds; tells shards of gaps that they have not been
     /// told of. Called from time to time.
     pub fn expire_history<P: Post<Kept = K>>(&self, post: &mut P) {
@@ -232,14 +248,14 @@ impl<K> Core<K> {
                 return;
             };
             pasts.expire(now);
-            for (name, hash, shard, last) in pasts.take_lost() {
+            for (name, hash, shard) in pasts.lost() {
                 let key = Hashed {
                     hash,
                     space: name.space(),
                     name: name.as_bytes(),
                 };
-                if let Some(channel) = table.get(key) {
-                    post.gap(shard, channel.id, last);
+                if post.has_room(shard) {
+                    Self::tell_lost(&mut table, key, shard, post);
                 }
             }
         }

@@ -185,6 +185,9 @@ impl<K> Core<K> {
         {
             pasts.set_cursor(key, id, entering.cursor);
         }
+        if !is_behind {
+            Self::tell_lost(table, key, seat.route.shard, post);
+        }
         post.enter(&seat.name, seat.route, entering);
         if joins {
             post.join(seat.list, &seat.name, seat.recipient(id));
@@ -256,7 +259,9 @@ impl<K: Clone> Core<K> {
                 annotation: None,
                 own,
             };
-            post.join(list, &channel.name, recipient);
+            let name = channel.name.clone();
+            Self::tell_lost(&mut table, key, route.shard, post);
+            post.join(list, &name, recipient);
         }
         Step {
             gap,

@@ -290,6 +290,9 @@ impl Driver {
 
     fn expire(&mut self, b: u8) {
         self.readers.now += u64::from(b);
+        // full shards are told later
+        self.core.expire_history(&mut self.readers);
+        self.readers.full = ShardSet::default();
         self.core.expire_history(&mut self.readers);
         let of = |name: &[u8]| terms(name).expect("only channels with history");
         self.model.expire(self.readers.now, of, None);

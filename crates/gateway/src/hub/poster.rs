@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use millrace_core::{
-    Annotation, ChannelId, Core, Entering, Kind, Match, Name, Number, Position, Post, Recipient,
-    Route, ShardIndex, ShardSet, SocketId, Topic,
+    Annotation, ChannelId, Core, Entering, Kind, Match, Name, Position, Post, Recipient, Route,
+    ShardIndex, ShardSet, SocketId, Topic,
 };
 use smallvec::SmallVec;
 
@@ -273,14 +273,20 @@ impl<'m> Post for Poster<'_, 'm> {
         &mut self,
         shard: ShardIndex,
         channel: ChannelId,
-        (number, message): (&Number, &Outgoing<'m>),
+        numbered: &millrace_core::Numbered<'_, Outgoing<'m>>,
         except: &[SocketId],
         recipients: u32,
     ) -> bool {
         self.dirty.insert(shard);
+        let millrace_core::Numbered {
+            number,
+            missed,
+            message,
+        } = *numbered;
         let numbered = Numbered {
             channel,
             number: *number,
+            missed,
             publication: message.numbered(),
             except: message.share_except(except),
         };
@@ -307,6 +313,10 @@ impl<'m> Post for Poster<'_, 'm> {
         self.dirty.insert(shard);
         self.inboxes
             .post(shard, Command::Gap(Box::new((channel, last))));
+    }
+
+    fn has_room(&self, shard: ShardIndex) -> bool {
+        self.inboxes.has_room(shard, FEW_COMMANDS)
     }
 
     fn unix_ms(&mut self) -> u64 {
@@ -407,6 +417,9 @@ impl Drop for Poster<'_, '_> {
         }
     }
 }
+
+/// Room for so many commands is a little.
+const FEW_COMMANDS: usize = 4;
 
 /// Payloads up to this size are charged each time, because the command beside them costs as much.
 const NOT_WORTH_COUNTING: usize = 128;

@@ -156,14 +156,17 @@ pub(crate) struct AliasOf {
 pub(crate) struct Numbered {
     pub(crate) channel: ChannelId,
     pub(crate) number: Number,
+    /// The last message before it that its recipients miss, because the inbox was full.
+    pub(crate) missed: Option<Position>,
     pub(crate) publication: Publication,
     pub(crate) except: Option<Arc<[SocketId]>>,
 }
 
 impl Numbered {
-    /// Whether another message may be delivered together with this one.
+    /// Whether another message may be delivered together with this one and behind it.
     pub(crate) fn joins(&self, other: &Self) -> bool {
-        self.channel == other.channel && self.except.is_none() && other.except.is_none()
+        let is_plain = self.except.is_none() && other.except.is_none();
+        self.channel == other.channel && is_plain && other.missed.is_none()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::shard::stage::{Actor, Speaks, Stage};
 use crate::socket::{Context, Session, Taken, Traits, Wake};
 
 /// A stage on which channels with these names keep so many messages.
-fn stage(messages: u32, limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
+pub(super) fn stage(messages: u32, limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
     let stage = Stage::new(limits);
     let terms = ChannelTerms {
         pattern: Pattern::new(b"room:*").unwrap(),
@@ -31,7 +31,7 @@ fn stage(messages: u32, limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
 }
 
 /// Publishes texts, and returns the position of the last one.
-fn say(stage: &Stage, texts: impl IntoIterator<Item = String>) -> Position {
+pub(super) fn say(stage: &Stage, texts: impl IntoIterator<Item = String>) -> Position {
     let mut dirty = ShardSet::default();
     let publish = |text: String| {
         let message = (Kind::Text, text.as_bytes());
@@ -44,7 +44,7 @@ fn say(stage: &Stage, texts: impl IntoIterator<Item = String>) -> Position {
     position.expect("there is a text")
 }
 
-fn enter(stage: &Stage, actor: &Actor, start: Start) -> Entered {
+pub(super) fn enter(stage: &Stage, actor: &Actor, start: Start) -> Entered {
     let mut dirty = ShardSet::default();
     let entrance = Entrance {
         start,
@@ -58,13 +58,17 @@ fn enter(stage: &Stage, actor: &Actor, start: Start) -> Entered {
     entered.expect("the socket is open")
 }
 
-fn frames(stage: &Stage, actor: &Actor, texts: impl IntoIterator<Item = String>) -> Vec<u8> {
+pub(super) fn frames(
+    stage: &Stage,
+    actor: &Actor,
+    texts: impl IntoIterator<Item = String>,
+) -> Vec<u8> {
     let texts = texts.into_iter();
     let frames = texts.map(|text| stage.frame(actor, Some(b"room:1"), text.as_bytes()));
     frames.collect::<Vec<_>>().concat()
 }
 
-fn numbers(range: std::ops::RangeInclusive<u32>) -> impl Iterator<Item = String> {
+pub(super) fn numbers(range: std::ops::RangeInclusive<u32>) -> impl Iterator<Item = String> {
     range.map(|number| number.to_string())
 }
 
@@ -224,6 +228,18 @@ fn note(name: &[u8], entering: &Entering) -> String {
     format!("{name} at {offset:?}, tag {}", entering.tag)
 }
 
+/// A connection, and what its session is told.
+pub(super) fn noting(stage: &Stage) -> (Rc<Actor>, Rc<RefCell<Vec<String>>>) {
+    let notes = Rc::<RefCell<Vec<String>>>::default();
+    let actor = stage.open_with(Speaks::WebSocket, |id: SocketId| {
+        Box::new(Noting {
+            inner: stage.session(Speaks::WebSocket, id),
+            notes: Rc::clone(&notes),
+        })
+    });
+    (actor, notes)
+}
+
 #[test]
 fn a_session_is_told_where_it_enters_and_of_each_gap() {
     let stage = stage(10, |limits| {
@@ -232,13 +248,7 @@ fn a_session_is_told_where_it_enters_and_of_each_gap() {
     });
     let text = |number: u32| format!("{number} {}", "x".repeat(20_000));
     say(&stage, (1..=10).map(text));
-    let notes = Rc::<RefCell<Vec<String>>>::default();
-    let actor = stage.open_with(Speaks::WebSocket, |id: SocketId| {
-        Box::new(Noting {
-            inner: stage.session(Speaks::WebSocket, id),
-            notes: Rc::clone(&notes),
-        })
-    });
+    let (actor, notes) = noting(&stage);
     enter(&stage, &actor, Start::Last(10));
     stage.run();
     assert_eq!(notes.take(), ["room:1 at Some(10), tag 7"]);

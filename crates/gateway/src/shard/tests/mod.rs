@@ -4,6 +4,7 @@
 mod compression;
 mod conformance;
 mod deadlines;
+mod gaps;
 mod history;
 mod inbound;
 mod opening;
