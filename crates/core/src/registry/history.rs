@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::Core;
 use crate::channel::Recipients;
 use crate::channels::ChannelTable;
-use crate::history::{Kept, Manner, Number, Position, Published, Start};
+use crate::history::{ENTRY_CHARGE, Kept, Manner, NAME_CHARGE, Number, Position, Published, Start};
 use crate::id::SocketId;
 use crate::limits::KEY_BYTES;
 use crate::name::{Name, Space, Topic};
@@ -118,6 +118,7 @@ impl<K> Core<K> {
         post.upstream(Topic::Channel(key.name), message);
         pasts.make(key, terms, || Name::new(key.space, key.name));
         let (kept, length) = post.keep(message);
+        let charge = u64::try_from(length + key.name.len()).unwrap_or(u64::MAX);
         let new = New {
             message: kept,
             length,
@@ -131,7 +132,8 @@ impl<K> Core<K> {
             self.post_numbered(&mut table, key, (&number, message), manner.except, post)
                 + self.publish_matches(&table, key, message, manner.except, post);
         drop(table);
-        self.settle_history();
+        // at least as much goes as has come, so what is kept beyond its bounds never grows
+        self.settle_history(DROPPED.saturating_add(charge / LEAST));
         Published {
             deliveries,
             position: Some(number.position),
@@ -190,14 +192,18 @@ impl<K> Core<K> {
         usize::try_from(posted).unwrap_or(usize::MAX)
     }
 
-    /// Drops the pasts that were published to longest ago, until what is kept is within its bounds. No lock is held.
-    fn settle_history(&self) {
+    /// Drops the pasts that were published to longest ago, at most so many, until what is kept is within its bounds. No
+    /// lock is held.
+    fn settle_history(&self, most: u64) {
         let Some(totals) = self.history.get() else {
             return;
         };
-        while let Some(excess) = totals.excess() {
+        for _ in 0..most {
+            let Some(excess) = totals.excess() else {
+                return;
+            };
             if !self.drop_oldest(excess) {
-                break;
+                return;
             }
         }
     }
@@ -259,7 +265,7 @@ impl<K> Core<K> {
                 }
             }
         }
-        self.settle_history();
+        self.settle_history(DROPPED_AT_EXPIRY);
     }
 
     /// The bytes that are charged for what all channels keep, and the number of channels that keep something and have
@@ -306,3 +312,13 @@ impl<K: Clone> Core<K> {
         Some(Past { position, messages })
     }
 }
+
+/// The most pasts that a short publication drops: many may have lost their subscribers since the last one. A long one
+/// drops more, so that its own bytes have room.
+const DROPPED: u64 = 32;
+
+/// The least that a past is charged.
+const LEAST: u64 = ENTRY_CHARGE + NAME_CHARGE;
+
+/// The most pasts that one look for old messages drops.
+const DROPPED_AT_EXPIRY: u64 = 1024;
