@@ -37,7 +37,7 @@ pub use crate::annotation::{Annotation, AnnotationError, NotAnObject};
 pub use crate::channel_list::Tally;
 pub use crate::history::{
     ChannelTerms, Cursor, ENTRY_CHARGE, Entered, Entering, Epoch, HistoryBounds, HistoryTerms,
-    Kept, Manner, NAME_CHARGE, Number, Position, Progress, Published, Start, Step,
+    Kept, Manner, NAME_CHARGE, Number, Position, Progress, Published, Room, Start, Step,
 };
 pub use crate::id::{ChannelId, SocketId, TermsIndex};
 pub use crate::keys::{Held, Update};

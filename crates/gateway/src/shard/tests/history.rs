@@ -159,6 +159,75 @@ fn a_slow_reader_gets_a_long_past_without_being_closed() {
 }
 
 #[test]
+fn messages_that_no_outbox_could_hold_reach_a_slow_reader() {
+    let stage = stage(100, |limits| {
+        limits.outbox_bytes = 64 * 1024;
+        limits.outbox_read_pause_bytes = 64 * 1024;
+    });
+    let lengths = [10, 150_000, 10, 60_000, 60_000, 20_000, 40_000, 70_000, 1];
+    let text = |number: u32| {
+        let place = usize::try_from(number).unwrap() % lengths.len();
+        format!("{number} {}", "x".repeat(lengths[place]))
+    };
+    say(&stage, (1..=45).map(text));
+    for speaks in [Speaks::WebSocket, Speaks::Tcp] {
+        let actor = stage.open(speaks);
+        enter(&stage, &actor, Start::Last(100));
+        let expected = frames(&stage, &actor, (1..=45).map(text));
+        let mut got = Vec::new();
+        for _ in 0..1000 {
+            stage.run();
+            got.extend(actor.got());
+            actor.peer.borrow_mut().give_room(5_000);
+        }
+        assert!(got == expected, "{speaks:?} got {} bytes", got.len());
+        assert!(actor.is_open());
+    }
+}
+
+#[test]
+fn a_gap_in_front_of_a_long_message_does_not_close_a_slow_reader() {
+    let stage = stage(1, |limits| {
+        limits.outbox_bytes = 4096;
+        limits.outbox_read_pause_bytes = 4096;
+    });
+    let text = |number: u32| format!("{number} {}", "x".repeat(10_000));
+    let actor = stage.open(Speaks::V1);
+    say(&stage, [text(1)]);
+    enter(&stage, &actor, Start::Last(1));
+    say(&stage, [text(2)]);
+    stage.run();
+    let mut got = Vec::new();
+    for _ in 0..100 {
+        actor.peer.borrow_mut().give_room(500);
+        stage.run();
+        got.extend(actor.got());
+    }
+    let got = String::from_utf8_lossy(&got);
+    let gap = got.find("\"gap\"").expect("it is told");
+    assert!(got.contains("\"o\":2") && got.find("2 xxx") > Some(gap));
+    assert!(actor.is_open());
+}
+
+#[test]
+fn short_messages_of_many_readers_are_spread_over_turns() {
+    let stage = stage(100, |_| {});
+    say(&stage, numbers(1..=100));
+    let actors: Vec<_> = (0..400).map(|_| stage.open(Speaks::WebSocket)).collect();
+    for actor in &actors {
+        actor.read_all();
+        enter(&stage, actor, Start::Last(100));
+    }
+    stage.turn();
+    let behind = stage.shard.behind();
+    assert!((1..400).contains(&behind), "{behind} are behind");
+    stage.run();
+    assert_eq!((stage.shard.behind(), stage.shard.held_of_past()), (0, 0));
+    let expected = frames(&stage, &actors[0], numbers(1..=100));
+    assert!(actors.iter().all(|actor| actor.got() == expected));
+}
+
+#[test]
 fn sockets_that_come_back_at_once_share_one_frame_per_message() {
     let stage = stage(100, |_| {});
     let text = |number: u32| format!("{number} {}", "x".repeat(5000));
@@ -327,8 +396,10 @@ fn a_closed_or_unsubscribed_reader_leaves_nothing() {
     stage.subscribe(&actors[0], b"room:1", -1);
     stage.run();
     assert_eq!(stage.shard.behind(), 1);
+    assert!(stage.shard.held_of_past() > 0);
     actors[1].peer.borrow_mut().vanish();
     stage.run();
+    assert_eq!(stage.shard.held_of_past(), 0);
     stage.assert_nothing_left();
     assert_eq!(stage.shard.behind(), 0);
 }
