@@ -32,8 +32,10 @@ struct Place {
 }
 
 /// What the pasts of all lock shards together keep.
+#[derive(Default)]
 pub(crate) struct Totals {
-    bounds: HistoryBounds,
+    most_bytes: AtomicU64,
+    most_idle: AtomicU64,
     bytes: AtomicU64,
     /// Pasts without subscribers.
     idle: AtomicU64,
@@ -58,13 +60,20 @@ pub(crate) enum Excess {
 }
 
 impl Totals {
-    pub(crate) fn new(bounds: HistoryBounds) -> Self {
-        Self {
-            bounds,
-            bytes: AtomicU64::new(0),
-            idle: AtomicU64::new(0),
-            stamps: AtomicU64::new(0),
+    pub(crate) fn set_bounds(&self, bounds: HistoryBounds) {
+        self.most_bytes.store(bounds.bytes, Ordering::Relaxed);
+        self.most_idle.store(bounds.channels, Ordering::Relaxed);
+    }
+
+    pub(crate) fn bounds(&self) -> HistoryBounds {
+        HistoryBounds {
+            bytes: self.most_bytes(),
+            channels: self.most_idle.load(Ordering::Relaxed),
         }
+    }
+
+    fn most_bytes(&self) -> u64 {
+        self.most_bytes.load(Ordering::Relaxed)
     }
 
     /// A number that was never returned before, above 0.
@@ -73,10 +82,10 @@ impl Totals {
     }
 
     pub(crate) fn excess(&self) -> Option<Excess> {
-        if self.bytes() > self.bounds.bytes {
+        if self.bytes() > self.most_bytes() {
             return Some(Excess::Bytes);
         }
-        (self.idle() > self.bounds.channels).then_some(Excess::Idle)
+        (self.idle() > self.most_idle.load(Ordering::Relaxed)).then_some(Excess::Idle)
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -144,7 +153,7 @@ impl<K> PastTable<K> {
         let past = self.rows.get_mut(key)?;
         let (before, newest) = (past.charge(), past.position().offset);
         let result = change(past);
-        if past.charge() > self.totals.bounds.bytes {
+        if past.charge() > self.totals.most_bytes() {
             past.clear();
         }
         let after = past.charge();
@@ -322,6 +331,15 @@ impl<K> PastTable<K> {
         for place in due {
             self.change(place.key(), |past| past.expire(now));
         }
+    }
+}
+
+impl<K> Drop for PastTable<K> {
+    fn drop(&mut self) {
+        let bytes: u64 = self.rows.iter().map(Past::charge).sum();
+        let idle = u64::try_from(self.idle.len()).unwrap_or(u64::MAX);
+        self.totals.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.totals.idle.fetch_sub(idle, Ordering::Relaxed);
     }
 }
 

@@ -6,7 +6,9 @@ use smallvec::SmallVec;
 use super::Core;
 use crate::channel::Recipients;
 use crate::channels::ChannelTable;
-use crate::history::{ENTRY_CHARGE, Kept, Manner, NAME_CHARGE, Number, Position, Published, Start};
+use crate::history::{
+    ENTRY_CHARGE, HistoryBounds, Kept, Manner, NAME_CHARGE, Number, Position, Published, Start,
+};
 use crate::id::SocketId;
 use crate::limits::KEY_BYTES;
 use crate::name::{Name, Space, Topic};
@@ -266,6 +268,11 @@ impl<K> Core<K> {
             }
         }
         self.settle_history(DROPPED_AT_EXPIRY);
+    }
+
+    /// The bounds of what all channels together keep, once they are set.
+    pub fn history_bounds(&self) -> Option<HistoryBounds> {
+        self.history.get().map(|totals| totals.bounds())
     }
 
     /// The bytes that are charged for what all channels keep, and the number of channels that keep something and have

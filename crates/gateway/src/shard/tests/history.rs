@@ -15,19 +15,56 @@ use crate::socket::{Context, Session, Taken, Traits, Wake};
 
 /// A stage on which channels with these names keep so many messages.
 pub(super) fn stage(messages: u32, limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
+    stage_with(messages, ClientTerms::default(), limits)
+}
+
+/// The same with channels in which clients may do this.
+pub(super) fn stage_with(
+    messages: u32,
+    clients: ClientTerms,
+    limits: impl FnOnce(&mut GatewayLimits),
+) -> Stage {
     let stage = Stage::new(limits);
-    let terms = ChannelTerms {
+    stage
+        .hub
+        .set_channel_terms(&[terms(messages, clients)], &stage.shard.limits);
+    stage
+}
+
+fn terms(messages: u32, clients: ClientTerms) -> ChannelTerms {
+    ChannelTerms {
         pattern: Pattern::new(b"room:*").unwrap(),
         text: b"room:*"[..].into(),
         compress: true,
-        clients: ClientTerms::default(),
+        clients,
         history: Some(HistoryTerms {
             messages,
             age_ms: 60_000,
         }),
+    }
+}
+
+#[test]
+fn a_start_with_other_terms_begins_anew() {
+    let stage = stage(10, |_| {});
+    let first = say(&stage, numbers(1..=5));
+    let limits = &stage.shard.limits;
+    let kept = || {
+        let past = stage.hub.history(b"room:1", (Start::Last(100), false), 100);
+        past.map(|past| (past.position, past.messages.len()))
     };
-    stage.hub.set_channel_terms(&[terms], &stage.shard.limits);
-    stage
+    let own = ClientTerms::default();
+    stage.hub.set_channel_terms(&[terms(10, own)], limits);
+    assert_eq!(kept(), Some((first, 5)));
+    stage.hub.set_channel_terms(&[terms(2, own)], limits);
+    let (position, count) = kept().unwrap();
+    assert_eq!((position.offset, count), (0, 0));
+    assert_ne!(position.epoch, first.epoch);
+    assert_eq!(stage.hub.core().history_size(), (0, 0));
+    say(&stage, numbers(1..=5));
+    assert_eq!(kept().map(|kept| kept.1), Some(2));
+    stage.hub.set_channel_terms(&[], limits);
+    assert_eq!((kept(), stage.hub.core().history_size()), (None, (0, 0)));
 }
 
 /// Publishes texts, and returns the position of the last one.
