@@ -4,6 +4,7 @@
 
 mod backlog;
 mod lates;
+mod notices;
 mod parts;
 mod rewrite;
 
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use crate::frame::{Frame, Late, Ledger};
 use crate::limits::{ENTRY_CHARGE, GatewayLimits};
 use backlog::{Backlog, Entry};
+pub(crate) use notices::Spot;
 
 /// See the module.
 #[derive(Debug, Default)]

@@ -13,6 +13,7 @@ mod relays;
 mod resp;
 mod splice;
 mod splice_random;
+mod v1;
 
 use crate::event::Handlers;
 use crate::limits::GatewayLimits;

@@ -72,22 +72,27 @@ impl Speaker {
             return Ok(());
         }
         let most = self.terms.listener.subscriptions;
+        let tag = self.entering.tag();
         let entered = cx.post(|hub, socket, dirty| {
             let has_room = hub.admits_entering(socket, 1);
             let entrance = Entrance {
                 start: begin(start),
                 references: 0,
                 own: true,
-                tag: 0,
+                tag,
             };
             has_room.then(|| hub.enter_at(socket, channel, entrance, most, dirty))
         });
         match entered {
-            // the shard learns of the subscription later, so nothing of the channel is in front of this answer
             Some(Ok(entered)) => {
                 // a channel that keeps nothing recovers nothing
                 let asked = matches!(start, Some(Start::Since(_))).then_some(false);
-                say_okay(id, entered.position, entered.recovered.or(asked), cx);
+                if entered.is_new {
+                    // the shard learns of it later, so nothing of the channel is in front of this answer
+                    say_okay(id, entered.position, entered.recovered.or(asked), cx);
+                } else {
+                    self.entering.wait(id.clone().into_owned(), asked);
+                }
             }
             Some(Err(error @ EnterError::Already)) => self.bad(Some(id), &error.to_string(), cx)?,
             Some(Err(error)) => fail(Some(id), Code::Limit, &error.to_string(), cx),
@@ -142,7 +147,7 @@ fn begin(start: Option<&Start<'_>>) -> millrace_core::Start {
     }
 }
 
-fn say_okay(
+pub(super) fn say_okay(
     id: &Id<'_>,
     position: Option<Position>,
     recovered: Option<bool>,
