@@ -7,8 +7,8 @@ import { getKey, send, setKey } from '../millrace.mjs';
 
 const modes = new Map();
 
-export function handleOpen(_socketId, { protocols }) {
-  if (protocols.includes('other')) return { protocol: 'other' };
+export function handleOpen(_socketId, _ip, _headers, { protocols }) {
+  return protocols.includes('other') ? { protocol: 'other' } : true;
 }
 
 export function handleTextMessage(text, socketId) {
