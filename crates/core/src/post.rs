@@ -113,8 +113,8 @@ pub trait Post {
     }
 
     /// Tells a shard that it has not got messages of a channel, up to this position, because it
-    /// [refused](Self::publish_numbered) them. Always accepted: it is posted in front of the [join](Self::join) of somebody
-    /// who misses none of them, or if the shard [has room](Self::has_room).
+    /// [refused](Self::publish_numbered) them. Always accepted: it is posted in front of the [join](Self::join) of a
+    /// subscriber who misses none of them, or if the shard [has room](Self::has_room).
     fn gap(&mut self, shard: ShardIndex, channel: ChannelId, last: Position) {
         let _ = (shard, channel, last);
     }

@@ -229,7 +229,7 @@ impl<K> Core<K> {
         true
     }
 
-    /// Tells a shard of what it has refused in a channel, if it has not been told. Called before somebody
+    /// Tells a shard of what it has refused in a channel, if it has not been told. Called before a subscriber
     /// begins behind it, so that nobody is told of what was published before.
     pub(super) fn tell_lost<P: Post<Kept = K>>(
         table: &mut ChannelTable<K>,

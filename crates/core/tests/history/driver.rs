@@ -196,11 +196,9 @@ impl Driver {
 
     /// One of the subscribers that are behind makes a step.
     fn read_on(&mut self, b: u8, c: u8) {
-        let behind = self
-            .readers
-            .all
-            .iter()
-            .filter_map(|(place, reader)| Some((*place, reader.cursor?, reader.name.clone())));
+        let all = self.readers.all.iter();
+        let behind =
+            all.filter_map(|(place, reader)| Some((*place, reader.cursor?, reader.name.clone())));
         let behind: Vec<_> = behind.collect();
         let Some((place, cursor, name)) = usize::from(b)
             .checked_rem(behind.len())
@@ -307,12 +305,8 @@ impl Driver {
         self.model.expire(self.readers.now, of, None);
         self.model.keep_bounds();
         assert_eq!(self.core.history_size(), self.model.size());
-        for reader in self
-            .readers
-            .all
-            .values()
-            .filter(|reader| reader.cursor.is_none())
-        {
+        let all = self.readers.all.values();
+        for reader in all.filter(|reader| reader.cursor.is_none()) {
             let newest = self.model.channels[reader.name.as_bytes()].newest;
             assert_eq!(reader.next, newest + 1, "every gap is told in the end");
         }

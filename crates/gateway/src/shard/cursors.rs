@@ -224,6 +224,11 @@ impl Shard {
         self.hub.count_recovered(out.len());
         let local = Local::new(socket, slot, None);
         let mut bytes = 0;
+        let is_long = |kept: &Kept<KeptMessage>| kept.message.payload().len() > COPIED;
+        let refers = out.iter().any(is_long);
+        if refers {
+            connection.io.borrow_mut().outbox.refer(self.ledger());
+        }
         for kept in &out {
             let mut cursors = self.cursors.borrow_mut();
             let publication = cursors.publication(list, kept, &self.hub);
@@ -231,6 +236,9 @@ impl Shard {
             let sent = (&*publication, &kept.number);
             self.append_past(&connection, &local, sent, (list, &name));
             bytes += kept.message.payload().len() + STEP_CHARGE;
+        }
+        if refers {
+            connection.io.borrow_mut().outbox.settle_references();
         }
         let has_read = bytes > 0 || step.gap.is_some();
         self.keep_cursor(place, &connection, step.progress, has_read);
@@ -301,6 +309,9 @@ fn wide(bytes: usize) -> u64 {
 
 /// Bytes that one subscriber gets in one turn.
 const STEP_BYTES: usize = 64 * 1024;
+
+/// Messages up to this length are copied for each subscriber: an entry of an outbox takes as much.
+const COPIED: usize = 128;
 
 /// What a message counts beside its length, as in the core.
 const STEP_CHARGE: usize = 128;

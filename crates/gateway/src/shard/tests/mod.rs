@@ -9,6 +9,7 @@ mod history;
 mod inbound;
 mod opening;
 mod random;
+mod readers;
 mod relays;
 mod resp;
 mod splice;
