@@ -58,6 +58,8 @@ pub(crate) enum Command {
         socket: SocketId,
         publication: Publication,
     },
+    /// A message for a virtual socket, which its connection shows in its own way.
+    Marked(Box<MarkedDirect>),
     /// The application closes a socket.
     Close {
         slot: u32,
@@ -149,6 +151,16 @@ pub(crate) struct AliasOf {
     /// The id of the real socket.
     pub(crate) socket: SocketId,
     pub(crate) annotation: Option<Arc<Annotation>>,
+}
+
+/// A message for one virtual socket.
+#[derive(Debug)]
+pub(crate) struct MarkedDirect {
+    pub(crate) slot: u32,
+    /// The id of the real socket.
+    pub(crate) socket: SocketId,
+    pub(crate) annotation: Arc<Annotation>,
+    pub(crate) publication: Publication,
 }
 
 /// A message in a channel with history.

@@ -170,6 +170,7 @@ impl Shard {
         match command {
             Command::Small { .. }
             | Command::Direct { .. }
+            | Command::Marked(_)
             | Command::Publish { .. }
             | Command::Match(_) => self.apply_message(command, arena),
             Command::Join {
@@ -279,6 +280,7 @@ impl Shard {
             } => self.direct(slot, socket, |io, ledger| {
                 self.append_direct((io, ledger), &publication, (slot, socket));
             }),
+            Command::Marked(marked) => self.direct_marked(&marked),
             Command::Publish {
                 channel,
                 publication,

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::bodies::Bodies;
 use super::credit::Credit;
 use super::drain_waits::DrainWaits;
-use super::lost::Lost;
+use super::gaps::Lost;
 use super::message_streams::MessageStreams;
 use super::outbox::Outbox;
 use super::rate::{Pace, Rate};

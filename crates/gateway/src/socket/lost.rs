@@ -6,33 +6,7 @@ use millrace_core::{Position, Start};
 use super::connection::Io;
 use super::env::Env;
 use super::outbox::Spot;
-use crate::frame::Frame;
 use crate::limits::OutboxPolicy;
-
-/// The gaps of the notice that was put into an outbox last.
-#[derive(Debug, Default)]
-pub(crate) struct Lost {
-    gaps: Vec<Gap>,
-    notice: Option<Frame>,
-}
-
-#[derive(Debug)]
-struct Gap {
-    channel: Vec<u8>,
-    last: Position,
-}
-
-impl Lost {
-    fn add(&mut self, channel: Vec<u8>, last: Position) {
-        match self.gaps.iter_mut().find(|gap| gap.channel == channel) {
-            Some(gap) if gap.last.epoch == last.epoch => {
-                gap.last.offset = gap.last.offset.max(last.offset);
-            }
-            Some(gap) => gap.last = last,
-            None => self.gaps.push(Gap { channel, last }),
-        }
-    }
-}
 
 impl Env {
     /// Applies a dropping policy, and tells what it has dropped of channels with history. Returns the number of messages.

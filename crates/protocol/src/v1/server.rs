@@ -134,6 +134,27 @@ pub fn number_of(message: &[u8]) -> Option<(Cow<'_, [u8]>, u64)> {
     channel.zip(offset)
 }
 
+/// Reads the mark of a virtual socket in a header of this server.
+pub fn mark_of<R>(header: &[u8], read: impl FnOnce(Mark<'_>) -> R) -> Option<R> {
+    let Some(Value::Object(object)) = json::parse(header) else {
+        return None;
+    };
+    for (name, value) in object.members() {
+        match (&*name.decode(), value) {
+            ("v", Value::Number(digits)) => return digits.parse().ok().map(Mark::Number).map(read),
+            ("v", Value::String(text)) => {
+                return Some(read(Mark::Prefix(text.decode().as_bytes())));
+            }
+            ("vb", Value::String(text)) => {
+                let prefix = BASE64_STANDARD.decode(text.decode().as_bytes()).ok()?;
+                return Some(read(Mark::Prefix(&prefix)));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Appends the header of what is sent to this socket, not by a channel.
 pub fn append_direct(mark: Option<Mark<'_>>, out: &mut Vec<u8>) {
     out.push(b'{');

@@ -4,7 +4,7 @@ use super::history::{enter, say, stage_with};
 use crate::config::ClientTerms;
 use crate::limits::{GatewayLimits, OutboxPolicy};
 use crate::shard::stage::{Actor, Speaks, Stage};
-use millrace_core::{Position, Start};
+use millrace_core::{Annotation, Kind, Position, ShardSet, Start, Target};
 
 fn stage(limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
     let clients = ClientTerms {
@@ -125,4 +125,50 @@ fn what_a_policy_drops_is_told_as_a_gap_where_it_was() {
         assert!(gaps > 10, "{gaps} gaps");
         stage.assert_nothing_left();
     }
+}
+
+#[test]
+fn a_message_to_a_virtual_socket_has_its_mark_in_the_header() {
+    let stage = stage(|_| {});
+    let actors = [Speaks::V1, Speaks::WebSocket].map(|speaks| stage.open(speaks));
+    let mut got = Vec::new();
+    for actor in &actors {
+        actor.read_all();
+        let mut dirty = ShardSet::default();
+        let annotation = Some(Annotation::UserData(5));
+        let alias = stage.hub.core().create_virtual(actor.socket, annotation);
+        for text in ["{\"a\":1}", &"x".repeat(5000)] {
+            let who = [Target::Socket(alias)];
+            stage
+                .hub
+                .send(&who, Kind::Text, text.as_bytes(), &[], &mut dirty);
+        }
+        stage.hub.wake(&mut dirty);
+        stage.run();
+        got.push(actor.got());
+    }
+    let long = "x".repeat(5000);
+    let expected = |actor: &Actor, texts: [&str; 2]| {
+        let frames = texts.map(|text| {
+            let mut frame = Vec::new();
+            let payload = text.as_bytes();
+            crate::frame::Encodings::append_lead(
+                &crate::frame::Message {
+                    kind: Kind::Text,
+                    payload,
+                    via: None,
+                },
+                &mut frame,
+            );
+            frame
+        });
+        assert!(actor.connection.io.borrow().outbox.is_empty());
+        frames.concat()
+    };
+    let headed = format!("{{\"v\":5}}\n{long}");
+    let own = expected(&actors[0], ["{\"v\":5}\n{\"a\":1}", &headed]);
+    assert!(got[0].ends_with(&own), "{}", got[0].escape_ascii());
+    // a text that is no object cannot be marked
+    let raw = expected(&actors[1], ["{\"_vsud\":5,\"a\":1}", &long]);
+    assert_eq!(got[1], raw);
 }

@@ -1,11 +1,7 @@
 //! Subscriptions of the client to channels that the application has subscribed it to already. Messages of such a channel
 //! may be on their way, so the answer waits for its place among them.
 
-use millrace_core::Entered;
 use millrace_protocol::v1::Id;
-
-use super::operations::say_okay;
-use crate::contract::Context;
 
 /// The answers that wait. Each has its place in the shard's inbox, which bounds them.
 #[derive(Debug, Default)]
@@ -14,12 +10,13 @@ pub(super) struct Entering {
     waiting: Vec<Waiting>,
 }
 
+/// An answer that waits.
 #[derive(Debug)]
-struct Waiting {
+pub(super) struct Waiting {
     tag: u64,
-    id: Id<'static>,
+    pub(super) id: Id<'static>,
     /// What is answered if the channel keeps nothing.
-    recovered: Option<bool>,
+    pub(super) recovered: Option<bool>,
 }
 
 impl Entering {
@@ -29,7 +26,7 @@ impl Entering {
         self.last_tag
     }
 
-    /// Has the subscription with the last tag answered when it is [entered](Self::entered).
+    /// Has the subscription with the last tag answered when it is [taken](Self::take).
     pub(super) fn wait(&mut self, id: Id<'static>, recovered: Option<bool>) {
         self.waiting.push(Waiting {
             tag: self.last_tag,
@@ -38,16 +35,9 @@ impl Entering {
         });
     }
 
-    /// What was in front is delivered, and what follows is behind the position: answers.
-    pub(super) fn entered(&mut self, entering: &millrace_core::Entering, cx: &mut Context<'_>) {
-        let place = self.waiting.iter().position(|one| one.tag == entering.tag);
-        let Some(place) = place else { return };
-        let waiting = self.waiting.remove(place);
-        let Entered {
-            position,
-            recovered,
-            ..
-        } = entering.entered;
-        say_okay(&waiting.id, position, recovered.or(waiting.recovered), cx);
+    /// Takes the answer that waits for the subscription with this tag.
+    pub(super) fn take(&mut self, tag: u64) -> Option<Waiting> {
+        let place = self.waiting.iter().position(|one| one.tag == tag)?;
+        Some(self.waiting.remove(place))
     }
 }

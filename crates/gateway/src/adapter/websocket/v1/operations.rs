@@ -1,7 +1,7 @@
 //! What a client of `millrace.v1` asks for, as far as no JavaScript is needed: it subscribes and publishes where the terms of
 //! the channel allow it.
 
-use millrace_core::{EnterError, Entrance, Kind, Position, Topic};
+use millrace_core::{EnterError, Entering, Entrance, Kind, Position, Topic};
 use millrace_protocol::v1::{self, Code, Id, Incoming, Okay, Operation, Start};
 use millrace_protocol::websocket::{self, Opcode};
 
@@ -58,6 +58,16 @@ impl Speaker {
             Operation::Answer { .. } | Operation::Failure { .. } => {}
         }
         Ok(Flow::Go)
+    }
+
+    /// A subscription has its place among the channel's messages: what was in front is delivered, and what follows is behind
+    /// the position. Answers, if that has waited.
+    pub(super) fn entered(&mut self, entering: &Entering, cx: &mut Context<'_>) {
+        if let Some(waiting) = self.entering.take(entering.tag) {
+            let entered = entering.entered;
+            let recovered = entered.recovered.or(waiting.recovered);
+            say_okay(&waiting.id, entered.position, recovered, cx);
+        }
     }
 
     fn subscribe(
@@ -147,7 +157,7 @@ fn begin(start: Option<&Start<'_>>) -> millrace_core::Start {
     }
 }
 
-pub(super) fn say_okay(
+fn say_okay(
     id: &Id<'_>,
     position: Option<Position>,
     recovered: Option<bool>,

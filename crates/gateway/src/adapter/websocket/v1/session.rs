@@ -110,7 +110,7 @@ impl<R: Reads> Session for V1<R> {
                 Ok(())
             }
             Wake::Entered(_, entering) => {
-                self.speaker.entering.entered(entering, cx);
+                self.speaker.entered(entering, cx);
                 Ok(())
             }
             why => self.reads.wake(why, cx),

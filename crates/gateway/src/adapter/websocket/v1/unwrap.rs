@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use millrace_core::Kind;
-use millrace_protocol::v1::HEADER_BYTES;
+use millrace_core::{Annotation, Kind};
+use millrace_protocol::v1::{self, HEADER_BYTES, Mark};
 use millrace_protocol::websocket::deflate::Inflater;
 use millrace_protocol::websocket::{self, Opcode};
 
@@ -20,13 +20,25 @@ pub(super) fn unwrap(mut sent: &[u8], out: &mut Vec<u8>) {
         let Some(end) = frame.payload.iter().position(|byte| *byte == b'\n') else {
             continue;
         };
-        let payload = frame.payload.get(end + 1..).unwrap_or_default();
+        let (header, payload) = frame.payload.split_at(end);
+        let payload = payload.get(1..).unwrap_or_default();
+        let marked = mark_of(header).and_then(|mark| mark.apply(kind, payload).ok());
+        let payload = marked.as_deref().unwrap_or(payload);
         let opcode = match kind {
             Kind::Text => Opcode::Text,
             Kind::Binary => Opcode::Binary,
         };
         websocket::append_part(out, opcode, frame.is_last, None, payload);
     }
+}
+
+/// The mark of a virtual socket in the header of a message.
+fn mark_of(header: &[u8]) -> Option<Annotation> {
+    v1::mark_of(header, |mark| match mark {
+        Mark::Number(number) => Some(Annotation::UserData(number)),
+        Mark::Prefix(prefix) => Annotation::prefix(prefix).ok().flatten(),
+    })
+    .flatten()
 }
 
 /// What a frame with a message begins with, at least its head; inflated if it is compressed.
@@ -159,6 +171,35 @@ mod tests {
                 Some(offset)
             });
             assert_eq!(number, None);
+        }
+    }
+
+    #[test]
+    fn the_mark_of_a_virtual_socket_becomes_part_of_the_payload() {
+        for (head, kind, payload, expected) in [
+            (
+                "{\"v\":5}",
+                Opcode::Text,
+                "{\"a\":1}",
+                &b"{\"_vsud\":5,\"a\":1}"[..],
+            ),
+            (
+                "{\"c\":\"a\",\"v\":-1}",
+                Opcode::Binary,
+                "x",
+                b"\xff\xff\xff\xffx",
+            ),
+            ("{\"v\":\"a\\n\"}", Opcode::Text, "x", b"a\nx"),
+            ("{\"vb\":\"/w==\"}", Opcode::Binary, "x", b"\xffx"),
+            ("{\"v\":5}", Opcode::Text, "no object", b"no object"),
+            ("{\"c\":\"v\"}", Opcode::Text, "x", b"x"),
+        ] {
+            let mut out = Vec::new();
+            unwrap(
+                &frame(kind, format!("{head}\n{payload}").as_bytes()),
+                &mut out,
+            );
+            assert_eq!(out, frame(kind, expected), "{head}");
         }
     }
 
