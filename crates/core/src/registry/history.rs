@@ -174,10 +174,10 @@ impl<K> Core<K> {
         let mut refused = Lost::new();
         let mut posted: u64 = 0;
         for &(shard, count) in &recipients {
-            let lost = missed.iter().find(|(known, _)| *known == shard);
+            let before = missed.iter().find(|(known, _)| *known == shard);
             let numbered = Numbered {
                 number,
-                missed: lost.map(|(_, last)| *last),
+                missed: before.map(|(_, last)| *last),
                 message,
             };
             if post.publish_numbered(shard, list, &numbered, &excluded, count) {

@@ -44,8 +44,8 @@ impl<P: Post> Change<'_, P> {
         if !self.lost.is_empty()
             && let Some(place) = self.lost.iter().position(|lost| lost.0 == shard)
         {
-            let (_, last) = self.lost.swap_remove(place);
-            self.post.gap(shard, list, last);
+            let (_, end) = self.lost.swap_remove(place);
+            self.post.gap(shard, list, end);
         }
     }
 }

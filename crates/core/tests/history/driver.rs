@@ -251,9 +251,9 @@ impl Driver {
         match step.progress {
             Progress::Behind(more) => {
                 assert_eq!(more, next);
-                let charges = out
-                    .iter()
-                    .map(|kept| kept.message.len() as u64 + 128 + room.beside);
+                let charges = out.iter().map(|kept| {
+                    u64::try_from(kept.message.len() + 128).expect("short") + room.beside
+                });
                 let is_short = charges.sum::<u64>() <= room.all.max(room.first);
                 assert!(is_short && (!out.is_empty() || step.gap.is_some() || room.first == 200));
                 let reader = self.readers.all.get_mut(&place).expect("found above");

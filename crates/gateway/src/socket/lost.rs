@@ -42,11 +42,11 @@ impl Env {
             extra,
             ..
         } = io;
-        let lost = extra.get_or_insert_default().lost.get_or_insert_default();
-        let known = lost.notice.take();
+        let told = extra.get_or_insert_default().lost.get_or_insert_default();
+        let known = told.notice.take();
         let replaces = known.is_some_and(|notice| outbox.has_notice(spot, &notice));
         if !replaces {
-            lost.gaps.clear();
+            told.gaps.clear();
         }
         for (channel, offset) in new {
             let past = self.hub.history(&channel, (Start::Next, false), 0);
@@ -55,15 +55,15 @@ impl Env {
                     offset,
                     ..past.position
                 };
-                lost.add(channel, last);
+                told.add(channel, last);
             }
         }
         let mut bytes = Vec::new();
-        for gap in &lost.gaps {
+        for gap in &told.gaps {
             session.append_gap(&gap.channel, gap.last, &mut bytes);
         }
         if !bytes.is_empty() {
-            lost.notice = Some(outbox.put_notice((spot, replaces), bytes, self.ledger()));
+            told.notice = Some(outbox.put_notice((spot, replaces), bytes, self.ledger()));
         }
     }
 }

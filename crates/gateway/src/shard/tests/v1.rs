@@ -106,7 +106,8 @@ fn what_a_policy_drops_is_told_as_a_gap_where_it_was() {
         stage.run();
         let mut newest = 0;
         for round in 1..300_u32 {
-            let texts = (0..round % 37).map(|number| "x".repeat((number * 31 % 400) as usize));
+            let texts = (0..round % 37)
+                .map(|number| "x".repeat(usize::try_from(number * 31 % 400).expect("small")));
             let last: Vec<Position> = texts.map(|text| say(&stage, [text])).collect();
             newest = last.last().map_or(newest, |last| last.offset);
             stage.run();
