@@ -43,14 +43,10 @@ impl<K> ChannelTable<K> {
         }
     }
 
-    /// Replaces the patterns of terms, for channels that are made from now on.
-    pub(crate) fn set_terms(&mut self, terms: Option<TermsList>) {
+    /// Replaces the patterns of terms, for channels that are made from now on, and what the channels have kept.
+    pub(crate) fn set_terms(&mut self, terms: Option<TermsList>, pasts: Option<PastTable<K>>) {
         self.terms = terms;
-    }
-
-    /// From now on channels may have pasts.
-    pub(crate) fn keep_pasts(&mut self, pasts: PastTable<K>) {
-        self.pasts = Some(Box::new(pasts));
+        self.pasts = pasts.map(Box::new);
     }
 
     /// Whether channels may have pasts.
@@ -231,7 +227,7 @@ mod tests {
         };
         assert_eq!(id(&mut table, Space::Channel).terms(), None);
         let patterns = [b"a".as_slice(), b"c*"].map(|text| Pattern::new(text).unwrap());
-        table.set_terms(Some(std::sync::Arc::new(patterns.into())));
+        table.set_terms(Some(std::sync::Arc::new(patterns.into())), None);
         let terms = |id: ChannelId| id.terms().map(TermsIndex::get);
         assert_eq!(terms(id(&mut table, Space::Channel)), Some(1));
         assert_eq!(terms(id(&mut table, Space::Sharded)), None);

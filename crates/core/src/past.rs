@@ -38,7 +38,7 @@ pub(crate) struct Past<K> {
     /// The cursors of subscribers that are behind.
     pub(crate) behind: SocketMap<u64>,
     /// The last message that an I/O shard did not get, until it is told.
-    pub(crate) lost: SmallVec<[(ShardIndex, u64); 1]>,
+    pub(crate) lost: Lost,
     /// The next past with the same hash in the table's map.
     pub(crate) next: Option<Box<Past<K>>>,
 }
@@ -56,6 +56,9 @@ struct Keys {
     offsets: HashMap<Arc<[u8]>, u64, RandomState>,
     in_order: VecDeque<(u64, Arc<[u8]>)>,
 }
+
+/// I/O shards, each with the last message that it refused.
+pub(crate) type Lost = SmallVec<[(ShardIndex, Position); 1]>;
 
 /// A message to be kept.
 pub(crate) struct New<'a, K> {
@@ -82,7 +85,7 @@ impl<K> Past<K> {
             stamp: 0,
             is_idle: true,
             behind: SocketMap::default(),
-            lost: SmallVec::new(),
+            lost: Lost::new(),
             next: None,
         }
     }

@@ -11,7 +11,9 @@ mod deaf;
 mod drain_waits;
 pub(crate) mod env;
 pub(crate) mod fullest;
+mod gaps;
 pub(crate) mod links;
+mod lost;
 mod marks;
 mod message_streams;
 pub(crate) mod outbox;
@@ -85,6 +87,16 @@ pub(crate) trait Session {
     /// Encodes that a message of a channel with history was published, which its client does not get. Called only if the
     /// encoding of its messages has heads.
     fn append_excepted(&mut self, _channel: &[u8], _number: &Number, _out: &mut Vec<u8>) {}
+
+    /// The channel and the offset of a message in one of its frames, if its client sees offsets. Called only if the encoding
+    /// of its messages has heads.
+    fn number_of(&mut self, _frame: &[u8]) -> Option<(Vec<u8>, u64)> {
+        None
+    }
+
+    /// Encodes that messages of a channel are missing up to this position. Called only for channels of
+    /// [numbers](Self::number_of).
+    fn append_gap(&mut self, _channel: &[u8], _last: Position, _out: &mut Vec<u8>) {}
 
     /// Whether its connection ends together with that of another session, which has dialled it.
     fn follows(&self) -> bool {
@@ -198,11 +210,10 @@ pub(crate) enum Wake<'a> {
     /// The outbox has the room that the session [waited for](Context::has_room).
     Room,
     /// The socket has entered a channel, in front of everything that it gets by this subscription.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for sessions that show positions")
-    )]
-    Entered(&'a Name, &'a Entering),
+    Entered(
+        #[cfg_attr(not(test), expect(dead_code, reason = "tests note the channel"))] &'a Name,
+        &'a Entering,
+    ),
     /// Messages of this channel are missing up to this position; what follows is behind it.
     Gap(&'a Name, Position),
     /// An instruction of the worker, in order with what the worker sends. May come before [`Opened`](Self::Opened) if

@@ -3,6 +3,7 @@
 
 mod bads;
 mod encoding;
+mod entering;
 mod operations;
 mod session;
 mod unwrap;

@@ -1,7 +1,7 @@
 //! What a client of `millrace.v1` asks for, as far as no JavaScript is needed: it subscribes and publishes where the terms of
 //! the channel allow it.
 
-use millrace_core::{EnterError, Entrance, Kind, Position, Topic};
+use millrace_core::{EnterError, Entering, Entrance, Kind, Position, Topic};
 use millrace_protocol::v1::{self, Code, Id, Incoming, Okay, Operation, Start};
 use millrace_protocol::websocket::{self, Opcode};
 
@@ -60,6 +60,16 @@ impl Speaker {
         Ok(Flow::Go)
     }
 
+    /// A subscription has its place among the channel's messages: what was in front is delivered, and what follows is behind
+    /// the position. Answers, if that has waited.
+    pub(super) fn entered(&mut self, entering: &Entering, cx: &mut Context<'_>) {
+        if let Some(waiting) = self.entering.take(entering.tag) {
+            let entered = entering.entered;
+            let recovered = entered.recovered.or(waiting.recovered);
+            say_okay(&waiting.id, entered.position, recovered, cx);
+        }
+    }
+
     fn subscribe(
         &mut self,
         id: &Id<'_>,
@@ -72,22 +82,27 @@ impl Speaker {
             return Ok(());
         }
         let most = self.terms.listener.subscriptions;
+        let tag = self.entering.tag();
         let entered = cx.post(|hub, socket, dirty| {
             let has_room = hub.admits_entering(socket, 1);
             let entrance = Entrance {
                 start: begin(start),
                 references: 0,
                 own: true,
-                tag: 0,
+                tag,
             };
             has_room.then(|| hub.enter_at(socket, channel, entrance, most, dirty))
         });
         match entered {
-            // the shard learns of the subscription later, so nothing of the channel is in front of this answer
             Some(Ok(entered)) => {
                 // a channel that keeps nothing recovers nothing
                 let asked = matches!(start, Some(Start::Since(_))).then_some(false);
-                say_okay(id, entered.position, entered.recovered.or(asked), cx);
+                if entered.is_new {
+                    // the shard learns of it later, so nothing of the channel is in front of this answer
+                    say_okay(id, entered.position, entered.recovered.or(asked), cx);
+                } else {
+                    self.entering.wait(id.clone().into_owned(), asked);
+                }
             }
             Some(Err(error @ EnterError::Already)) => self.bad(Some(id), &error.to_string(), cx)?,
             Some(Err(error)) => fail(Some(id), Code::Limit, &error.to_string(), cx),

@@ -1,13 +1,14 @@
 //! One connection that offers `millrace.v1`: its messages are operations, unless `handleOpen` chooses another subprotocol.
 
-use millrace_core::{Kind, Number, SocketId};
+use millrace_core::{Kind, Number, Position, SocketId};
 use millrace_protocol::v1;
 use millrace_protocol::websocket::{self, Item, Opcode};
 
 use super::super::session::{self, Reads, TRAITS};
 use super::V1Terms;
 use super::bads::Bads;
-use super::unwrap::unwrap;
+use super::entering::Entering;
+use super::unwrap::{head, unwrap};
 use crate::close::CloseReason;
 use crate::contract::{Context, Encoding, Flow, Fragment, Session, Taken, Traits, Wake};
 
@@ -26,6 +27,7 @@ pub(in crate::adapter::websocket) struct V1<R> {
 pub(super) struct Speaker {
     pub(super) terms: V1Terms,
     pub(super) bads: Option<Box<Bads>>,
+    pub(super) entering: Entering,
 }
 
 /// Which subprotocol the connection has.
@@ -42,7 +44,11 @@ impl<R: Reads> V1<R> {
     pub(in crate::adapter::websocket) fn new(reads: R, terms: V1Terms, encoding: Encoding) -> Self {
         Self {
             reads,
-            speaker: Speaker { terms, bads: None },
+            speaker: Speaker {
+                terms,
+                bads: None,
+                entering: Entering::default(),
+            },
             agreed: Agreed::Open,
             encoding,
         }
@@ -98,17 +104,17 @@ impl<R: Reads> Session for V1<R> {
     }
 
     fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
-        if let Wake::Gap(channel, last) = why {
-            if self.agreed != Agreed::Other {
-                let epoch = last.epoch.to_string();
-                let gap = |line: &mut Vec<u8>| {
-                    v1::append_gap(channel.as_bytes(), (&epoch, last.offset), line);
-                };
-                cx.reply(|out| append_header(gap, out));
+        match why {
+            Wake::Gap(channel, last) if self.agreed != Agreed::Other => {
+                cx.reply(|out| append_gap(channel.as_bytes(), last, out));
+                Ok(())
             }
-            return Ok(());
+            Wake::Entered(_, entering) => {
+                self.speaker.entered(entering, cx);
+                Ok(())
+            }
+            why => self.reads.wake(why, cx),
         }
-        self.reads.wake(why, cx)
     }
 
     fn append_ping(&mut self, out: &mut Vec<u8>) {
@@ -151,6 +157,16 @@ impl<R: Reads> Session for V1<R> {
         append_header(|line| publication.append(line), out);
     }
 
+    fn number_of(&mut self, frame: &[u8]) -> Option<(Vec<u8>, u64)> {
+        let head = head(frame)?;
+        let (channel, offset) = v1::number_of(&head)?;
+        Some((channel.into_owned(), offset))
+    }
+
+    fn append_gap(&mut self, channel: &[u8], last: Position, out: &mut Vec<u8>) {
+        append_gap(channel, last, out);
+    }
+
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
         self.reads.append_close(reason, out);
     }
@@ -158,6 +174,18 @@ impl<R: Reads> Session for V1<R> {
     fn unfinished(&self) -> usize {
         self.reads.unfinished()
     }
+
+    fn received(&self) -> usize {
+        self.reads.received()
+    }
+}
+
+fn append_gap(channel: &[u8], last: Position, out: &mut Vec<u8>) {
+    let epoch = last.epoch.to_string();
+    append_header(
+        |line| v1::append_gap(channel, (&epoch, last.offset), line),
+        out,
+    );
 }
 
 /// Appends a header without a payload as a frame.
