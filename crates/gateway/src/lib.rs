@@ -44,7 +44,7 @@ pub use frame::{HEAD_ROOM, KeptMessage, SharedBytes};
 pub use gateway::{
     Adopted, DialConfig, Gateway, Listening, Member, SpreadTerms, StartError, StopTerms,
 };
-pub use http::{AnswerHead, HeadError, Verbatim};
+pub use http::{AnswerHead, AnswerHeads, HeadError, Verbatim};
 pub use hub::{
     Asked, Forwardable, Hub, PastError, Sending, SubscribeError, TOKEN_WORDS, TokenWords, Worker,
     unix_ms,
