@@ -293,6 +293,14 @@ impl Accepting {
         .await
     }
 
+    /// Has connections over TCP reported with their first bytes, where the system can do that, or at once again.
+    pub(crate) fn hold_back(&self, holds: bool) {
+        if let Listener::Tcp(listener) = &self.listener {
+            // where the system cannot do that, they are reported at once
+            let _without = millrace_sockets::defer_accept(listener.as_fd(), holds);
+        }
+    }
+
     fn accepted<T>(
         &self,
         cx: &mut Context<'_>,
