@@ -355,8 +355,8 @@ const worker: WorkerModule = {
   async handleCall(method, params, socketId, token) {
     const parts: [string, string | Uint8Array, number, Uint8Array | undefined] = [method, params, socketId, token];
     const answer: string | Uint8Array = await call(socketId, 'confirm', { a: 1 }, { timeoutMs: 5 });
-    if (parts.length === 0) throw new CallError('code', 'reason');
-    return { answer: String(answer) };
+    if (method === 'none') throw new CallError('code', 'reason');
+    return { answer: String(answer), parts };
   },
   async handleEnd(socketId, token) {
     const parts: [number, Uint8Array | undefined] = [socketId, token];

@@ -177,6 +177,8 @@ pub(super) fn owned_start(start: Start<'_>) -> Start<'static> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn unsubscribe(channel: &[u8]) -> What {
@@ -230,5 +232,71 @@ mod tests {
             call,
             "late answers name none"
         );
+    }
+
+    /// Steps: an operation of a channel, a call, an answer to one that is being asked, and a beginning of what waits.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Operation(u8, usize),
+        Call(usize),
+        Answer(usize),
+        Begin(u8),
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Beside a list of what is not done: number, channel, bytes, whether it is being asked.
+        #[test]
+        fn each_channel_is_a_line_of_its_own(steps in prop::collection::vec(steps(), 1..200)) {
+            let mut asked = Asked::default();
+            let mut model: Vec<(u32, Option<u8>, usize, bool)> = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Operation(channel, bytes) => {
+                        let number = asked.push(None, publish(&[channel], &vec![0; bytes]));
+                        model.push((number, Some(channel), bytes + 1, false));
+                    }
+                    Step::Call(bytes) => {
+                        model.push((asked.push(None, What::Call(bytes)), None, bytes, true));
+                    }
+                    Step::Answer(which) => {
+                        let number = model.get(which % model.len().max(1)).map_or(0, |one| one.0);
+                        let at = model.iter().position(|one| one.0 == number && one.3);
+                        let taken = asked.take(number, State::Asked);
+                        prop_assert_eq!(taken.is_some(), at.is_some());
+                        if let Some(at) = at {
+                            model.remove(at);
+                        }
+                    }
+                    Step::Begin(channel) => {
+                        let first = model.iter_mut().find(|one| one.1 == Some(channel));
+                        let waits = first.filter(|one| !one.3);
+                        let next = asked.next(&[channel]);
+                        prop_assert_eq!(
+                            next.as_ref().map(|item| item.number),
+                            waits.as_ref().map(|one| one.0)
+                        );
+                        if let (Some(item), Some(one)) = (next, waits) {
+                            item.state = State::Asked;
+                            one.3 = true;
+                        }
+                    }
+                }
+                let calls = model.iter().filter(|one| one.1.is_none()).count();
+                prop_assert_eq!(asked.calls(), calls);
+                prop_assert_eq!(asked.others(), model.len() - calls);
+                prop_assert_eq!(asked.bytes(), model.iter().map(|one| one.2).sum::<usize>());
+            }
+        }
+    }
+
+    fn steps() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..3_u8, 0..50_usize).prop_map(|(channel, bytes)| Step::Operation(channel, bytes)),
+            (0..50_usize).prop_map(Step::Call),
+            (0..50_usize).prop_map(Step::Answer),
+            (0..3_u8).prop_map(Step::Begin),
+        ]
     }
 }
