@@ -4,9 +4,11 @@ import { Readable } from 'node:stream';
 import {
   type AnswerLimits,
   type BackplaneOptions,
+  CallError,
   type ClusterInfo,
   type ClusterNode,
   type CompressionOptions,
+  call,
   close,
   clusterInfo,
   copySubscriptions,
@@ -31,6 +33,7 @@ import {
   type LogLevel,
   type LogLine,
   type MillraceError,
+  type Name,
   type Origins,
   outboxBytes,
   type PathOptions,
@@ -335,6 +338,26 @@ const worker: WorkerModule = {
   handleDrain(socketId) {
     void socketId;
   },
+  handleSubscribe(channel, socketId, token, { since, info }) {
+    const parts: [Name, number, Uint8Array | undefined, string | undefined, unknown] = [
+      channel,
+      socketId,
+      token,
+      since?.epoch,
+      info,
+    ];
+    return parts.length > 0 ? { member: { name: 'x' } } : false;
+  },
+  async handlePublish(_channel, data, socketId, token) {
+    const parts: [string | Uint8Array, number, Uint8Array | undefined] = [data, socketId, token];
+    return parts.length > 0 || { data: { a: 1 } };
+  },
+  async handleCall(method, params, socketId, token) {
+    const parts: [string, string | Uint8Array, number, Uint8Array | undefined] = [method, params, socketId, token];
+    const answer: string | Uint8Array = await call(socketId, 'confirm', { a: 1 }, { timeoutMs: 5 });
+    if (method === 'none') throw new CallError('code', 'reason');
+    return { answer: String(answer), parts };
+  },
   async handleEnd(socketId, token) {
     const parts: [number, Uint8Array | undefined] = [socketId, token];
     void parts;
@@ -357,6 +380,8 @@ const wrong: WorkerModule = {
   handleEnd(socketId: string) {
     void socketId;
   },
+  // @ts-expect-error it decides by a boolean or an object
+  handleSubscribe: () => 'yes',
   // @ts-expect-error text is a string
   handleTextMessage(text: number) {
     void text;

@@ -14,6 +14,7 @@ const SUBJECTS = [
     [
       'docs/channels',
       'docs/client',
+      'docs/calls',
       'docs/workers',
       'docs/authentication',
       'docs/guarantees',

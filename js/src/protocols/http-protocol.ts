@@ -31,6 +31,11 @@ export const http = {
     if (rawMethods !== undefined) plan.rawMethods = rawMethods;
     return plan;
   },
+  worker(host) {
+    // loaded on demand, because most workers never get an event of `millrace.v1`
+    const own: typeof import('../v1/v1-worker.js') = require('../v1/v1-worker.js');
+    return own.v1Worker(host);
+  },
 } as const satisfies ProtocolModule<HttpPlan>;
 
 /** Reads the options of `HTTP_KEYS`. Missing ones are taken from `defaults`. */
