@@ -47,7 +47,7 @@ impl Post for Sink {
 fn core() -> (Core<Arc<str>>, Vec<SocketId>) {
     let core = Core::new();
     let terms = ChannelTerms {
-        pattern: Pattern::new(b"kept:*").unwrap(),
+        pattern: Pattern::new(b"kept:*").expect("short"),
         history: Some(HistoryTerms {
             messages: 2,
             age_ms: 1000,
@@ -62,7 +62,7 @@ fn core() -> (Core<Arc<str>>, Vec<SocketId>) {
         address: None,
         worker: 0,
     };
-    let sockets = (0..50).map(|_| core.open(ShardIndex::new(0).unwrap(), 7, info()));
+    let sockets = (0..50).map(|_| core.open(ShardIndex::new(0).expect("a shard"), 7, info()));
     let sockets = sockets.collect();
     (core, sockets)
 }
@@ -70,7 +70,8 @@ fn core() -> (Core<Arc<str>>, Vec<SocketId>) {
 fn subscribe(core: &Core<Arc<str>>, sockets: &[SocketId], name: &str, delta: i32) {
     let who: Vec<_> = sockets.iter().map(|id| Target::Socket(*id)).collect();
     let topic = Topic::Channel(name.as_bytes());
-    core.subscribe_to(&who, topic, delta, &mut Sink).unwrap();
+    core.subscribe_to(&who, topic, delta, &mut Sink)
+        .expect("no pattern");
 }
 
 fn publish(core: &Core<Arc<str>>, name: &str) {
@@ -83,7 +84,7 @@ fn pages(core: &Core<Arc<str>>, most: usize, mut between: impl FnMut()) -> Vec<C
     let mut from = Some(Bookmark::default());
     while let Some(bookmark) = from {
         // as those who list get it back
-        let bookmark = Bookmark::parse(&bookmark.to_string()).unwrap();
+        let bookmark = Bookmark::parse(&bookmark.to_string()).expect("a bookmark");
         let (page, next) = core.list_channels(bookmark, most);
         assert!(page.len() <= most, "no two names have one hash here");
         all.extend(page);
@@ -128,7 +129,7 @@ fn every_channel_is_listed_once_with_its_subscribers_and_its_history() {
                     let newest = usize::try_from(past.position.offset).unwrap();
                     (past.messages, newest)
                 };
-                let name = String::from_utf8(one.name.to_vec()).unwrap();
+                let name = String::from_utf8(one.name.as_bytes().to_vec()).unwrap();
                 (name, (one.subscribers, one.history.map(past)))
             })
             .collect();
@@ -152,9 +153,9 @@ fn channels_that_stay_are_listed_once_while_others_come_and_go() {
     });
     let staying: Vec<_> = listed
         .iter()
-        .filter(|one| one.name.starts_with(b"stays:"))
+        .filter(|one| one.name.as_bytes().starts_with(b"stays:"))
         .collect();
-    let names: BTreeSet<_> = staying.iter().map(|one| &one.name).collect();
+    let names: BTreeSet<_> = staying.iter().map(|one| one.name.as_bytes()).collect();
     assert_eq!((staying.len(), names.len()), (300, 300));
 }
 

@@ -26,6 +26,7 @@ export type {
   SpliceLimits,
 } from '../options/limits.generated.js';
 export type {
+  AdminOptions,
   CompressionOptions,
   HttpListenerOptions,
   HttpOptions,

@@ -6,13 +6,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
 
-use bytes::Bytes;
-
 use super::Core;
 use crate::channel::Channel;
 use crate::channels::ChannelTable;
 use crate::history::PastSummary;
-use crate::name::Space;
+use crate::name::{Name, Space};
 use crate::name_map::Hashed;
 use crate::past::Past;
 use crate::pasts::PastTable;
@@ -21,8 +19,8 @@ use crate::sync::LOCK_SHARDS;
 /// What a listing shows of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelSummary {
-    /// Its name.
-    pub name: Bytes,
+    /// Its name, which may be long and is shared with the channel.
+    pub name: Name,
     /// Its subscribers, virtual sockets included.
     pub subscribers: usize,
     /// What it keeps; `None`: it has no history.
@@ -151,7 +149,7 @@ fn add_with_hash<K>(table: &ChannelTable<K>, hash: u64, summaries: &mut Vec<Chan
         let name = past.name.as_bytes();
         if table.get(key(name)).is_none() {
             summaries.push(ChannelSummary {
-                name: Bytes::copy_from_slice(name),
+                name: past.name.clone(),
                 subscribers: 0,
                 history: Some(past.summary()),
             });
@@ -163,7 +161,7 @@ impl ChannelSummary {
     fn of<K>(channel: &Channel, table: &ChannelTable<K>, key: Hashed<'_>) -> Self {
         let past = table.pasts().and_then(|pasts| pasts.get(key));
         Self {
-            name: Bytes::copy_from_slice(channel.name.as_bytes()),
+            name: channel.name.clone(),
             subscribers: channel.members.len(),
             history: past.map(Past::summary),
         }
