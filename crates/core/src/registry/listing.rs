@@ -76,10 +76,15 @@ impl<K> Core<K> {
             let table = self.channels.lock(from.table);
             hashes(&table).filter(is_further).collect()
         };
+        let most = most.max(1);
+        let is_last = hashes.len() <= most;
+        if !is_last {
+            // only those of this page are sorted
+            hashes.select_nth_unstable(most);
+            hashes.truncate(most);
+        }
         hashes.sort_unstable();
         hashes.dedup();
-        let is_last = hashes.len() <= most;
-        hashes.truncate(most);
         let mut summaries = Vec::with_capacity(hashes.len());
         let table = self.channels.lock(from.table);
         for hash in &hashes {
