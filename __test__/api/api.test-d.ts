@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 
 import {
+  type AdminOptions,
   type AnswerLimits,
   type BackplaneOptions,
   CallError,
@@ -114,6 +115,11 @@ const compression: CompressionOptions = {
 void (() => start({ bind: ':0', compression: { serverContextTakeover: 'bounded' } }));
 // @ts-expect-error: unknown
 void (() => start({ bind: ':0', compression: { windowBits: 9 } }));
+const admin: AdminOptions = { token: 'a'.repeat(16), path: '/admin' };
+// @ts-expect-error: the token is required
+void (() => start({ bind: ':0', stats: true, admin: { path: '/admin' } }));
+// @ts-expect-error: there is no default token
+void (() => start({ bind: ':0', stats: true, admin: true }));
 const files: StaticOptions = { directory: 'public' };
 const user: RespUser = { name: 'a', password: 'b', channels: ['c*'] };
 const access: RespOptions = { protocol: 'resp', users: [user], publishAs: 'text' };
@@ -125,6 +131,7 @@ const listeners: Listener[] = [
   { address: ':2', protocol: 'http', websocketPath: '/ws', tls: false },
   { address: ':6', compression: true },
   { address: ':7', compression },
+  { address: ':8', stats: true, admin },
   { address: ':4', ...raw, tls: { cert: 'a', key: 'b' }, limits: { messageBytes: 1024 } },
   { address: ':5', protocol: 'tcp', framing: 'line', allowHttp: true },
   { address: ':3', ...access, reusePort: true, trustProxy: ['private'], proxyProtocol: true },

@@ -52,7 +52,15 @@ const SUBJECTS = [
   ],
   [
     'In production',
-    ['docs/deployment', 'docs/tls', 'docs/behind-a-proxy', 'docs/scaling', 'docs/monitoring', 'docs/logging'],
+    [
+      'docs/deployment',
+      'docs/tls',
+      'docs/behind-a-proxy',
+      'docs/scaling',
+      'docs/monitoring',
+      'docs/admin',
+      'docs/logging',
+    ],
   ],
   [
     'Coming from',

@@ -128,7 +128,7 @@ export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends Htt
 /** Options of `attach`: those of `start` that do not concern listening or HTTP requests. */
 export type AttachOptions<Types extends WorkerTypes = BytesOnly> = Omit<
   StartOptions<Types>,
-  'bind' | 'tls' | 'reusePort' | 'static' | 'events' | 'stats' | 'metrics' | 'health' | 'ready'
+  'bind' | 'tls' | 'reusePort' | 'static' | 'events' | 'stats' | 'metrics' | 'health' | 'ready' | 'admin'
 >;
 
 /**

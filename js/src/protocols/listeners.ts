@@ -28,6 +28,7 @@ export type {
 } from '../options/limits.generated.js';
 export type { ClientHandlers, PublishAnswer, SubscribeAnswer, SubscribeRequest } from '../v1/client-handlers.js';
 export type {
+  AdminOptions,
   CompressionOptions,
   HttpListenerOptions,
   HttpOptions,
