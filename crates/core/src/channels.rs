@@ -163,6 +163,16 @@ impl<K> ChannelTable<K> {
         self.space(space).iter()
     }
 
+    /// The hashes of the names of channels; sharded ones are left out.
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = u64> {
+        self.channels.hashes()
+    }
+
+    /// The channels with this hash; sharded ones are left out.
+    pub(crate) fn with_hash(&self, hash: u64) -> impl Iterator<Item = &Channel> {
+        self.channels.with_hash(hash)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.channels.len() + self.sharded.len()
     }

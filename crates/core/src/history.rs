@@ -65,6 +65,19 @@ pub struct Number {
     pub from: Option<SocketId>,
 }
 
+/// What a listing shows of a channel's history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PastSummary {
+    /// The position of the newest message.
+    pub position: Position,
+    /// The messages that are kept.
+    pub messages: usize,
+    /// What they are charged, in bytes.
+    pub bytes: u64,
+    /// Subscribers that read on in the past.
+    pub behind: usize,
+}
+
 /// How a message is published, beside its payload.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Manner<'a> {

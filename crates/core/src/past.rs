@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::hash::SocketMap;
 use crate::history::{
-    ENTRY_CHARGE, Epoch, HistoryTerms, Kept, NAME_CHARGE, Number, Position, Start,
+    ENTRY_CHARGE, Epoch, HistoryTerms, Kept, NAME_CHARGE, Number, PastSummary, Position, Start,
 };
 use crate::id::SocketId;
 use crate::name::Name;
@@ -124,6 +124,16 @@ impl<K> Past<K> {
         let age = self.terms.age_ms;
         let first = self.entries.front();
         first.is_some_and(|entry| entry.unix_ms.saturating_add(age) <= now)
+    }
+
+    /// What is shown of it.
+    pub(crate) fn summary(&self) -> PastSummary {
+        PastSummary {
+            position: self.position(),
+            messages: self.entries.len(),
+            bytes: self.charge(),
+            behind: self.behind.len(),
+        }
     }
 
     /// Drops what is too old.

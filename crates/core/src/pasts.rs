@@ -143,6 +143,16 @@ impl<K> PastTable<K> {
         }
     }
 
+    /// The hashes of all names; each once.
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = u64> {
+        self.rows.hashes()
+    }
+
+    /// The pasts with this hash.
+    pub(crate) fn with_hash(&self, hash: u64) -> impl Iterator<Item = &Past<K>> {
+        self.rows.with_hash(hash)
+    }
+
     /// Changes what a past keeps, and brings its place in the order and the totals up to date. One that keeps nothing
     /// any more goes, unless it has subscribers.
     pub(crate) fn change<R>(

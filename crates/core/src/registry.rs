@@ -4,6 +4,7 @@
 mod debug_state;
 mod history;
 mod lifecycle;
+mod listing;
 mod own;
 mod publish;
 mod recover;
@@ -35,6 +36,7 @@ use crate::terms::TermsList;
 pub use self::debug_state::{ChannelState, Counts, SocketState};
 pub use self::history::Past;
 pub use self::lifecycle::TokenError;
+pub use self::listing::{Bookmark, ChannelSummary};
 pub use self::own::OwnError;
 pub use self::publish::Reach;
 pub use self::recover::Entrance;

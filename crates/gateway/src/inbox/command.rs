@@ -7,7 +7,7 @@ use millrace_core::{
 };
 
 use crate::event::{
-    Acceptance, Question, Rejection, Step, StreamId, StreamStep, TransferId, Waiting,
+    Acceptance, Calling, Question, Rejection, Step, StreamId, StreamStep, TransferId, Waiting,
 };
 use crate::frame::{Late, LateReply, Publication};
 use crate::listener::{Dialling, Incoming, Listening, Stopping};
@@ -93,6 +93,12 @@ pub(crate) enum Command {
         slot: u32,
         socket: SocketId,
         question: Box<Question>,
+    },
+    /// A thread calls the client of a socket.
+    Call {
+        slot: u32,
+        socket: SocketId,
+        calling: Box<Calling>,
     },
     /// A step of a message that is sent in parts.
     Stream {

@@ -230,6 +230,7 @@ impl Shard {
             | Command::Tell { slot, socket, .. }
             | Command::Wake { slot, socket }
             | Command::WhenDrained { slot, socket, .. }
+            | Command::Call { slot, socket, .. }
             | Command::Stream { slot, socket, .. }
             | Command::Admit { slot, socket, .. } => {
                 if let Some(connection) = self.find(slot, socket) {

@@ -34,7 +34,7 @@ mod write;
 use millrace_core::{Entering, Kind, Name, Number, Position, SocketId};
 
 use crate::close::CloseReason;
-use crate::event::{Instruction, Step, TransferId};
+use crate::event::{Calling, Instruction, Step, TransferId};
 use crate::frame::Encoding;
 
 pub(crate) use context::Context;
@@ -100,6 +100,11 @@ pub(crate) trait Session {
 
     /// Whether its connection ends together with that of another session, which has dialled it.
     fn follows(&self) -> bool {
+        false
+    }
+
+    /// Whether the application may call its client.
+    fn calls_client(&self) -> bool {
         false
     }
 
@@ -219,6 +224,10 @@ pub(crate) enum Wake<'a> {
     /// An instruction of the worker, in order with what the worker sends. May come before [`Opened`](Self::Opened) if
     /// `handleOpen` sent it, and while the worker still handles what came before the peer's end.
     Told(Instruction<'a>),
+    /// The application calls the client. Only for sessions that [can do that](Session::calls_client).
+    Called(Calling),
+    /// The worker is gone or gives its connections up, and the connection is about to be closed.
+    WorkerGone,
     /// The worker takes a step of one of its transfers.
     Transfer(TransferId, Step),
 }

@@ -1,16 +1,16 @@
 //! One connection that offers `millrace.v1`: its messages are operations, unless `handleOpen` chooses another subprotocol.
 
-use millrace_core::{Kind, Number, Position, SocketId};
+use millrace_core::{Number, Position, SocketId};
 use millrace_protocol::v1;
 use millrace_protocol::websocket::{self, Item, Opcode};
 
 use super::super::session::{self, Reads, TRAITS};
 use super::V1Terms;
-use super::bads::Bads;
 use super::entering::Entering;
+use super::speaker::{Speaker, append_header};
 use super::unwrap::{head, unwrap};
 use crate::close::CloseReason;
-use crate::contract::{Context, Encoding, Flow, Fragment, Session, Taken, Traits, Wake};
+use crate::contract::{Context, Encoding, Fragment, Operation, Session, Taken, Traits, Wake};
 
 /// See the module. What reads the frames is the session that the connection has with another subprotocol.
 #[derive(Debug)]
@@ -20,14 +20,6 @@ pub(in crate::adapter::websocket) struct V1<R> {
     agreed: Agreed,
     /// The encoding of messages once it is agreed that it is spoken.
     encoding: Encoding,
-}
-
-/// What the operations of a connection need.
-#[derive(Debug)]
-pub(super) struct Speaker {
-    pub(super) terms: V1Terms,
-    pub(super) bads: Option<Box<Bads>>,
-    pub(super) entering: Entering,
 }
 
 /// Which subprotocol the connection has.
@@ -48,6 +40,8 @@ impl<R: Reads> V1<R> {
                 terms,
                 bads: None,
                 entering: Entering::default(),
+                asked: None,
+                calls: None,
             },
             agreed: Agreed::Open,
             encoding,
@@ -107,18 +101,30 @@ impl<R: Reads> Session for V1<R> {
         match why {
             Wake::Gap(channel, last) if self.agreed != Agreed::Other => {
                 cx.reply(|out| append_gap(channel.as_bytes(), last, out));
-                Ok(())
+                return Ok(());
             }
             Wake::Entered(_, entering) => {
                 self.speaker.entered(entering, cx);
-                Ok(())
+                return Ok(());
             }
-            why => self.reads.wake(why, cx),
+            why if self.agreed != Agreed::Own => return self.reads.wake(why, cx),
+            Wake::Told(answer) if answer.operation() == Some(Operation::V1Answer) => {
+                return self.speaker.answered(&answer, cx);
+            }
+            Wake::Called(calling) => self.speaker.call_client(calling, cx),
+            Wake::Resumed => return self.speaker.resumed(cx),
+            Wake::WorkerGone => self.speaker.worker_gone(cx),
+            why => return self.reads.wake(why, cx),
         }
+        Ok(())
     }
 
     fn append_ping(&mut self, out: &mut Vec<u8>) {
         self.reads.append_ping(out);
+    }
+
+    fn calls_client(&self) -> bool {
+        self.agreed == Agreed::Own
     }
 
     fn has_fragments(&self) -> bool {
@@ -186,58 +192,4 @@ fn append_gap(channel: &[u8], last: Position, out: &mut Vec<u8>) {
         |line| v1::append_gap(channel, (&epoch, last.offset), line),
         out,
     );
-}
-
-/// Appends a header without a payload as a frame.
-pub(super) fn append_header(header: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
-    let mut line = Vec::new();
-    header(&mut line);
-    websocket::append_frame(out, Opcode::Text, &line);
-}
-
-impl Speaker {
-    /// Handles a message of the client.
-    fn message(
-        &mut self,
-        kind: Kind,
-        message: &[u8],
-        cx: &mut Context<'_>,
-    ) -> Result<Flow, CloseReason> {
-        if cx.is_closing() {
-            return Ok(Flow::Go);
-        }
-        let flow = match v1::decode(message) {
-            Ok(incoming) => self.operate(incoming, kind, cx)?,
-            Err(bad) => {
-                self.bad(bad.id.as_ref(), bad.reason, cx)?;
-                Flow::Go
-            }
-        };
-        let done = cx.done(message.len());
-        Ok(Flow::go_if(flow == Flow::Go && done == Flow::Go))
-    }
-
-    /// Answers a message that is malformed, or makes no sense now. Too many of those end the connection.
-    pub(super) fn bad(
-        &mut self,
-        id: Option<&v1::Id<'_>>,
-        reason: &str,
-        cx: &mut Context<'_>,
-    ) -> Result<(), CloseReason> {
-        fail(id, v1::Code::Bad, reason, cx);
-        if self.bads.get_or_insert_default().add(cx.now()) {
-            return Err(CloseReason::TOO_MANY_BAD);
-        }
-        Ok(())
-    }
-}
-
-/// Answers with an error.
-pub(super) fn fail(id: Option<&v1::Id<'_>>, code: v1::Code, reason: &str, cx: &mut Context<'_>) {
-    cx.reply(|out| {
-        append_header(
-            |line| v1::append_error(id, code.text(), Some(reason), line),
-            out,
-        );
-    });
 }
