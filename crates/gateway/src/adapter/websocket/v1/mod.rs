@@ -2,6 +2,7 @@
 //! of channels allow, and no JavaScript takes part.
 
 mod bads;
+mod carried;
 mod encoding;
 mod operations;
 mod session;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use crate::contract::{Encoding, Hub};
 use crate::limits::ListenerLimits;
+pub(crate) use carried::CarriedSessions;
 pub(crate) use encoding::HEADED;
 pub(super) use session::V1;
 
