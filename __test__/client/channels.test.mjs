@@ -1,4 +1,5 @@
-// Positions: each message once and in order, or a gap; what several subscriptions of one channel share.
+// Positions: each message once and in order, or a gap; what several subscriptions of one channel share. Over 400 lines because they share how they note
+// what is told.
 import test from 'ava';
 
 import { open, settled } from '../support/scripted-socket.mjs';

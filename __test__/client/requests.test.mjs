@@ -1,4 +1,5 @@
-// Publications, calls and other requests: the queue, its bound, timeouts, what a lost link means for them; payloads.
+// Publications, calls and other requests: the queue, its bound, timeouts, what a lost link means for them; payloads. Over 400 lines
+// because they share the scripted connection.
 import test from 'ava';
 import { WebSocket } from 'ws';
 

@@ -3,8 +3,12 @@
 //! An event is lines of `field: value` and an empty line. A client joins the `data` lines of an event with line feeds,
 //! so a carriage return, alone or with a line feed behind it, arrives as one line feed.
 
+mod positions;
+
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+
+pub use positions::Positions;
 
 /// The content type of the stream.
 pub const CONTENT_TYPE: &str = "text/event-stream";
@@ -24,8 +28,53 @@ pub fn append_text(out: &mut Vec<u8>, text: &[u8]) {
 /// Appends bytes as an event of the type [`BINARY_EVENT`].
 pub fn append_binary(out: &mut Vec<u8>, bytes: &[u8]) {
     append_type(out, BINARY_EVENT);
-    append_data(out, STANDARD.encode(bytes).as_bytes());
+    append_base64(out, bytes);
     out.push(b'\n');
+}
+
+/// Appends a message of `millrace.v1` as an event. A payload that the format cannot carry is base64 (RFC 4648, section 4), which
+/// the field `b` of the header says: bytes are 1, text with a carriage return is 2. `key` becomes the field `k`.
+pub fn append_v1(out: &mut Vec<u8>, is_text: bool, message: &[u8], key: Option<&str>) {
+    let end = message.iter().position(|byte| *byte == b'\n');
+    let (header, payload) = message.split_at(end.unwrap_or(message.len()));
+    let payload = payload.split_first().map(|(_, payload)| payload);
+    let coded = match payload {
+        Some(_) if !is_text => Some(b'1'),
+        Some(payload) if payload.contains(&b'\r') => Some(b'2'),
+        _ => None,
+    };
+    out.extend_from_slice(b"data: ");
+    out.extend_from_slice(header.strip_suffix(b"}").unwrap_or(header));
+    let mut comma: &[u8] = if header == b"{}" { b"" } else { b"," };
+    for (name, value) in [
+        ("k", key.map(str::as_bytes)),
+        ("b", coded.as_ref().map(std::slice::from_ref)),
+    ] {
+        let Some(value) = value else { continue };
+        let quote: &[u8] = if name == "k" { b"\"" } else { b"" };
+        let parts = [comma, b"\"", name.as_bytes(), b"\":", quote, value, quote];
+        for part in parts {
+            out.extend_from_slice(part);
+        }
+        comma = b",";
+    }
+    out.extend_from_slice(b"}\n");
+    match payload {
+        Some(payload) if coded.is_some() => append_base64(out, payload),
+        Some(payload) => append_data(out, payload),
+        None => {}
+    }
+    out.push(b'\n');
+}
+
+/// Bytes as base64url without padding (RFC 4648, section 5).
+pub fn base64_url(bytes: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The bytes of [`base64_url`].
+pub fn from_base64_url(text: &[u8]) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(text).ok()
 }
 
 /// Appends the close: an event of the type [`CLOSE_EVENT`]. A reason of `retry=` and milliseconds, in at most nine
@@ -61,6 +110,10 @@ fn append_type(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(b"event: ");
     out.extend_from_slice(name.as_bytes());
     out.push(b'\n');
+}
+
+fn append_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    append_data(out, STANDARD.encode(bytes).as_bytes());
 }
 
 fn append_data(out: &mut Vec<u8>, data: &[u8]) {
@@ -121,6 +174,36 @@ mod tests {
         assert_eq!(
             written(|out| append_text(out, b"")),
             [("message".into(), String::new())]
+        );
+    }
+
+    #[test]
+    fn a_message_of_v1_says_how_its_payload_is_coded() {
+        let event = |is_text, message: &[u8], key| {
+            let mut out = Vec::new();
+            append_v1(&mut out, is_text, message, key);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(
+            event(true, b"{\"t\":\"pong\"}", None),
+            "data: {\"t\":\"pong\"}\n\n"
+        );
+        assert_eq!(
+            event(true, b"{\"t\":\"hi\"}", Some("ab")),
+            "data: {\"t\":\"hi\",\"k\":\"ab\"}\n\n"
+        );
+        assert_eq!(event(true, b"{}\n", None), "data: {}\ndata: \n\n");
+        assert_eq!(
+            event(true, b"{}\na\nb", None),
+            "data: {}\ndata: a\ndata: b\n\n"
+        );
+        assert_eq!(
+            event(true, b"{}\na\r\nb", None),
+            "data: {\"b\":2}\ndata: YQ0KYg==\n\n"
+        );
+        assert_eq!(
+            event(false, b"{\"c\":\"a\"}\n\0", None),
+            "data: {\"c\":\"a\",\"b\":1}\ndata: AA==\n\n"
         );
     }
 

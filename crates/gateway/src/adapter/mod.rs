@@ -13,6 +13,7 @@ pub(crate) mod websocket;
 
 use std::sync::Arc;
 
+use crate::contract::Hub;
 use crate::frame::{Encoding, Encodings};
 use crate::http::{EndpointLimits, Endpoints, HttpProtocol};
 use crate::net::address::ListenError;
@@ -64,7 +65,9 @@ fn endpoints(
     let mut all = Endpoints::default();
     all.add(Some(WebSockets::new(options, limits, means, Some(v1))?));
     all.add(Status::new(options, Some(taps))?);
-    all.add(EventStreams::new(options, events)?);
+    let sessions = websocket::carried_sessions(v1, limits);
+    let open = move |hub: &Arc<Hub>| sessions.open(hub);
+    all.add(EventStreams::new(options, limits, events, Box::new(open))?);
     all.add(Files::open(options, limits)?);
     all.add(Some(WorkerRequests::new(limits)?));
     Ok(all)

@@ -1,49 +1,74 @@
-//! The adapter of Server-Sent Events: a socket that only receives, carried by the body of an HTTP answer.
+//! The adapter of Server-Sent Events: a socket that only receives, carried by the body of an HTTP answer. A client of
+//! `millrace.v1` also sends, by POST.
+
+mod channels;
+mod frames;
+mod pipe;
+mod posts;
 
 use std::fmt;
-use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::body::{Body as HttpBody, Frame};
 use hyper::header::{
     ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
 };
 use hyper::{Method, Response, StatusCode};
 use millrace_core::Kind;
-use millrace_protocol::sse;
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
+use millrace_protocol::sse::{self, Positions};
+use millrace_protocol::v1;
+use tokio::io::duplex;
 
 use crate::close::CloseReason;
 use crate::contract::{
-    self, Acceptance, Carried, Encoding, EncodingDef, Goodbye, ListenError, Liveness, Message,
-    Opened, Reader, Session, Stream, Taken, Traits, Transport,
+    self, Acceptance, Encoding, EncodingDef, Goodbye, Hub, ListenError, Liveness, Message, Opened,
+    Reader, Session, Stream, Taken, Traits, Transport,
 };
 use crate::http::open;
 use crate::http::{
-    Answer, Answering, Asked, Body, BodyError, Claim, Client, Endpoint, Exchange, SimpleRequest,
-    Taking, plain,
+    Answer, Answering, Asked, Body, Claim, Client, Endpoint, EndpointLimits, Exchange,
+    SimpleRequest, Taking, plain,
 };
-use crate::permits::Permit;
+use frames::Unframed;
+use pipe::{PIPE_BYTES, Pipe, PipeEnd};
+use posts::{Inbox, Posts};
 
 /// The event streams of one listener.
-#[derive(Debug)]
 pub(crate) struct EventStreams {
     path: String,
     encoding: Encoding,
+    /// What speaks `millrace.v1`.
+    v1: OpenV1,
+    posts: Arc<Posts>,
+    message_bytes: usize,
+}
+
+/// Makes a session of `millrace.v1`; `None`: no channel is for such clients.
+pub(crate) type OpenV1 = Box<dyn Fn(&Arc<Hub>) -> Option<Box<dyn Session>> + Send + Sync>;
+
+impl fmt::Debug for EventStreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EventStreams").field(&self.path).finish()
+    }
 }
 
 impl EventStreams {
     /// Reads the option `events`; `None` if it is not given.
     pub(crate) fn new(
         options: &Reader<'_>,
+        limits: &EndpointLimits<'_>,
         encoding: Encoding,
+        v1: OpenV1,
     ) -> Result<Option<Self>, ListenError> {
         let path = options.text("events")?.map(str::to_owned);
-        Ok(path.map(|path| Self { path, encoding }))
+        Ok(path.map(|path| Self {
+            path,
+            encoding,
+            v1,
+            posts: Arc::default(),
+            message_bytes: limits.listener.message_bytes,
+        }))
     }
 }
 
@@ -65,12 +90,20 @@ impl Endpoint for EventStreams {
     }
 
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {
-        Box::pin(answer(self.encoding, exchange, asked))
+        Box::pin(answer(self, exchange, asked))
     }
 }
 
-/// Answers with 200 or an error.
-async fn answer(encoding: Encoding, exchange: &Exchange, request: &Asked) -> Option<Answer> {
+/// Answers with 200, or a POST with 204, or with an error.
+async fn answer(
+    streams: &EventStreams,
+    exchange: &Exchange,
+    request: &mut Asked,
+) -> Option<Answer> {
+    if request.method() == Method::POST && request.headers().contains_key(posts::HEADER) {
+        let most = streams.message_bytes;
+        return Some(streams.posts.answer(exchange, request, most).await);
+    }
     if request.method() != Method::GET {
         let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
         answer
@@ -84,23 +117,93 @@ async fn answer(encoding: Encoding, exchange: &Exchange, request: &Asked) -> Opt
             "This is a stream of events: Accept has to have text/event-stream",
         ));
     }
-    let session = Box::new(Sse(encoding));
+    let hub = exchange.shard.hub();
+    let asks = match Asks::read(request, hub) {
+        Ok(asks) => asks,
+        Err((status, text)) => return Some(plain(status, text)),
+    };
+    let speaks = (!matches!(asks, Asks::Nothing))
+        .then(|| (streams.v1)(hub))
+        .flatten();
+    let own = speaks.is_some().then_some(v1::SUBPROTOCOL);
+    let session = speaks.unwrap_or_else(|| Box::new(Sse(streams.encoding)));
     let admitted = open::admit(exchange, request, Transport::EventStream, session).await;
-    Some(match admitted {
-        Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client),
-        Err(answer) => answer,
-    })
+    let (opened, acceptance) = match admitted {
+        Ok(admitted) => admitted,
+        Err(answer) => return Some(answer),
+    };
+    let chosen = acceptance.protocol.as_deref();
+    if chosen.is_some() && chosen != own {
+        let problem = "handleOpen selected a subprotocol, and an event stream has none";
+        return Some(open::invalid(opened, problem));
+    }
+    let Some(socket) = opened.socket().filter(|_| own.is_some()) else {
+        return Some(begin(opened, &acceptance, &exchange.client, None));
+    };
+    opened.agree(true);
+    let spoken = match asks {
+        Asks::Nothing => None,
+        Asks::V1 => {
+            let Ok((inbox, key)) = streams.posts.add(hub.socket_name(socket)) else {
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                return Some(plain(status, "Internal server error"));
+            };
+            Some((inbox, Unframed::v1(key)))
+        }
+        Asks::Channels(positions) => {
+            let inbox = Inbox::of(positions.subscriptions());
+            Some((inbox, Unframed::plain(positions)))
+        }
+    };
+    Some(begin(opened, &acceptance, &exchange.client, spoken))
 }
 
-fn begin(opened: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answer {
-    if acceptance.protocol.is_some() {
-        return open::invalid(
-            opened,
-            "handleOpen selected a subprotocol, and an event stream has none",
-        );
+/// What a client asks for.
+enum Asks {
+    /// A stream of what the application sends.
+    Nothing,
+    /// To speak `millrace.v1`.
+    V1,
+    /// The messages of channels.
+    Channels(Positions),
+}
+
+impl Asks {
+    /// If no channel is for clients, the query belongs to the application.
+    fn read(request: &Asked, hub: &Hub) -> Result<Self, (StatusCode, &'static str)> {
+        let query = request.uri().query().unwrap_or_default();
+        if query.is_empty() || !hub.has_clients() {
+            return Ok(Self::Nothing);
+        }
+        if query.split('&').any(|parameter| parameter == "v=1") {
+            return Ok(Self::V1);
+        }
+        let names = channels::read(query).ok_or((StatusCode::BAD_REQUEST, channels::INVALID))?;
+        if names.is_empty() {
+            return Ok(Self::Nothing);
+        }
+        let may = |name: &String| hub.client_terms(name.as_bytes()).subscribe;
+        if !names.iter().all(may) {
+            return Err((StatusCode::FORBIDDEN, DENIED));
+        }
+        let last = channels::last_event_id(request.headers());
+        Ok(Self::Channels(Positions::new(names, last)))
     }
+}
+
+const DENIED: &str = "The channel's terms do not allow it";
+
+/// Begins a stream. One whose session speaks `millrace.v1` has what that reads, and what becomes of what it writes.
+fn begin(
+    opened: Opened,
+    acceptance: &Acceptance,
+    client: &Rc<Client>,
+    spoken: Option<(Inbox, Unframed)>,
+) -> Answer {
+    let (inbox, unframed) = spoken.unzip();
     let (ours, theirs) = duplex(PIPE_BYTES);
-    let mut answer = Response::new(Body::Stream(Box::pin(Pipe::new(theirs, client))));
+    let pipe = Pipe::new(theirs, client, unframed);
+    let mut answer = Response::new(Body::Stream(Box::pin(pipe)));
     let headers = answer.headers_mut();
     for (name, value) in [
         (CONTENT_TYPE, sse::CONTENT_TYPE),
@@ -114,10 +217,7 @@ fn begin(opened: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answer
     if let Err(problem) = open::add_headers(acceptance, &mut answer, &RESERVED) {
         return open::invalid(opened, problem);
     }
-    let pipe = PipeEnd {
-        stream: ours,
-        carrier: Rc::clone(client),
-    };
+    let pipe = PipeEnd::new(ours, inbox, client);
     opened.connected(Stream::carried(pipe), &Bytes::new());
     answer
 }
@@ -206,111 +306,6 @@ fn append_message(message: &Message<'_>, out: &mut Vec<u8>) {
         Kind::Binary => sse::append_binary(out, message.payload),
     }
 }
-
-/// The socket's end of the pipe. What is in the pipe, and what the HTTP connection holds of it, has not reached the
-/// peer yet.
-struct PipeEnd {
-    stream: DuplexStream,
-    /// The HTTP connection that carries it.
-    carrier: Rc<Client>,
-}
-
-impl fmt::Debug for PipeEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PipeEnd").field(&self.stream).finish()
-    }
-}
-
-impl Carried for PipeEnd {
-    fn needs_shutdown(&self) -> bool {
-        false
-    }
-
-    /// The permit stays taken until the HTTP connection is closed, too.
-    fn give_back(&self, permit: Permit) {
-        *self.carrier.permit.borrow_mut() = Some(permit);
-    }
-}
-
-impl AsyncRead for PipeEnd {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for PipeEnd {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
-
-/// The body of the answer: what the shard writes to the socket's stream. Ends with the socket, or when the client has
-/// left.
-struct Pipe {
-    stream: DuplexStream,
-    left: Pin<Box<dyn Future<Output = ()>>>,
-}
-
-impl Pipe {
-    fn new(stream: DuplexStream, client: &Rc<Client>) -> Self {
-        let client = Rc::clone(client);
-        Self {
-            stream,
-            left: Box::pin(async move { client.half_closed.wait().await }),
-        }
-    }
-}
-
-impl HttpBody for Pipe {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let pipe = self.get_mut();
-        if pipe.left.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(None);
-        }
-        // the buffer is not zeroed, because an event is short
-        let mut piece = [MaybeUninit::uninit(); PIPE_BYTES];
-        let mut buffer = ReadBuf::uninit(&mut piece);
-        ready!(Pin::new(&mut pipe.stream).poll_read(cx, &mut buffer))?;
-        let filled = buffer.filled();
-        if filled.is_empty() {
-            return Poll::Ready(None);
-        }
-        Poll::Ready(Some(Ok(Frame::data(Bytes::copy_from_slice(filled)))))
-    }
-}
-
-/// Bytes between the shard and hyper; the rest waits in the outbox.
-const PIPE_BYTES: usize = 16 * 1024;
 
 /// Headers of the answer that the application cannot set.
 const RESERVED: [&str; 4] = [

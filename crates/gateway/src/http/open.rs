@@ -100,7 +100,7 @@ pub(super) fn ask(
 /// Checks the listener's rules for a client; `None`: it is allowed.
 fn may_not_come_in(client: &Client, head: Head<'_>) -> Option<Answer> {
     let (status, text) = if !head.origin_allowed(&client.service.origins) {
-        (StatusCode::FORBIDDEN, "Origin not allowed")
+        (StatusCode::FORBIDDEN, NO_ORIGIN)
     } else if client.over_limit {
         (StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT)
     } else if client.listener.is_stopping() {
@@ -109,6 +109,13 @@ fn may_not_come_in(client: &Client, head: Head<'_>) -> Option<Answer> {
         return None;
     };
     Some(unwelcome(client, status, text))
+}
+
+/// The answer to a request whose origin may not use the listener's sockets; `None`: it may.
+pub(crate) fn refuse_origin(exchange: &Exchange, request: &Asked) -> Option<Answer> {
+    let client = &exchange.client;
+    let is_allowed = Head::Parsed(request).origin_allowed(&client.service.origins);
+    (!is_allowed).then(|| unwelcome(client, StatusCode::FORBIDDEN, NO_ORIGIN))
 }
 
 /// Counts the permit for the client that a trusted proxy names.
@@ -179,6 +186,8 @@ fn rejected(rejection: Rejection) -> Answer {
     }
     answer
 }
+
+const NO_ORIGIN: &str = "Origin not allowed";
 
 /// The answer to a handshake if the worker module only answers requests.
 const NO_HANDLERS: &str = "The worker module has no handler of WebSockets";

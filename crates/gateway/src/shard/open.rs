@@ -256,6 +256,11 @@ impl Opened {
         }
     }
 
+    /// The socket that it has become.
+    pub(crate) fn socket(&self) -> Option<SocketId> {
+        self.connection.as_ref().map(|connection| connection.socket)
+    }
+
     /// Tells the session whether the subprotocol is its own; see [`Session::agree`].
     pub(crate) fn agree(&self, is_own: bool) {
         if let Some(connection) = &self.connection {

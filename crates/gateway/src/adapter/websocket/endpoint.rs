@@ -10,7 +10,7 @@ use millrace_protocol::websocket::{DecoderConfig, Role};
 use super::compression::{Compression, Means};
 use super::session::WebSocket;
 use super::streamed::Streamed;
-use super::v1::{V1, V1Listener, V1Terms};
+use super::v1::{CarriedSessions, V1, V1Listener, V1Terms};
 use crate::contract::{Encoding, ListenError, Reader, Session, Transport};
 use crate::http::{
     Answer, Answering, Asked, Claim, Endpoint, EndpointLimits, Exchange, HttpLimits, Offers, Opens,
@@ -159,6 +159,15 @@ impl Endpoint for WebSockets {
             Some(answer.unwrap_or_else(|refusal| *refusal))
         })
     }
+}
+
+/// The sessions of `millrace.v1` on connections that are no WebSockets.
+pub(crate) fn carried_sessions(encoding: Encoding, limits: &EndpointLimits<'_>) -> CarriedSessions {
+    let decoder = DecoderConfig {
+        role: Role::Client,
+        ..*decoder(limits.listener, limits.http)
+    };
+    CarriedSessions::new(encoding, limits.listener, decoder)
 }
 
 /// The decoder's configuration for the limits of a listener.

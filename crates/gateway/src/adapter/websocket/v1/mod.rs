@@ -6,6 +6,7 @@ mod asking;
 mod bads;
 mod calling;
 mod calls;
+mod carried;
 mod encoding;
 mod entering;
 mod operations;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 use crate::contract::{Encoding, Hub};
 use crate::limits::ListenerLimits;
+pub(crate) use carried::CarriedSessions;
 pub(crate) use encoding::HEADED;
 pub(super) use session::V1;
 

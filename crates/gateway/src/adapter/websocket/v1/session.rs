@@ -60,7 +60,7 @@ impl<R: Reads> Session for V1<R> {
             Agreed::Own => Traits {
                 encoding: self.encoding,
                 feeds_worker: false,
-                ..TRAITS
+                ..self.reads.traits()
             },
             Agreed::Other => self.reads.traits(),
         }

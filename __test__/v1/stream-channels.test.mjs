@@ -1,0 +1,189 @@
+// Plain streams of Server-Sent Events that subscribe to channels by their query, and go on where they were.
+import { once } from 'node:events';
+import net from 'node:net';
+import test from 'ava';
+import { EventSource } from 'eventsource';
+
+import { until } from '../support/deadline.mjs';
+import { browserTests, launchBrowser } from '../support/example.mjs';
+import { ownServer, sharedServer, worker } from '../support/server.mjs';
+
+const kept = { history: { messages: 5, ageMs: 600_000 }, clients: { subscribe: true } };
+const channels = [
+  ['kept:*', kept],
+  ['long:*', { ...kept, history: { messages: 1000, ageMs: 600_000 } }],
+  ['room:*', { clients: { subscribe: true, publish: true } }],
+  ['secret:*', {}],
+];
+const options = { workerPath: worker('commands'), threads: 1, ioThreads: 2, events: true, channels };
+const server = sharedServer(test, options);
+
+/** A stream; `next()` is the next event as it came, without comments. */
+async function stream(t, query, last) {
+  const leaving = new AbortController();
+  t.teardown(() => leaving.abort());
+  const headers = { accept: 'text/event-stream', ...(last !== undefined && { 'last-event-id': last }) };
+  const response = await fetch(`http://${server.addresses[0]}/events?${query}`, { headers, signal: leaving.signal });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  const next = async () => {
+    for (;;) {
+      const end = text.indexOf('\n\n');
+      if (end < 0) {
+        const { done, value } = await reader.read();
+        if (done) return undefined;
+        text += value;
+        continue;
+      }
+      const event = text.slice(0, end);
+      text = text.slice(end + 2);
+      if (event !== ':') return event;
+    }
+  };
+  return { status: response.status, next, leave: () => leaving.abort() };
+}
+
+const publish = (channel, data) => server.call('send', channel, data);
+
+test('a stream of one channel has ids, and goes on behind the last one', async (t) => {
+  const first = await stream(t, 'channel=kept:one');
+  const id = await first.next();
+  t.regex(id, /^id: [\w-]{1,16}:0$/);
+  const at = (offset) => id.replace(/0$/, `${offset}`);
+  await publish('kept:one', 'a\nb');
+  t.is(await first.next(), `${at(1)}\ndata: a\ndata: b`);
+  await publish('kept:one', 'c');
+  t.is(await first.next(), `${at(2)}\ndata: c`);
+  first.leave();
+  for (const data of ['d', 'e']) await publish('kept:one', data);
+  const second = await stream(t, 'channel=kept:one', at(2).slice(4));
+  t.is(await second.next(), at(2));
+  t.is(await second.next(), `${at(3)}\ndata: d`);
+  t.is(await second.next(), `${at(4)}\ndata: e`);
+  for (let number = 0; number < 10; number++) await publish('kept:one', `${number}`);
+  // what is gone is told
+  const third = await stream(t, 'channel=kept:one', at(2).slice(4));
+  const [, epoch] = id.split(/: |:/);
+  t.is(await third.next(), `event: gap\ndata: {"c":"kept:one","e":"${epoch}","o":14}`);
+  t.is(await third.next(), at(14));
+  await publish('kept:one', 'live');
+  t.is(await third.next(), `${at(15)}\ndata: live`);
+});
+
+test('a stream of several channels names them, and has all their positions', async (t) => {
+  const query = 'channel=kept%3Atwo&channel=room:two&x=1';
+  const first = await stream(t, query);
+  const id = await first.next();
+  t.regex(id, /^id: [\w-]+:0,-$/);
+  const at = (offset) => id.replace(/0,-$/, `${offset},-`);
+  await publish('kept:two', 'a');
+  t.is(await first.next(), `${at(1)}\nevent: kept:two\ndata: a`);
+  await publish('room:two', 'b');
+  t.is(await first.next(), `${at(1)}\nevent: room:two\ndata: b`);
+  first.leave();
+  await publish('kept:two', 'c');
+  const second = await stream(t, query, at(1).slice(4));
+  t.is(await second.next(), 'event: gap\ndata: {"c":"room:two"}');
+  t.is(await second.next(), at(1));
+  t.is(await second.next(), `${at(2)}\nevent: kept:two\ndata: c`);
+});
+
+test('a channel that clients may not subscribe to is refused, and so is a wrong query', async (t) => {
+  t.is((await stream(t, 'channel=secret:a')).status, 403);
+  t.is((await stream(t, 'channel=kept:a&channel=none')).status, 403);
+  for (const query of ['channel=', 'channel=kept:a&channel=kept:a', 'channel=%ff', 'channel=a%0Ab']) {
+    t.is((await stream(t, query)).status, 400, query);
+  }
+});
+
+/** Something between client and server that can cut all connections. */
+async function relay(t, to) {
+  const [host, port] = to.split(':');
+  const open = new Set();
+  const between = net.createServer((near) => {
+    const far = net.connect(Number(port), host);
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ]) {
+      open.add(one);
+      one.pipe(other);
+      one.on('error', () => other.destroy());
+      one.on('close', () => open.delete(one) && other.destroy());
+    }
+  });
+  between.listen(0, '127.0.0.1');
+  await once(between, 'listening');
+  const cut = () => {
+    for (const one of open) one.destroy();
+  };
+  t.teardown(() => {
+    cut();
+    between.close();
+  });
+  return { address: `127.0.0.1:${between.address().port}`, cut };
+}
+
+test('an EventSource that connects again misses and doubles nothing', async (t) => {
+  const { address, cut } = await relay(t, server.addresses[0]);
+  const source = new EventSource(`http://${address}/events?channel=long:again`);
+  t.teardown(() => source.close());
+  const got = [];
+  let opened = 0;
+  source.addEventListener('open', () => {
+    opened += 1;
+  });
+  source.addEventListener('message', ({ data }) => got.push(Number(data)));
+  source.addEventListener('gap', () => got.push('gap'));
+  await until(() => opened === 1, 'the stream');
+  let published = 0;
+  const some = async () => {
+    for (let count = 0; count < 3; count++) {
+      published += 1;
+      await publish('long:again', `${published}`);
+    }
+  };
+  for (let round = 1; round <= 2; round++) {
+    await some();
+    // it has an id by then
+    await until(() => got.length > 0, 'the first message');
+    cut();
+    await some();
+    await until(() => opened > round, 'the next stream');
+  }
+  await until(
+    () => got.length >= published,
+    () => `all messages, after ${got}`,
+  );
+  t.deepEqual(
+    got,
+    Array.from({ length: published }, (_, index) => index + 1),
+  );
+});
+
+browserTests(test)('an EventSource of a browser misses and doubles nothing', async (t) => {
+  const folder = new URL('../../js/dist/', import.meta.url).pathname;
+  const own = await ownServer(t, { ...options, static: folder });
+  const { address, cut } = await relay(t, own.addresses[0]);
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const page = await (await browser.newContext()).newPage();
+  await page.goto(`http://${address}/client.mjs`);
+  await page.evaluate(() => {
+    window.got = [];
+    window.opened = 0;
+    const source = new EventSource('/events?channel=long:page');
+    source.onopen = () => {
+      window.opened += 1;
+    };
+    source.onmessage = ({ data }) => window.got.push(data);
+    source.addEventListener('gap', () => window.got.push('gap'));
+  });
+  await page.waitForFunction(() => window.opened === 1);
+  await own.call('send', 'long:page', 'a');
+  await page.waitForFunction(() => window.got.length === 1);
+  cut();
+  for (const data of ['b', 'c']) await own.call('send', 'long:page', data);
+  await page.waitForFunction(() => window.got.length === 3);
+  t.deepEqual(await page.evaluate(() => window.got), ['a', 'b', 'c']);
+});
