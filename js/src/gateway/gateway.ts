@@ -16,7 +16,6 @@ import { print } from '../log/report.js';
 import type { NodeHandler } from '../node/node-handler.js';
 import type { BackplaneOptions } from '../options/backplane.js';
 import type { Channels } from '../options/channels.js';
-import { shown } from '../options/fields.js';
 import type { Limits } from '../options/limits.js';
 import type { Listener } from '../options/start-options.js';
 import type { TlsOptions } from '../options/tls.js';
@@ -30,6 +29,7 @@ import { storedToken } from '../worker/token.js';
 import type { ArgOf, BytesOnly, DataOf, NeedsArg, TokenOf, WorkerTypes } from '../worker/worker-types.js';
 import { checkServer, takeUpgrades } from './attach.js';
 import type { StreamSource } from './chunks.js';
+import { type CallOptions, callClient } from './client-call.js';
 import { askCluster } from './cluster.js';
 import type { ClusterInfo } from './cluster-info.js';
 import { type DrainedOptions, untilDrained } from './drained.js';
@@ -41,7 +41,7 @@ import { RunningServer, type Server } from './server.js';
 import { type StopOptions, stopOnSignals } from './signals.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
 import { Supervisor } from './supervisor.js';
-import type { Data, Name, Pattern, SendOptions, Target } from './target.js';
+import { type Data, mayCompress, type Name, type Pattern, type SendOptions, type Target } from './target.js';
 
 /**
  * Options of `start`. Those of HTTP apply to all listeners that speak HTTP. `Types` gives the types of the workers'
@@ -128,7 +128,7 @@ export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends Htt
 /** Options of `attach`: those of `start` that do not concern listening or HTTP requests. */
 export type AttachOptions<Types extends WorkerTypes = BytesOnly> = Omit<
   StartOptions<Types>,
-  'bind' | 'tls' | 'reusePort' | 'static' | 'events' | 'stats' | 'metrics' | 'health' | 'ready'
+  'bind' | 'tls' | 'reusePort' | 'static' | 'events' | 'stats' | 'metrics' | 'health' | 'ready' | 'admin'
 >;
 
 /**
@@ -136,7 +136,7 @@ export type AttachOptions<Types extends WorkerTypes = BytesOnly> = Omit<
  * that is a named export is called with `this` undefined, a member with the object that has it.
  *
  * Events of one connection are handled in order and one at a time: if a handler returns a promise, the connection's
- * next event waits for it. Messages of Sockety, calls of splice and requests for `fetch` do not wait. If a handler
+ * next event waits for it. Messages of Sockety, calls of splice, what clients of `millrace.v1` want and requests for `fetch` do not wait. If a handler
  * throws, or its promise is pending for longer than `handlerTimeoutMs`, the connection is closed with 1011, except
  * where a handler's description below says otherwise.
  *
@@ -384,6 +384,11 @@ export class Gateway {
     return sendStream(this.#asking(), socketId, readable, options);
   }
 
+  /** See the module function `call`. */
+  async call(id: number, method: string, params?: unknown, options?: CallOptions): Promise<string | Uint8Array> {
+    return callClient(this.#asking(), id, method, params, options);
+  }
+
   /** What this thread asks the I/O threads, behind everything that it has sent. */
   #asking(): Questions {
     this.#replies?.flush();
@@ -482,12 +487,6 @@ const LONG = 2048;
 
 /** The id of the native side's first gateway. */
 const DEFAULT_GATEWAY = 1;
-
-/** @throws {TypeError} if the option is no boolean */
-function mayCompress(compress: unknown): boolean {
-  if (typeof compress === 'boolean') return compress;
-  throw new TypeError(`argument 'options.compress' must be true or false, not ${shown(compress)}`);
-}
 
 /** Adds the counters that only JavaScript has. */
 function withMemory(stats: Omit<Stats, 'residentBytes'>): Stats {

@@ -1,0 +1,82 @@
+//! What a NATS server reports about itself. Owns the parsing of its JSON.
+
+use serde::Deserialize;
+
+use crate::config::Server;
+
+/// The fields of `INFO` that matter here.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Info {
+    /// The most bytes of a message.
+    pub(super) max_payload: Option<usize>,
+    /// What we must sign if we authenticate by a key.
+    pub(super) nonce: Option<String>,
+    /// The servers of its cluster to which clients may connect.
+    pub(super) connect_urls: Option<Vec<String>>,
+}
+
+impl Info {
+    /// Reads a line, with or without its verb. What is not the JSON that we expect says nothing.
+    pub(super) fn parse(line: &[u8]) -> Self {
+        let start = line.iter().position(|byte| *byte == b'{').unwrap_or(0);
+        serde_json::from_slice(line.get(start..).unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+/// Reads `host:port`.
+pub(super) fn server(url: &str) -> Option<Server> {
+    let (host, port) = url.rsplit_once(':')?;
+    let host = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
+    let port = port.parse().ok().filter(|port| *port > 0)?;
+    if host.is_empty() || host.len() > LONGEST_HOST {
+        return None;
+    }
+    Some(Server {
+        host: host.to_owned(),
+        port,
+    })
+}
+
+/// The most bytes of a host name.
+const LONGEST_HOST: usize = 255;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_a_host_and_a_port() {
+        let read = |url| server(url).map(|server| (server.host, server.port));
+        assert_eq!(read("10.0.0.1:4222"), Some(("10.0.0.1".to_owned(), 4222)));
+        assert_eq!(read("[::1]:4222"), Some(("::1".to_owned(), 4222)));
+        for wrong in ["", ":1", "a", "a:", "a:0", "a:70000", "a:b"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_first_line_has_its_verb() {
+        let line = b"INFO {\"max_payload\":7,\"nonce\":\"n\",\"connect_urls\":[\"a:1\"],\"other\":[{}]} \r\n";
+        let info = Info::parse(line);
+        assert_eq!(
+            (info.max_payload, info.nonce.as_deref()),
+            (Some(7), Some("n"))
+        );
+        assert_eq!(info.connect_urls, Some(vec!["a:1".to_owned()]));
+    }
+
+    #[test]
+    fn what_is_not_expected_says_nothing() {
+        for json in ["", "{}", "[]", "{\"max_payload\":\"x\"}", "{\"nonce\":1}"] {
+            let info = Info::parse(json.as_bytes());
+            assert_eq!(
+                (info.max_payload, info.nonce, info.connect_urls),
+                (None, None, None)
+            );
+        }
+    }
+}
