@@ -4,7 +4,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use crate::config::Server;
-use crate::link::LinkError;
+use crate::link_error::LinkError;
 use crate::tls::Encryption;
 
 /// A connected stream.

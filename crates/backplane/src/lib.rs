@@ -17,6 +17,7 @@ pub mod fuzzing;
 mod gauges;
 mod interest;
 mod link;
+mod link_error;
 mod links;
 mod local;
 mod members;

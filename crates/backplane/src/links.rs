@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::task::{Context, Poll};
 
 use crate::config::{Config, Protocol, Server};
-use crate::link::{Link, LinkError};
+use crate::link::Link;
+use crate::link_error::LinkError;
 use crate::sentinel;
 use crate::tls::Encryption;
 use crate::wire::{Event, SlotRange};

@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::config::{Sentinel, Server};
 use crate::connection;
-use crate::link::LinkError;
+use crate::link_error::LinkError;
 use crate::tls::Encryption;
 use crate::wire::{Master, MasterQuery};
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use nkeys::{KeyPair, KeyPairType};
+use data_encoding::BASE32_NOPAD;
+use ring::signature::{Ed25519KeyPair, KeyPair};
 
 /// See the module. It never shows its seed.
 #[derive(Clone)]
 pub struct Signer {
-    key: Arc<KeyPair>,
+    key: Arc<Ed25519KeyPair>,
     token: Option<Arc<str>>,
 }
 
@@ -34,11 +35,21 @@ pub enum SignerError {
 
 impl Signer {
     /// From a seed (`SU…`), for a user that the server knows by the public key.
+    ///
+    /// Source: <https://docs.nats.io/reference/reference-protocols/nats-protocol-demo>; the format is that of the library
+    /// `nkeys` of NATS: two bytes with the kinds, 32 bytes of the key, and their CRC-16.
     pub fn from_seed(seed: &str) -> Result<Self, SignerError> {
-        let key = KeyPair::from_seed(seed.trim()).map_err(|_| SignerError::Seed)?;
-        if key.key_pair_type() != KeyPairType::User {
+        let bytes = BASE32_NOPAD.decode(seed.trim().as_bytes());
+        let bytes = bytes.map_err(|_| SignerError::Seed)?;
+        let (body, checksum) = bytes.split_last_chunk::<2>().ok_or(SignerError::Seed)?;
+        let ([first, second], key) = body.split_first_chunk::<2>().ok_or(SignerError::Seed)?;
+        if crc16(body).to_le_bytes() != *checksum || first & 0xf8 != SEED {
+            return Err(SignerError::Seed);
+        }
+        if (first & 7) << 5 | second >> 3 != USER {
             return Err(SignerError::NoUser);
         }
+        let key = Ed25519KeyPair::from_seed_unchecked(key).map_err(|_| SignerError::Seed)?;
         Ok(Self {
             key: Arc::new(key),
             token: None,
@@ -58,15 +69,40 @@ impl Signer {
 
     /// The fields of `CONNECT` that prove who we are, for the server's random text.
     pub(crate) fn fields(&self, nonce: &str) -> Vec<(&'static str, String)> {
-        // signing fails only without a seed, and there always is one
-        let signature = self.key.sign(nonce.as_bytes()).unwrap_or_default();
+        let signature = self.key.sign(nonce.as_bytes());
         let signature = ("sig", URL_SAFE_NO_PAD.encode(signature));
         match &self.token {
             Some(token) => vec![("jwt", token.to_string()), signature],
-            None => vec![("nkey", self.key.public_key()), signature],
+            None => vec![("nkey", self.public()), signature],
         }
     }
+
+    /// The public key, as the server knows it.
+    fn public(&self) -> String {
+        let mut bytes = vec![USER];
+        bytes.extend_from_slice(self.key.public_key().as_ref());
+        let checksum = crc16(&bytes).to_le_bytes();
+        bytes.extend_from_slice(&checksum);
+        BASE32_NOPAD.encode(&bytes)
+    }
 }
+
+/// The CRC-16 of XMODEM: the polynomial 0x1021, from 0 on.
+fn crc16(bytes: &[u8]) -> u16 {
+    let mut crc = 0;
+    for byte in bytes {
+        crc ^= u16::from(*byte) << 8;
+        for _ in 0..8 {
+            let carry = crc & 0x8000 != 0;
+            crc = (crc << 1) ^ if carry { 0x1021 } else { 0 };
+        }
+    }
+    crc
+}
+
+/// The kinds of a key: the first five bits say that it is a seed, the next eight that it belongs to a user.
+const SEED: u8 = 18 << 3;
+const USER: u8 = 20 << 3;
 
 /// The line behind the one that begins a section. The lines around it have any number of hyphens from three on.
 fn section<'t>(contents: &'t str, name: &str) -> Option<&'t str> {
@@ -83,14 +119,14 @@ fn section<'t>(contents: &'t str, name: &str) -> Option<&'t str> {
 impl fmt::Debug for Signer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Signer")
-            .field("public_key", &self.key.public_key())
+            .field("public_key", &self.public())
             .finish_non_exhaustive()
     }
 }
 
 impl PartialEq for Signer {
     fn eq(&self, other: &Self) -> bool {
-        self.token == other.token && self.key.public_key() == other.key.public_key()
+        self.token == other.token && self.public() == other.public()
     }
 }
 
@@ -98,10 +134,21 @@ impl Eq for Signer {}
 
 #[cfg(test)]
 mod tests {
+    use ring::signature::{ED25519, UnparsedPublicKey};
+
     use super::*;
 
+    /// A seed of this kind with these 32 bytes.
+    fn seed_of(kind: u8, key: &[u8]) -> String {
+        let mut bytes = vec![SEED | kind >> 5, kind << 3];
+        bytes.extend_from_slice(key);
+        let checksum = crc16(&bytes).to_le_bytes();
+        bytes.extend_from_slice(&checksum);
+        BASE32_NOPAD.encode(&bytes)
+    }
+
     fn seed() -> String {
-        KeyPair::new_user().seed().unwrap()
+        seed_of(USER, &[7; 32])
     }
 
     fn file(seed: &str) -> String {
@@ -121,8 +168,12 @@ mod tests {
             panic!("{fields:?}")
         };
         let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
-        let public = KeyPair::from_public_key(public).unwrap();
-        public.verify(b"nonce", &signature).unwrap();
+        assert!(seed.starts_with("SU") && seed.len() == 58);
+        assert!(public.starts_with('U') && public.len() == 56);
+        let public = BASE32_NOPAD.decode(public.as_bytes()).unwrap();
+        UnparsedPublicKey::new(&ED25519, &public[1..33])
+            .verify(b"nonce", &signature)
+            .unwrap();
         assert!(!format!("{signer:?}").contains(&seed));
     }
 
@@ -150,10 +201,20 @@ mod tests {
 
     #[test]
     fn other_keys_are_refused() {
-        let account = KeyPair::new_account().seed().unwrap();
+        let account = seed_of(0, &[7; 32]);
         assert_eq!(Signer::from_seed(&account), Err(SignerError::NoUser));
-        let public = KeyPair::new_user().public_key();
-        for wrong in ["", "SU", &public, "SUAM", &seed().replace('U', "V")] {
+        let seed = seed();
+        let public = Signer::from_seed(&seed).unwrap().public();
+        let mistyped = seed.replacen('O', "P", 1);
+        assert_ne!(mistyped, seed);
+        for wrong in [
+            "",
+            "SU",
+            &public,
+            "SUAM",
+            &mistyped,
+            &seed_of(USER, &[7; 31]),
+        ] {
             assert_eq!(Signer::from_seed(wrong), Err(SignerError::Seed), "{wrong}");
         }
     }

@@ -13,7 +13,7 @@ use tokio::time::{sleep, sleep_until, timeout};
 use crate::backoff::Backoff;
 use crate::config::{Config, Protocol, Server};
 use crate::gauges::{Gauges, Stats, count};
-use crate::link::LinkError;
+use crate::link_error::LinkError;
 use crate::links::Links;
 use crate::local::{Local, Trouble};
 use crate::members::{ClusterInfo, Reply};

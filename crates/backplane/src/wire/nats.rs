@@ -4,6 +4,7 @@
 
 mod info;
 mod line;
+mod login;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -16,7 +17,7 @@ use crate::envelope::{self, Content, HEAD_BYTES};
 use crate::outlet::Outgoing;
 use crate::topic::{Prefix, Topic};
 use info::{Info, server};
-use line::{message_line, quote};
+use line::message_line;
 
 /// See the module.
 #[derive(Debug)]
@@ -220,28 +221,7 @@ impl Nats {
 
 impl Wire for Nats {
     fn open(&mut self, out: &mut Vec<u8>) {
-        let Credentials {
-            user,
-            password,
-            token,
-            signer,
-        } = &self.credentials;
-        out.extend_from_slice(
-            b"CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":false,\"echo\":false,\
-            \"lang\":\"rust\",\"version\":\"1\",\"protocol\":1,\"name\":\"millrace\"",
-        );
-        let given = [("user", user), ("pass", password), ("auth_token", token)];
-        let given = given.map(|(name, value)| Some((name, value.clone()?)));
-        let signed = signer.as_ref().map(|signer| signer.fields(&self.nonce));
-        for (name, value) in given
-            .into_iter()
-            .flatten()
-            .chain(signed.into_iter().flatten())
-        {
-            out.extend_from_slice(format!(",\"{name}\":").as_bytes());
-            quote(&value, out);
-        }
-        out.extend_from_slice(b"}\r\n");
+        login::connect(&self.credentials, &self.nonce, out);
         self.ping(out);
     }
 

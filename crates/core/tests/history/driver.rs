@@ -209,7 +209,7 @@ impl Driver {
         let mut out = Vec::new();
         // every fourth has little room for the first message
         let room = Room {
-            first: if c % 4 == 0 { 200 } else { u64::MAX },
+            first: if c.is_multiple_of(4) { 200 } else { u64::MAX },
             all: u64::from(c) * 4,
             beside: u64::from(c % 3),
         };

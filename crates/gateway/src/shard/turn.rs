@@ -214,12 +214,7 @@ impl Shard {
                 }
                 None => {}
             },
-            Command::WorkerGone { worker } => {
-                self.tell_worker_gone(worker);
-                self.forget_endings(worker);
-                self.close_of_worker(worker, &CloseReason::WORKER_DOWN);
-                self.forget_parcel(worker);
-            }
+            Command::WorkerGone { worker } => self.worker_gone(worker),
             Command::WorkerLeaves { worker } => {
                 self.close_of_worker(worker, &CloseReason::WORKER_REPLACED);
             }
@@ -238,6 +233,13 @@ impl Shard {
                 }
             }
         }
+    }
+
+    fn worker_gone(self: &Rc<Self>, worker: u32) {
+        self.tell_worker_gone(worker);
+        self.forget_endings(worker);
+        self.close_of_worker(worker, &CloseReason::WORKER_DOWN);
+        self.forget_parcel(worker);
     }
 
     /// Applies a command about a channel with history.
