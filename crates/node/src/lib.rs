@@ -37,6 +37,7 @@ mod memory;
 mod module;
 mod numbers;
 mod past;
+mod presence;
 mod questions;
 mod replies;
 mod ring_again;

@@ -12,6 +12,7 @@ mod liveness;
 mod messaging;
 mod outgoing;
 mod poster;
+mod presence;
 mod subscribing;
 mod telling;
 mod transfers;
@@ -251,6 +252,7 @@ impl Hub {
             channels: limits.history_channels.into(),
         };
         self.core.set_terms(of_core.collect(), bounds);
+        self.set_presence(terms, limits);
     }
 
     /// Whether messages in a channel with these terms may be compressed.

@@ -182,9 +182,11 @@ impl Shard {
                 channel,
                 subscriber,
             } => self.leave(channel, subscriber),
-            Command::Enter(_) | Command::Gap(_) | Command::Numbered(_) => {
-                self.apply_history(command);
-            }
+            Command::Enter(_)
+            | Command::Gap(_)
+            | Command::Numbered(_)
+            | Command::Presence(_)
+            | Command::PresenceIsDue => self.apply_terms(command),
             Command::Adopt(incoming) => super::accept::adopt(self, *incoming),
             Command::Listen(listening) => super::accept::listen(self, *listening),
             Command::TellSmall {
@@ -208,12 +210,7 @@ impl Shard {
                 }
                 None => {}
             },
-            Command::WorkerGone { worker } => {
-                self.tell_worker_gone(worker);
-                self.forget_endings(worker);
-                self.close_of_worker(worker, &CloseReason::WORKER_DOWN);
-                self.forget_parcel(worker);
-            }
+            Command::WorkerGone { worker } => self.worker_gone(worker),
             Command::WorkerLeaves { worker } => {
                 self.close_of_worker(worker, &CloseReason::WORKER_REPLACED);
             }
@@ -233,11 +230,20 @@ impl Shard {
         }
     }
 
-    /// Applies a command about a channel with history.
-    fn apply_history(&self, command: Command) {
+    fn worker_gone(&self, worker: u32) {
+        self.tell_worker_gone(worker);
+        self.forget_endings(worker);
+        self.close_of_worker(worker, &CloseReason::WORKER_DOWN);
+        self.forget_parcel(worker);
+    }
+
+    /// Applies a command about a channel with history or presence.
+    fn apply_terms(&self, command: Command) {
         match command {
             Command::Enter(enter) => self.enter(&enter),
             Command::Gap(gap) => self.tell_gap(gap.0, gap.1),
+            Command::Presence(batch) => self.tell_presence(&batch),
+            Command::PresenceIsDue => self.presence_is_due.notify_one(),
             Command::Numbered(numbered) => {
                 let except = numbered.except.as_deref().unwrap_or_default();
                 self.publish(numbered.channel, None, &numbered, except);

@@ -20,6 +20,7 @@ fn stage(messages: u32, limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
         pattern: Pattern::new(b"room:*").unwrap(),
         text: b"room:*"[..].into(),
         compress: true,
+        presence: false,
         clients: ClientTerms::default(),
         history: Some(HistoryTerms {
             messages,

@@ -3,7 +3,9 @@
 
 mod bads;
 mod encoding;
+mod members;
 mod operations;
+mod presence;
 mod session;
 mod unwrap;
 

@@ -5,6 +5,7 @@ use millrace_core::{EnterError, Entrance, Kind, Position, Topic};
 use millrace_protocol::v1::{self, Code, Id, Incoming, Okay, Operation, Start};
 use millrace_protocol::websocket::{self, Opcode};
 
+use super::presence;
 use super::session::{Speaker, append_header, fail};
 use crate::close::CloseReason;
 use crate::contract::{ClientPublishing, Context, Flow, LateReply};
@@ -19,8 +20,11 @@ impl Speaker {
     ) -> Result<Flow, CloseReason> {
         match incoming.operation {
             Operation::Subscribe {
-                id, channel, start, ..
-            } => self.subscribe(&id, &channel, start.as_ref(), cx)?,
+                id,
+                channel,
+                start,
+                info,
+            } => self.subscribe(&id, &channel, (start.as_ref(), info), cx)?,
             Operation::Unsubscribe { id, channel } => return Ok(unsubscribe(&id, &channel, cx)),
             Operation::Publish { id, channel, key } => {
                 let to = (&channel[..], key.as_deref().map(str::as_bytes));
@@ -41,14 +45,20 @@ impl Speaker {
                     history(&id, &channel, (start, reverse), limit, cx);
                 }
             }
-            Operation::Presence { id, channel, .. } => {
+            Operation::Presence {
+                id,
+                channel,
+                limit,
+                after,
+            } => {
                 if may_look(&id, &channel, cx) {
-                    fail(Some(&id), Code::NotFound, "the channel has no presence", cx);
+                    let after = after.as_deref();
+                    self.presence(&id, &channel, (limit, after), cx)?;
                 }
             }
-            Operation::Info { id, channel, .. } => {
+            Operation::Info { id, channel, info } => {
                 if cx.hub().client_terms(&channel).info {
-                    fail(Some(&id), Code::NotFound, "it is no member", cx);
+                    presence::set_info(&id, &channel, info, cx);
                 } else {
                     deny(Some(&id), cx);
                 }
@@ -64,13 +74,21 @@ impl Speaker {
         &mut self,
         id: &Id<'_>,
         channel: &[u8],
-        start: Option<&Start<'_>>,
+        (start, info): (Option<&Start<'_>>, Option<&str>),
         cx: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
-        if !cx.hub().client_terms(channel).subscribe {
+        let terms = cx.hub().client_terms(channel);
+        if !terms.subscribe {
             deny(Some(id), cx);
             return Ok(());
         }
+        let member = match presence::member(channel, info.filter(|_| terms.info), cx) {
+            Ok(member) => member,
+            Err(error) => {
+                fail(Some(id), Code::Limit, &error.to_string(), cx);
+                return Ok(());
+            }
+        };
         let most = self.terms.listener.subscriptions;
         let entered = cx.post(|hub, socket, dirty| {
             let has_room = hub.admits_entering(socket, 1);
@@ -85,6 +103,7 @@ impl Speaker {
         match entered {
             // the shard learns of the subscription later, so nothing of the channel is in front of this answer
             Some(Ok(entered)) => {
+                presence::enter(channel, member, cx);
                 // a channel that keeps nothing recovers nothing
                 let asked = matches!(start, Some(Start::Since(_))).then_some(false);
                 say_okay(id, entered.position, entered.recovered.or(asked), cx);

@@ -7,9 +7,10 @@ use millrace_protocol::websocket::{self, Item, Opcode};
 use super::super::session::{self, Reads, TRAITS};
 use super::V1Terms;
 use super::bads::Bads;
+use super::members;
 use super::unwrap::unwrap;
 use crate::close::CloseReason;
-use crate::contract::{Context, Encoding, Flow, Fragment, Session, Taken, Traits, Wake};
+use crate::contract::{Context, Encoding, Flow, Fragment, Presence, Session, Taken, Traits, Wake};
 
 /// See the module. What reads the frames is the session that the connection has with another subprotocol.
 #[derive(Debug)]
@@ -149,6 +150,11 @@ impl<R: Reads> Session for V1<R> {
             ..v1::Publication::default()
         };
         append_header(|line| publication.append(line), out);
+    }
+
+    fn append_presence(&mut self, channel: &[u8], presence: &Presence<'_>, out: &mut Vec<u8>) {
+        let hub = &self.speaker.terms.hub;
+        append_header(|line| members::append(hub, channel, presence, line), out);
     }
 
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
