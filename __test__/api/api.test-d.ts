@@ -2,11 +2,14 @@
 import { Readable } from 'node:stream';
 
 import {
+  type AdminOptions,
   type AnswerLimits,
   type BackplaneOptions,
+  CallError,
   type ClusterInfo,
   type ClusterNode,
   type CompressionOptions,
+  call,
   close,
   clusterInfo,
   copySubscriptions,
@@ -32,6 +35,7 @@ import {
   type LogLine,
   type Member,
   type MillraceError,
+  type Name,
   type Origins,
   outboxBytes,
   type PathOptions,
@@ -117,6 +121,11 @@ const compression: CompressionOptions = {
 void (() => start({ bind: ':0', compression: { serverContextTakeover: 'bounded' } }));
 // @ts-expect-error: unknown
 void (() => start({ bind: ':0', compression: { windowBits: 9 } }));
+const admin: AdminOptions = { token: 'a'.repeat(16), path: '/admin' };
+// @ts-expect-error: the token is required
+void (() => start({ bind: ':0', stats: true, admin: { path: '/admin' } }));
+// @ts-expect-error: there is no default token
+void (() => start({ bind: ':0', stats: true, admin: true }));
 const files: StaticOptions = { directory: 'public' };
 const user: RespUser = { name: 'a', password: 'b', channels: ['c*'] };
 const access: RespOptions = { protocol: 'resp', users: [user], publishAs: 'text' };
@@ -128,6 +137,7 @@ const listeners: Listener[] = [
   { address: ':2', protocol: 'http', websocketPath: '/ws', tls: false },
   { address: ':6', compression: true },
   { address: ':7', compression },
+  { address: ':8', stats: true, admin },
   { address: ':4', ...raw, tls: { cert: 'a', key: 'b' }, limits: { messageBytes: 1024 } },
   { address: ':5', protocol: 'tcp', framing: 'line', allowHttp: true },
   { address: ':3', ...access, reusePort: true, trustProxy: ['private'], proxyProtocol: true },
@@ -351,6 +361,26 @@ const worker: WorkerModule = {
   handleDrain(socketId) {
     void socketId;
   },
+  handleSubscribe(channel, socketId, token, { since, info }) {
+    const parts: [Name, number, Uint8Array | undefined, string | undefined, unknown] = [
+      channel,
+      socketId,
+      token,
+      since?.epoch,
+      info,
+    ];
+    return parts.length > 0 ? { member: { name: 'x' } } : false;
+  },
+  async handlePublish(_channel, data, socketId, token) {
+    const parts: [string | Uint8Array, number, Uint8Array | undefined] = [data, socketId, token];
+    return parts.length > 0 || { data: { a: 1 } };
+  },
+  async handleCall(method, params, socketId, token) {
+    const parts: [string, string | Uint8Array, number, Uint8Array | undefined] = [method, params, socketId, token];
+    const answer: string | Uint8Array = await call(socketId, 'confirm', { a: 1 }, { timeoutMs: 5 });
+    if (method === 'none') throw new CallError('code', 'reason');
+    return { answer: String(answer), parts };
+  },
   async handleEnd(socketId, token) {
     const parts: [number, Uint8Array | undefined] = [socketId, token];
     void parts;
@@ -373,6 +403,8 @@ const wrong: WorkerModule = {
   handleEnd(socketId: string) {
     void socketId;
   },
+  // @ts-expect-error it decides by a boolean or an object
+  handleSubscribe: () => 'yes',
   // @ts-expect-error text is a string
   handleTextMessage(text: number) {
     void text;

@@ -64,6 +64,12 @@ app.ws('/rooms/:room', {
     // @ts-expect-error a flag cannot be set
     stream.binary = true;
   },
+  subscribe: (socket, channel, { info }) => channel === socket.params['room'] && info !== undefined,
+  publish: async (_socket, _channel, data) => ({ data }),
+  async call(socket, method, params) {
+    const answer: string | Uint8Array = await socket.call(method, { params }, { timeoutMs: 5 });
+    return { answer };
+  },
 });
 // @ts-expect-error there is no such handler
 app.ws('/', { mesage() {} });

@@ -56,31 +56,35 @@ test('a target that is a whole URL has a path', async (t) => {
   t.is(await bodyOf(app, 'http://example.org'), 404);
 });
 
-test('the first route in order of registration answers', async (t) => {
-  const app = createApp();
-  for (const [path, name] of [
-    ['/users/me', 'me'],
-    ['/users/:id', 'id'],
-    ['/users/you', 'you'],
-    ['/:kind/you', 'kind'],
-    ['/x/*', 'rest'],
-    ['/x/:id', 'x'],
-    ['*', 'any'],
-    ['/late', 'late'],
-  ]) {
-    app.get(path, (_req, res) => res.send(name));
-  }
-  for (const [path, name] of Object.entries({
-    '/users/me': 'me',
-    '/users/you': 'id',
-    '/x/you': 'kind',
-    '/x/1': 'rest',
-    '/late': 'any',
-    '/': 'any',
-  })) {
-    t.is(await bodyOf(app, path), name, path);
-  }
-});
+// a table compares a few beginnings with a path, and looks many up
+for (const others of [0, 20]) {
+  test(`the first route in order of registration answers, beside ${others} other beginnings`, async (t) => {
+    const app = createApp();
+    for (let at = 0; at < others; at += 1) app.get(`/other${at}/:id`, (_req, res) => res.send('other'));
+    for (const [path, name] of [
+      ['/users/me', 'me'],
+      ['/users/:id', 'id'],
+      ['/users/you', 'you'],
+      ['/:kind/you', 'kind'],
+      ['/x/*', 'rest'],
+      ['/x/:id', 'x'],
+      ['*', 'any'],
+      ['/late', 'late'],
+    ]) {
+      app.get(path, (_req, res) => res.send(name));
+    }
+    for (const [path, name] of Object.entries({
+      '/users/me': 'me',
+      '/users/you': 'id',
+      '/x/you': 'kind',
+      '/x/1': 'rest',
+      '/late': 'any',
+      '/': 'any',
+    })) {
+      t.is(await bodyOf(app, path), name, path);
+    }
+  });
+}
 
 test('the index of routes leaves none out: random routes and paths, compared with trying every one', async (t) => {
   let seed = 7;

@@ -25,6 +25,7 @@ test('URLs', (t) => {
     ['nats://h', { protocol: 'nats', servers: one('h', 4222), ...nobody }],
     ['nats://secret@h', { token: 'secret', user: undefined }],
     ['nats://me:pw@h', { user: 'me', password: 'pw', token: undefined }],
+    ['redis+sentinel://a,b:7/my-master', { servers: [...one('a', 26379), ...one('b', 7)] }],
   ]) {
     const { plan: got, problems } = read(url);
     t.deepEqual(problems, [], url);
@@ -50,8 +51,8 @@ test('every problem is reported, and no password is shown', (t) => {
   }
   t.regex(read({ url: 7 }).problems.join(), /^options\.backplane\.url must be a URL such as .* not 7$/);
   for (const [url, said] of [
-    ['redis+sentinel://:sesame@h/mymaster', /cannot be .*redis\+sentinel:\/\/…@h.*: Sentinel is not asked/],
-    ['sentinel://h', /Sentinel is not asked/],
+    ['redis+sentinel://:sesame@h', /cannot be .*redis\+sentinel:\/\/…@h.*: Sentinels and the name of the master/],
+    ['sentinel://h', /Sentinels and the name of the master/],
     ['wss://h', /over TCP/],
     ['unix:/run/redis.sock', /over TCP/],
   ]) {
@@ -60,9 +61,9 @@ test('every problem is reported, and no password is shown', (t) => {
     t.deepEqual(others, []);
     t.notRegex(problem, /sesame/);
   }
-  for (const key of ['nkey', 'creds', 'credentials', 'jwt']) {
+  for (const key of ['nkey', 'creds', 'seed', 'jwt']) {
     const [problem, ...others] = read({ url: 'nats://h', [key]: 'SUACSECRET' }).problems;
-    t.regex(problem, new RegExp(`^options\\.backplane\\.${key} is not supported: for NATS`));
+    t.regex(problem, new RegExp(`^options\\.backplane\\.${key} (?:is not an option|must be the seed)`));
     t.deepEqual(others, []);
     t.notRegex(problem, /SECRET/);
   }
@@ -92,6 +93,34 @@ test('every problem is reported, and no password is shown', (t) => {
   );
   for (const prefix of ['', '.a', 'a.', 'a..b', 'a b', 'x'.repeat(65)]) {
     t.is(read({ url: 'redis://h', prefix }).problems.length, 1, prefix);
+  }
+});
+
+test('Sentinels, and keys of NATS', (t) => {
+  const sentinel = { user: 'me', password: 'pw' };
+  const { plan } = read({ url: 'redis+sentinel://:secret@h/name', sentinel });
+  t.like(plan, { protocol: 'redis', password: 'secret', sentinel: { master: 'name', ...sentinel } });
+  t.truthy(read('rediss+sentinel://h/name').plan.tls);
+  const seed = `SU${'A'.repeat(56)}`;
+  t.is(read({ url: 'nats://h', nkey: seed }).plan.nkey, seed);
+  t.like(read({ url: 'nats://h', credentials: '/a.creds' }).plan.credentials, { from: '/a.creds' });
+  for (const [value, said] of [
+    [{ url: 'redis://h', sentinel }, /^options\.backplane\.sentinel needs a URL with Sentinels/],
+    [
+      { url: 'redis+sentinel://h/n', sentinel: { user: 'me' } },
+      /sentinel\.user needs options\.backplane\.sentinel\.pass/,
+    ],
+    [{ url: 'redis+sentinel://h/n', sentinel: { password: '' } }, /sentinel\.password must be a string that is not/],
+    [{ url: 'redis+sentinel://h/n', sentinel: { name: 'n' } }, /unknown option options\.backplane\.sentinel\.name/],
+    [{ url: 'redis://h', nkey: seed }, /^options\.backplane\.nkey is for NATS only/],
+    [{ url: 'redis://h', credentials: '/a' }, /^options\.backplane\.credentials is for NATS only/],
+    [{ url: 'nats://h', credentials: '' }, /^options\.backplane\.credentials must be/],
+    [{ url: 'nats://h', nkey: seed, token: 'x' }, /^options\.backplane\.nkey cannot be used together with token/],
+    [{ url: 'nats://h', nkey: `SA${'A'.repeat(56)}` }, /^options\.backplane\.nkey must be the seed of a user/],
+  ]) {
+    const { problems } = read(value);
+    t.is(problems.length, 1, problems.join());
+    t.regex(problems[0], said);
   }
 });
 

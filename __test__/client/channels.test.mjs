@@ -256,6 +256,23 @@ test('a second subscription with since is recovered, page by page, or has a gap 
   t.deepEqual(otherEpoch.told, [['onGap', at(7)], 8]);
 });
 
+test('a second subscription gets nothing twice of what the channel brings later', async (t) => {
+  const { client, ws, told, say } = await asked(t);
+  ws.answer('sub', { e: 'e', o: 1 });
+  const late = noting({ last: 2 });
+  client.subscribe('a', late.options);
+  ws.answer('hist', { e: 'e', o: 3, n: 2 });
+  for (const o of [3, 2]) ws.say({ c: 'a', o, re: 2 }, `${o}`);
+  await settled();
+  for (const offset of [2, 3, 4]) say(offset);
+  t.deepEqual(late.told, [2, 3, 4]);
+  t.deepEqual(told, [['onSubscribed'], 2, 3, 4]);
+  // the numbers begin anew
+  ws.say({ t: 'gap', c: 'a', e: 'new', o: 0 });
+  say(1);
+  t.deepEqual(late.told.slice(3), [['onGap', at(0, 'new')], 1]);
+});
+
 test('a second subscription catches up although the link is lost meanwhile', async (t) => {
   const all = await asked(t);
   all.ws.answer('sub', { e: 'e', o: 2 });
@@ -275,6 +292,29 @@ test('a second subscription catches up although the link is lost meanwhile', asy
     [1, 2, 3, 4, 5],
   );
   t.false(late.told.some((one) => one[0] === 'onGap'));
+});
+
+test('a history that waits while the link is lost is told once', async (t) => {
+  const all = await asked(t);
+  all.ws.answer('sub', { e: 'e', o: 2 });
+  // as many as are sent at once, so that the history waits
+  for (let index = 0; index < 100; index++) all.client.call('m').catch(() => {});
+  const late = noting({ since: at(0) });
+  all.client.subscribe('a', late.options);
+  all.ws.end();
+  all.clock.pass(500);
+  await settled();
+  const ws = all.made[1];
+  ws.hi();
+  ws.answer('sub', { e: 'e', o: 2, recovered: true });
+  const asking = ws.headers.filter(({ t }) => t === 'hist');
+  t.true(asking.length > 0);
+  for (const { id } of asking) {
+    ws.say({ t: 'ok', id, e: 'e', o: 2, n: 2 });
+    for (const o of [1, 2]) ws.say({ c: 'a', o, re: id }, `${o}`);
+  }
+  await settled();
+  t.deepEqual(late.told, [['onRecovered', at(2)], 1, 2, ['onRecovered', at(2)], ['onSubscribed']]);
 });
 
 test('a second subscription whose history is refused has a gap', async (t) => {
@@ -330,6 +370,29 @@ test('a loop over a refused subscription throws, and one that is too slow, too',
   for (let offset = 1; offset <= 10_000; offset++) await slow.next();
   await t.throwsAsync(slow.next(), { code: 'limit' });
   t.is(told.at(-1), 10_001);
+});
+
+test('a loop that ends before its first turn, or while it waits, is over', async (t) => {
+  const { ws, room, say } = await asked(t);
+  ws.answer('sub', { e: 'e', o: 0 });
+  const waiting = room[Symbol.asyncIterator]();
+  const next = waiting.next();
+  await waiting.return();
+  t.true((await next).done);
+  const { push } = Array.prototype;
+  let [offset, pushed] = [0, 0];
+  const unused = room[Symbol.asyncIterator]();
+  await unused.return();
+  Array.prototype.push = function (...given) {
+    if (given[0]?.channel === 'a') pushed += 1;
+    return push.apply(this, given);
+  };
+  try {
+    while (offset < 3) say(++offset);
+  } finally {
+    Array.prototype.push = push;
+  }
+  t.is(pushed, 0);
 });
 
 test('joins, leaves, updates and counts are told', async (t) => {

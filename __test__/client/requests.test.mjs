@@ -125,6 +125,24 @@ test('the server calls the client', async (t) => {
   t.deepEqual(server.violations, []);
 });
 
+test('a reason is cut between characters', async (t) => {
+  const { client, made, CallError } = await open(t);
+  const long = `.${'\u{1f600}'.repeat(300)}`;
+  client.handle('break', () => {
+    throw long;
+  });
+  client.handle('refuse', () => {
+    throw new CallError('busy', `\ud83d${long}`);
+  });
+  for (const [id, m] of ['break', 'refuse'].entries()) {
+    made[0].say({ t: 'call', id, m });
+    await settled();
+    const { reason } = made[0].headers.at(-1);
+    t.notRegex(reason, /\p{Cs}/u);
+    t.true(long.startsWith(reason) && reason.length > 490 && reason.length <= 500);
+  }
+});
+
 test('an answer to a call of a lost link is not sent on the next one', async (t) => {
   const { client, clock, made } = await open(t);
   let answer;
@@ -135,6 +153,30 @@ test('an answer to a call of a lost link is not sent on the next one', async (t)
   await settled();
   made[1].hi();
   answer(1);
+  await settled();
+  t.deepEqual([...made[0].sent, ...made[1].sent], []);
+});
+
+test('an answer to a call of a lost link is not sent while the next one begins, nor to a server with the same ids', async (t) => {
+  const { client, clock, made } = await open(t);
+  const answers = [];
+  client.handle('slow', () => new Promise((resolve) => answers.push(resolve)));
+  made[0].hi({ s: '1' });
+  for (const id of [1, 2]) made[0].say({ t: 'call', id, m: 'slow' });
+  made[0].end();
+  clock.pass(500);
+  await settled();
+  // a WebSocket throws before it is open
+  made[1].send = () => {
+    made[1].threw = true;
+    throw new Error('connecting');
+  };
+  answers[0](1);
+  await settled();
+  t.falsy(made[1].threw);
+  delete made[1].send;
+  made[1].hi({ s: '1' });
+  answers[1](1);
   await settled();
   t.deepEqual([...made[0].sent, ...made[1].sent], []);
 });
@@ -258,6 +300,29 @@ test('after a loss, publications are sent again in order with their keys, if the
   );
 });
 
+test('of 1,000 channels with history the one that was not used for longest is forgotten', async (t) => {
+  const { client, clock, made } = await open(t);
+  const publish = (name) => {
+    const published = client.publish(name, 1);
+    made[0].answer('pub', { e: 'e', o: 1 });
+    return published;
+  };
+  for (let number = 0; number < 1000; number++) await publish(`c${number}`);
+  await publish('c0');
+  await publish('one more');
+  const forgotten = rejected(client.publish('c1', 1));
+  for (const name of ['c0', 'c2', 'c999', 'one more']) client.publish(name, 1).catch(() => {});
+  made[0].end();
+  t.deepEqual(await forgotten, ['closed', undefined]);
+  clock.pass(500);
+  await settled();
+  made[1].hi();
+  t.deepEqual(
+    made[1].headers.map(({ c }) => c),
+    ['c0', 'c2', 'c999', 'one more'],
+  );
+});
+
 test('a publication whose answer was lost is not doubled', async (t) => {
   const server = await V1Server.start(t);
   const client = visitor(t, server);
@@ -281,4 +346,61 @@ test('a history that was not complete when the link was lost rejects', async (t)
   made[0].say({ c: 'a', o: 1, re: 2 }, '1');
   made[0].end();
   t.deepEqual(await history, ['closed', undefined]);
+});
+
+test('what JSON does not have is refused at the call, and holds up nothing', async (t) => {
+  const { client, clock, made } = await open(t);
+  const loop = {};
+  loop.loop = loop;
+  for (const options of [{ info: 1n }, { info: loop }, { last: 1n }, { since: { epoch: 1n, offset: 1 } }]) {
+    t.throws(() => client.subscribe('a', options), { instanceOf: TypeError });
+  }
+  await t.throwsAsync(client.publish('a', 1, { idempotencyKey: 1n, timeoutMs: 5 }), { instanceOf: TypeError });
+  const info = { name: 'me' };
+  const room = client.subscribe('a', { info });
+  client.subscribe('b');
+  made[0].answer('sub');
+  await t.throwsAsync(room.setInfo(loop), { instanceOf: TypeError });
+  const refused = rejected(room.setInfo('denied'));
+  made[0].say({ t: 'err', id: made[0].headers.at(-1).id, code: 'denied' });
+  t.deepEqual(await refused, ['denied', undefined]);
+  info.loop = info;
+  made[0].end();
+  // the timers of what was refused, too
+  clock.pass(30_000);
+  await settled();
+  made[1].hi();
+  t.deepEqual(
+    made[1].headers.map(({ t, c, info }) => [t, c, info]),
+    [
+      ['sub', 'a', { name: 'me' }],
+      ['sub', 'b', undefined],
+    ],
+  );
+});
+
+test('what does not fit in a header is refused at the call', async (t) => {
+  const { client, clock, made } = await open(t);
+  const long = '\u{1f600}'.repeat(2050);
+  t.is((await rejected(client.call(long)))[0], 'limit');
+  t.is((await rejected(client.publish(long, 1)))[0], 'limit');
+  t.throws(() => client.subscribe(long), { code: 'limit' });
+  t.throws(() => client.subscribe('a', { info: long }), { code: 'limit' });
+  const errors = [];
+  const room = client.subscribe('a', { onError: ({ code }) => errors.push(code), info: long.slice(200) });
+  client.subscribe('b');
+  t.is((await rejected(room.setInfo(long)))[0], 'limit');
+  t.deepEqual(errors, []);
+  // with a position it does not fit any longer
+  for (const { id } of made[0].headers) made[0].say({ t: 'ok', id, e: 'e', o: 0 });
+  made[0].say({ t: 'gap', c: 'a', e: 'e'.repeat(500), o: 1 });
+  made[0].end();
+  clock.pass(500);
+  await settled();
+  made[1].hi();
+  t.deepEqual(errors, ['limit']);
+  t.deepEqual(
+    made[1].headers.map(({ c }) => c),
+    ['b'],
+  );
 });

@@ -64,7 +64,8 @@ export class PlainExchange {
   respond(status, headers, body) {
     if (this.answered) throw new Error('answered twice');
     this.answered = true;
-    this.answer = { status, headers: grouped(headers), body: body ?? '' };
+    // fixed headers have a list
+    this.answer = { status, headers: grouped(headers.list ?? headers), body: body ?? '' };
   }
 
   respondStream(status, headers) {

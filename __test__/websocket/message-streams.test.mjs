@@ -8,6 +8,7 @@ import { WebSocket } from 'ws';
 import { until } from '../support/deadline.mjs';
 import { BINARY, CONTINUATION, TEXT } from '../support/frames.mjs';
 import { open, ownServer, worker } from '../support/server.mjs';
+import { speak } from '../support/v1.mjs';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -19,6 +20,22 @@ const start = (t, { name = 'message-streams', compression = false, ...limits } =
     compression,
     limits: { streamMessagesAbove: 100 * KIB, messageBytes: 64 * MIB, ...limits },
   });
+
+test('so it is for a client that offers millrace.v1 and gets another subprotocol', async (t) => {
+  const server = await ownServer(t, {
+    workerPath: worker('message-streams'),
+    threads: 1,
+    channels: { 'room:*': { clients: { subscribe: true } } },
+    limits: { streamMessagesAbove: 100 * KIB },
+  });
+  const client = await open(t, server, { protocols: ['millrace.v1', 'other'] });
+  t.is(client.headers['sec-websocket-protocol'], 'other');
+  client.send(Buffer.alloc(100 * KIB + 1));
+  t.is((await client.json()).bytes, 100 * KIB + 1);
+  const own = await speak(t, server);
+  own.ws.send(`{"t":"pub","id":1,"c":"hall"}\n${'x'.repeat(300 * KIB)}`);
+  t.like((await own.next())[0], { t: 'err', id: 1, code: 'denied' });
+});
 
 /** A client whose large messages are read in this way. */
 async function reading(t, server, mode) {

@@ -30,8 +30,11 @@ import type { BytesOnly, NeedsArg, WorkerTypes } from './worker/worker-types.js'
 // in the bundle of a worker module, this copy of the package runs the worker
 import './worker/boot.js';
 
+export { CallError } from './client/call-error.js';
 export { ERROR_CODES, type ErrorCode, MillraceError } from './errors.js';
+export { call } from './gateway/call.js';
 export type { StreamSource } from './gateway/chunks.js';
+export type { CallOptions } from './gateway/client-call.js';
 export type { ClusterInfo, ClusterNode } from './gateway/cluster-info.js';
 export type { DrainedOptions } from './gateway/drained.js';
 export type {

@@ -15,6 +15,7 @@ const SUBJECTS = [
       'docs/channels',
       'docs/presence',
       'docs/client',
+      'docs/calls',
       'docs/workers',
       'docs/authentication',
       'docs/guarantees',
@@ -52,7 +53,15 @@ const SUBJECTS = [
   ],
   [
     'In production',
-    ['docs/deployment', 'docs/tls', 'docs/behind-a-proxy', 'docs/scaling', 'docs/monitoring', 'docs/logging'],
+    [
+      'docs/deployment',
+      'docs/tls',
+      'docs/behind-a-proxy',
+      'docs/scaling',
+      'docs/monitoring',
+      'docs/admin',
+      'docs/logging',
+    ],
   ],
   [
     'Coming from',

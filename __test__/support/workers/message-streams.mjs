@@ -7,6 +7,10 @@ import { getKey, send, setKey } from '../millrace.mjs';
 
 const modes = new Map();
 
+export function handleOpen(_socketId, _ip, _headers, { protocols }) {
+  return protocols.includes('other') ? { protocol: 'other' } : true;
+}
+
 export function handleTextMessage(text, socketId) {
   const { n, cmd, mode } = text.startsWith('{"cmd"') ? JSON.parse(text) : {};
   if (cmd === 'mode') modes.set(socketId, mode);

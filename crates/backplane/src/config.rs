@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::signer::Signer;
+
 /// How to reach the server, and how much may wait for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -11,6 +13,8 @@ pub struct Config {
     pub servers: Vec<Server>,
     /// The prefix of every name on the server.
     pub prefix: String,
+    /// The servers are Sentinels, which know the master; `None`: they are the servers themselves.
+    pub sentinel: Option<Sentinel>,
     /// How we authenticate.
     pub credentials: Credentials,
     /// TLS; `None` is unencrypted.
@@ -49,6 +53,25 @@ impl fmt::Display for Server {
     }
 }
 
+/// How Sentinels are asked for the master of a Redis or Valkey.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Sentinel {
+    /// The name under which they watch the master.
+    pub master: String,
+    /// The user for the Sentinels; `None` is their default user.
+    pub user: Option<String>,
+    /// The user's password; `None`: the Sentinels ask for none.
+    pub password: Option<String>,
+}
+
+impl fmt::Debug for Sentinel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sentinel")
+            .field("master", &self.master)
+            .finish_non_exhaustive()
+    }
+}
+
 /// How we authenticate.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
@@ -58,6 +81,8 @@ pub struct Credentials {
     pub password: Option<String>,
     /// A token, for NATS.
     pub token: Option<String>,
+    /// The user's key, for NATS.
+    pub signer: Option<Signer>,
 }
 
 impl fmt::Debug for Credentials {

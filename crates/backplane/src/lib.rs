@@ -9,6 +9,7 @@
 
 mod backoff;
 mod config;
+mod connection;
 mod control;
 mod envelope;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -16,26 +17,33 @@ pub mod fuzzing;
 mod gauges;
 mod interest;
 mod link;
+mod link_error;
 mod links;
 mod local;
 mod members;
 mod node;
 mod outlet;
 mod publish_timeout;
+mod sentinel;
 mod sequence;
+mod servers;
+mod signer;
 mod source;
 mod task;
 mod tls;
 mod topic;
 mod wire;
 
-pub use crate::config::{BackplaneFull, Bounds, Config, Credentials, Protocol, Server, Tls};
+pub use crate::config::{
+    BackplaneFull, Bounds, Config, Credentials, Protocol, Sentinel, Server, Tls,
+};
 pub use crate::control::{Census, MOST_CHANNELS};
 pub use crate::gauges::{State, Stats};
 pub use crate::local::{Destination, Local, Trouble};
 pub use crate::members::{ClusterInfo, Member, Reply};
 pub use crate::outlet::Outlet;
 pub use crate::publish_timeout::LONGEST_WAIT;
+pub use crate::signer::{Signer, SignerError};
 pub use crate::task::{Backplane, Task};
 pub use crate::tls::TlsError;
 pub use crate::topic::Topic;

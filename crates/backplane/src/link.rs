@@ -11,6 +11,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::config::{Config, Protocol, Server};
+use crate::connection::{self, Connection};
+use crate::link_error::LinkError;
 use crate::tls::Encryption;
 use crate::wire::nats::{LONGEST_LINE, Nats};
 use crate::wire::redis::Redis;
@@ -19,7 +21,7 @@ use crate::wire::{Event, SlotRange, Wire, WireError};
 /// See the module.
 pub(crate) struct Link {
     server: Server,
-    stream: Box<dyn Io>,
+    stream: Box<dyn Connection>,
     wire: Box<dyn Wire>,
     input: Vec<u8>,
     filled: usize,
@@ -31,34 +33,12 @@ pub(crate) struct Link {
     is_alive: bool,
 }
 
-trait Io: AsyncRead + AsyncWrite + Unpin + Send {}
-
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Io for T {}
-
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Link")
             .field("server", &self.server)
             .finish_non_exhaustive()
     }
-}
-
-/// Why a link failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub(crate) enum LinkError {
-    #[error("{server}: {source}")]
-    Io { server: Server, source: io::Error },
-    #[error("{server}: {source}")]
-    Wire { server: Server, source: WireError },
-    #[error("{0}: it closed the connection")]
-    Closed(Server),
-    #[error("{0}: it did not answer in time")]
-    Silent(Server),
-    #[error("{0}: its host is not a valid name for tls")]
-    NoName(Server),
-    #[error("{0}: it is not a node of a working cluster")]
-    NoCluster(Server),
 }
 
 impl Link {
@@ -68,29 +48,14 @@ impl Link {
         server: &Server,
         encryption: Option<&Encryption>,
     ) -> Result<Self, LinkError> {
-        let io = |source| LinkError::Io {
-            server: server.clone(),
-            source,
-        };
-        let mut tcp = TcpStream::connect((&*server.host, server.port))
-            .await
-            .map_err(io)?;
-        tcp.set_nodelay(true).map_err(io)?;
+        let mut tcp = connection::connect(server).await?;
         let mut info = Vec::new();
         if config.protocol == Protocol::Nats {
             // the first line is unencrypted, even if everything after it is encrypted
-            info = first_line(&mut tcp).await.map_err(io)?;
+            let line = first_line(&mut tcp).await;
+            info = line.map_err(|source| LinkError::io(server, source))?;
         }
-        let stream: Box<dyn Io> = match encryption {
-            None => Box::new(tcp),
-            Some(encryption) => {
-                let Some(name) = encryption.name_of(server) else {
-                    return Err(LinkError::NoName(server.clone()));
-                };
-                let connecting = encryption.connector().connect(name, tcp);
-                Box::new(connecting.await.map_err(io)?)
-            }
-        };
+        let stream = connection::secured(tcp, server, encryption).await?;
         let (prefix, longest) = (&*config.prefix, config.bounds.message_bytes);
         let credentials = config.credentials.clone();
         let mut wire: Box<dyn Wire> = match config.protocol {
@@ -266,17 +231,11 @@ impl Link {
     }
 
     fn failed(&self, source: io::Error) -> LinkError {
-        LinkError::Io {
-            server: self.server.clone(),
-            source,
-        }
+        LinkError::io(&self.server, source)
     }
 
     fn wrong(&self, source: WireError) -> LinkError {
-        LinkError::Wire {
-            server: self.server.clone(),
-            source,
-        }
+        LinkError::wire(&self.server, source)
     }
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::task::{Context, Poll};
 
 use crate::config::{Config, Protocol, Server};
-use crate::link::{Link, LinkError};
+use crate::link::Link;
+use crate::link_error::LinkError;
+use crate::sentinel;
 use crate::tls::Encryption;
 use crate::wire::{Event, SlotRange};
 
@@ -18,12 +20,18 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Connects to a server, and to the other masters of its cluster.
+    /// Connects to a server, or to the master that it knows if it is a Sentinel, and to the other masters of its
+    /// cluster.
     pub(crate) async fn connect(
         config: &Config,
         server: &Server,
         encryption: Option<&Encryption>,
     ) -> Result<Self, LinkError> {
+        let mut server = server.clone();
+        if let Some(sentinel) = &config.sentinel {
+            server = sentinel::master(sentinel, &server, encryption).await?;
+        }
+        let server = &server;
         let is_cluster = config.protocol == Protocol::RedisCluster;
         let mut first = Link::connect(config, server, encryption).await?;
         let ranges = first.ready(is_cluster).await?;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::config::Server;
 use crate::control::Said;
 use crate::envelope::{self, Arrived, Content};
 use crate::gauges::{Gauges, count};
@@ -45,6 +46,8 @@ pub(crate) struct Node {
     beats_at: Duration,
     /// How many answers to other nodes may still be sent before the next heartbeat.
     answers_left: u32,
+    /// The other servers that the server has reported, since they were taken.
+    servers: Option<Vec<Server>>,
     /// The slots that the server has reported, not applied yet.
     slots: Option<Vec<SlotRange>>,
     /// A request was sent to the wrong server of a cluster.
@@ -85,6 +88,7 @@ impl Node {
             publish_timeout: PublishTimeout::default(),
             beats_at: Duration::ZERO,
             answers_left: ANSWERS,
+            servers: None,
             slots: None,
             is_moved: false,
             is_stale: false,
@@ -247,7 +251,13 @@ impl Node {
             }
             Event::Slots(ranges) => self.slots = Some(ranges),
             Event::Moved => self.is_moved = true,
+            Event::Servers(servers) => self.servers = Some(servers),
         }
+    }
+
+    /// The other servers that a server has reported since the last call.
+    pub(crate) fn take_servers(&mut self) -> Option<Vec<Server>> {
+        self.servers.take()
     }
 
     /// Delivers the handled messages.

@@ -11,14 +11,15 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::backoff::Backoff;
-use crate::config::Config;
+use crate::config::{Config, Protocol, Server};
 use crate::gauges::{Gauges, Stats, count};
-use crate::link::LinkError;
+use crate::link_error::LinkError;
 use crate::links::Links;
 use crate::local::{Local, Trouble};
 use crate::members::{ClusterInfo, Reply};
 use crate::node::Node;
 use crate::outlet::{Outlet, random};
+use crate::servers::Servers;
 use crate::tls::{Encryption, TlsError};
 
 /// A node's handle on its backplane.
@@ -58,7 +59,13 @@ impl std::fmt::Debug for Question {
 impl Backplane {
     /// Makes a backplane and its task, which must be run. The task opens the outlet.
     pub fn new(config: Config, outlet: &Arc<Outlet>) -> Result<(Self, Task), TlsError> {
-        let encryption = config.tls.as_ref().map(Encryption::new).transpose()?;
+        let encryption = match &config.tls {
+            Some(tls) if config.protocol == Protocol::Nats => {
+                Some(Encryption::new(tls, &config.servers)?)
+            }
+            Some(tls) => Some(Encryption::new(tls, &[])?),
+            None => None,
+        };
         outlet.begin(config.bounds);
         let epoch = Instant::now();
         let gauges = Arc::new(Gauges::new(epoch));
@@ -131,16 +138,17 @@ impl Task {
         let mut node = Node::new(outlet, gauges, local, &self.config.prefix);
         let mut backoff = Backoff::default();
         let mut was_out = false;
-        for server in (0..self.config.servers.len()).cycle() {
-            let error = match self.connect(&mut node, server).await {
+        let mut servers = Servers::new(self.config.servers.clone());
+        while let Some(server) = servers.next() {
+            let error = match self.connect(&mut node, &server).await {
                 None => break,
                 Some(Err(error)) => {
                     was_out = true;
                     error
                 }
-                Some(Ok(links)) => {
+                Some(Ok(mut links)) => {
                     let since = self.now();
-                    let server = self.config.servers.get(server).map(ToString::to_string);
+                    let server = links.first().map(|link| link.server().to_string());
                     tracing::info!(target: TARGET, server, "ready");
                     node.up(std::mem::take(&mut was_out), since);
                     self.gauges.set_up(true, Instant::now());
@@ -155,6 +163,9 @@ impl Task {
                     }
                 }
             };
+            if let Some(reported) = node.take_servers() {
+                servers.report(reported);
+            }
             self.gauges.set_up(false, Instant::now());
             tracing::warn!(target: TARGET, %error, "lost");
             if backoff.failures() == 0 {
@@ -173,10 +184,9 @@ impl Task {
     async fn connect(
         &mut self,
         node: &mut Node,
-        server: usize,
+        server: &Server,
     ) -> Option<Result<Links, LinkError>> {
         let config = self.config.clone();
-        let server = config.servers.get(server)?;
         let encryption = self.encryption.clone();
         let links = Links::connect(&config, server, encryption.as_ref());
         let outcome = self.meanwhile(node, timeout(CONNECTING, links)).await?;

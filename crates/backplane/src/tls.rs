@@ -1,5 +1,6 @@
 //! TLS for a link. Owns the conversion from PEM to the types of rustls.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use tokio_rustls::TlsConnector;
@@ -35,6 +36,8 @@ pub enum TlsError {
 pub(crate) struct Encryption {
     connector: TlsConnector,
     server_name: Option<String>,
+    /// The servers of a NATS configuration.
+    servers: Vec<Server>,
 }
 
 impl std::fmt::Debug for Encryption {
@@ -44,7 +47,7 @@ impl std::fmt::Debug for Encryption {
 }
 
 impl Encryption {
-    pub(crate) fn new(tls: &Tls) -> Result<Self, TlsError> {
+    pub(crate) fn new(tls: &Tls, servers: &[Server]) -> Result<Self, TlsError> {
         let mut roots = RootCertStore::empty();
         let authorities = certificates("ca", &tls.authorities)?;
         roots.add_parsable_certificates(authorities);
@@ -65,6 +68,7 @@ impl Encryption {
         Ok(Self {
             connector: TlsConnector::from(Arc::new(config)),
             server_name: tls.server_name.clone(),
+            servers: servers.to_vec(),
         })
     }
 
@@ -72,9 +76,16 @@ impl Encryption {
         &self.connector
     }
 
-    /// The name that the server's certificate must have; `None` if the host is not a valid name.
+    /// The name that the server's certificate must have; `None` if the host is not a valid name. Servers of NATS report
+    /// each other by address, and certificates usually have names: such an address stands for the first host.
     pub(crate) fn name_of(&self, server: &Server) -> Option<ServerName<'static>> {
-        let name = self.server_name.as_ref().unwrap_or(&server.host);
+        let is_address = server.host.parse::<IpAddr>().is_ok();
+        let stands_for = self
+            .servers
+            .first()
+            .filter(|_| is_address && !self.servers.contains(server));
+        let host = stands_for.map_or(&server.host, |first| &first.host);
+        let name = self.server_name.as_ref().unwrap_or(host);
         ServerName::try_from(name.clone()).ok()
     }
 }

@@ -107,6 +107,7 @@ impl Node {
             protocol: Protocol::Redis,
             servers: vec![server],
             prefix: "app".to_owned(),
+            sentinel: None,
             credentials: Credentials::default(),
             tls: None,
             bounds: Bounds {

@@ -72,6 +72,7 @@ impl Node {
                 port,
             }],
             prefix: "app".to_owned(),
+            sentinel: None,
             credentials: Credentials::default(),
             tls: None,
             bounds: Bounds {

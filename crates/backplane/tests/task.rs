@@ -48,6 +48,7 @@ fn with_server(port: u16) -> (Backplane, Task) {
             port,
         }],
         prefix: "app".to_owned(),
+        sentinel: None,
         credentials: Credentials::default(),
         tls: None,
         bounds: Bounds {

@@ -52,14 +52,12 @@ impl<K> ChannelTable<K> {
         }
     }
 
-    /// Replaces the patterns of terms, for channels that are made from now on.
-    pub(crate) fn set_terms(&mut self, terms: Option<TermsList>) {
+    /// Replaces the patterns of terms, for channels that are made from now on, and what the channels have kept.
+    pub(crate) fn set_terms(&mut self, terms: Option<TermsList>, pasts: Option<PastTable<K>>) {
         self.terms = terms;
-    }
-
-    /// From now on channels may have pasts.
-    pub(crate) fn keep_pasts(&mut self, pasts: PastTable<K>) {
-        self.beside_mut().pasts = Some(pasts);
+        if pasts.is_some() || self.beside.is_some() {
+            self.beside_mut().pasts = pasts;
+        }
     }
 
     /// From now on channels may have members, in rooms that are made if there are none yet.
@@ -218,6 +216,16 @@ impl<K> ChannelTable<K> {
         self.space(space).iter()
     }
 
+    /// The hashes of the names of channels; sharded ones are left out.
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = u64> {
+        self.channels.hashes()
+    }
+
+    /// The channels with this hash; sharded ones are left out.
+    pub(crate) fn with_hash(&self, hash: u64) -> impl Iterator<Item = &Channel> {
+        self.channels.with_hash(hash)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.channels.len() + self.sharded.len()
     }
@@ -282,7 +290,7 @@ mod tests {
         };
         assert_eq!(id(&mut table, Space::Channel).terms(), None);
         let patterns = [b"a".as_slice(), b"c*"].map(|text| Pattern::new(text).unwrap());
-        table.set_terms(Some(std::sync::Arc::new(patterns.into())));
+        table.set_terms(Some(std::sync::Arc::new(patterns.into())), None);
         let terms = |id: ChannelId| id.terms().map(TermsIndex::get);
         assert_eq!(terms(id(&mut table, Space::Channel)), Some(1));
         assert_eq!(terms(id(&mut table, Space::Sharded)), None);

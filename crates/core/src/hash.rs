@@ -3,7 +3,7 @@
 //! is stored.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
 use ahash::RandomState;
 
@@ -47,11 +47,19 @@ pub(crate) fn name_hasher() -> RandomState {
     }
 }
 
+/// Random bits of this process, from which nobody learns how names are hashed.
+pub(crate) fn random_bits() -> u64 {
+    if cfg!(loom) {
+        return 5;
+    }
+    std::collections::hash_map::RandomState::new().hash_one(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::HashSet;
-    use std::hash::{BuildHasher, BuildHasherDefault};
+    use std::hash::BuildHasherDefault;
 
     #[test]
     fn ids_of_one_lock_shard_spread_over_the_buckets() {

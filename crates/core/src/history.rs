@@ -65,6 +65,19 @@ pub struct Number {
     pub from: Option<SocketId>,
 }
 
+/// What a listing shows of a channel's history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PastSummary {
+    /// The position of the newest message.
+    pub position: Position,
+    /// The messages that are kept.
+    pub messages: usize,
+    /// What they are charged, in bytes.
+    pub bytes: u64,
+    /// Subscribers that read on in the past.
+    pub behind: usize,
+}
+
 /// How a message is published, beside its payload.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Manner<'a> {
@@ -136,6 +149,18 @@ pub struct Cursor {
     pub next: u64,
 }
 
+/// How much a subscriber that is behind takes in one step. A message counts as long as its charge, see
+/// [`HistoryBounds::bytes`], and what it has beside that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The most bytes of the first message.
+    pub first: u64,
+    /// The most bytes of all together, if they are several.
+    pub all: u64,
+    /// Bytes that each message has beside its charge, such as the channel's name in its frame.
+    pub beside: u64,
+}
+
 /// A kept message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept<K> {
@@ -148,7 +173,7 @@ pub struct Kept<K> {
 /// What is next for a subscriber that reads on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// There is more, from this offset on.
+    /// There is more, from this offset on. If nothing was read, the next message needs more room.
     Behind(u64),
     /// It has everything and is live from now on.
     Live,

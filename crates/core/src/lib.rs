@@ -39,20 +39,21 @@ pub use crate::annotation::{Annotation, AnnotationError, NotAnObject};
 pub use crate::channel_list::Tally;
 pub use crate::history::{
     ChannelTerms, Cursor, ENTRY_CHARGE, Entered, Entering, Epoch, HistoryBounds, HistoryTerms,
-    Kept, Manner, NAME_CHARGE, Number, Position, Progress, Published, Start, Step,
+    Kept, Manner, NAME_CHARGE, Number, PastSummary, Position, Progress, Published, Room, Start,
+    Step,
 };
 pub use crate::id::{ChannelId, SocketId, TermsIndex};
 pub use crate::keys::{Held, Update};
 pub use crate::kind::Kind;
 pub use crate::name::{Name, Space, Topic};
 pub use crate::pattern::{Pattern, PatternError};
-pub use crate::post::{Match, Post, Recipient};
+pub use crate::post::{Match, Numbered, Post, Recipient};
 pub use crate::presence::{
     Batch, Changes, INFO_CHARGE, Info, InfoError, MemberCount, MemberState, News, PresenceBounds,
 };
 pub use crate::registry::{
-    ChannelState, Core, Counts, EnterError, Entrance, NoPresence, OwnError, Past, Reach,
-    SocketState, Target, TokenError,
+    Bookmark, ChannelState, ChannelSummary, Core, Counts, EnterError, Entrance, NoPresence,
+    OwnError, Past, Reach, SocketState, Target, TokenError,
 };
 pub use crate::rooms::Maker;
 pub use crate::route::{Route, ShardIndex, ShardSet};

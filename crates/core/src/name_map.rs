@@ -84,6 +84,17 @@ impl<T: Row> NameMap<T> {
         firsts.flat_map(|first| iter::successors(Some(first), |row| row.next()))
     }
 
+    /// The hashes of all rows; each once.
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = u64> {
+        self.rows.keys().copied()
+    }
+
+    /// The rows with this hash.
+    pub(crate) fn with_hash(&self, hash: u64) -> impl Iterator<Item = &T> {
+        let first = self.rows.get(&hash).map(|first| &**first);
+        iter::successors(first, |row| row.next())
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -141,6 +152,8 @@ mod tests {
                 assert_eq!(map.get_mut(key(7, name)).is_some(), there);
                 assert!(map.get(key(8, name)).is_none());
             }
+            assert_eq!(map.hashes().collect::<Vec<_>>(), [7]);
+            assert_eq!((map.with_hash(7).count(), map.with_hash(8).count()), (3, 0));
             for name in names {
                 map.remove(key(7, name));
             }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::hash::SocketMap;
 use crate::history::{
-    ENTRY_CHARGE, Epoch, HistoryTerms, Kept, NAME_CHARGE, Number, Position, Start,
+    ENTRY_CHARGE, Epoch, HistoryTerms, Kept, NAME_CHARGE, Number, PastSummary, Position, Start,
 };
 use crate::id::SocketId;
 use crate::name::Name;
@@ -38,7 +38,7 @@ pub(crate) struct Past<K> {
     /// The cursors of subscribers that are behind.
     pub(crate) behind: SocketMap<u64>,
     /// The last message that an I/O shard did not get, until it is told.
-    pub(crate) lost: SmallVec<[(ShardIndex, u64); 1]>,
+    pub(crate) lost: Lost,
     /// The next past with the same hash in the table's map.
     pub(crate) next: Option<Box<Past<K>>>,
 }
@@ -56,6 +56,9 @@ struct Keys {
     offsets: HashMap<Arc<[u8]>, u64, RandomState>,
     in_order: VecDeque<(u64, Arc<[u8]>)>,
 }
+
+/// I/O shards, each with the last message that it refused.
+pub(crate) type Lost = SmallVec<[(ShardIndex, Position); 1]>;
 
 /// A message to be kept.
 pub(crate) struct New<'a, K> {
@@ -82,7 +85,7 @@ impl<K> Past<K> {
             stamp: 0,
             is_idle: true,
             behind: SocketMap::default(),
-            lost: SmallVec::new(),
+            lost: Lost::new(),
             next: None,
         }
     }
@@ -121,6 +124,16 @@ impl<K> Past<K> {
         let age = self.terms.age_ms;
         let first = self.entries.front();
         first.is_some_and(|entry| entry.unix_ms.saturating_add(age) <= now)
+    }
+
+    /// What is shown of it.
+    pub(crate) fn summary(&self) -> PastSummary {
+        PastSummary {
+            position: self.position(),
+            messages: self.entries.len(),
+            bytes: self.charge(),
+            behind: self.behind.len(),
+        }
     }
 
     /// Drops what is too old.

@@ -8,7 +8,7 @@ use crate::history::{Cursor, Epoch, HistoryBounds, HistoryTerms, Position, Start
 use crate::id::{SocketId, TermsIndex};
 use crate::name::Name;
 use crate::name_map::{Hashed, NameMap};
-use crate::past::Past;
+use crate::past::{Lost, Past};
 use crate::route::ShardIndex;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -32,8 +32,10 @@ struct Place {
 }
 
 /// What the pasts of all lock shards together keep.
+#[derive(Default)]
 pub(crate) struct Totals {
-    bounds: HistoryBounds,
+    most_bytes: AtomicU64,
+    most_idle: AtomicU64,
     bytes: AtomicU64,
     /// Pasts without subscribers.
     idle: AtomicU64,
@@ -58,13 +60,20 @@ pub(crate) enum Excess {
 }
 
 impl Totals {
-    pub(crate) fn new(bounds: HistoryBounds) -> Self {
-        Self {
-            bounds,
-            bytes: AtomicU64::new(0),
-            idle: AtomicU64::new(0),
-            stamps: AtomicU64::new(0),
+    pub(crate) fn set_bounds(&self, bounds: HistoryBounds) {
+        self.most_bytes.store(bounds.bytes, Ordering::Relaxed);
+        self.most_idle.store(bounds.channels, Ordering::Relaxed);
+    }
+
+    pub(crate) fn bounds(&self) -> HistoryBounds {
+        HistoryBounds {
+            bytes: self.most_bytes(),
+            channels: self.most_idle.load(Ordering::Relaxed),
         }
+    }
+
+    fn most_bytes(&self) -> u64 {
+        self.most_bytes.load(Ordering::Relaxed)
     }
 
     /// A number that was never returned before, above 0.
@@ -73,10 +82,10 @@ impl Totals {
     }
 
     pub(crate) fn excess(&self) -> Option<Excess> {
-        if self.bytes() > self.bounds.bytes {
+        if self.bytes() > self.most_bytes() {
             return Some(Excess::Bytes);
         }
-        (self.idle() > self.bounds.channels).then_some(Excess::Idle)
+        (self.idle() > self.most_idle.load(Ordering::Relaxed)).then_some(Excess::Idle)
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -134,6 +143,16 @@ impl<K> PastTable<K> {
         }
     }
 
+    /// The hashes of all names; each once.
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = u64> {
+        self.rows.hashes()
+    }
+
+    /// The pasts with this hash.
+    pub(crate) fn with_hash(&self, hash: u64) -> impl Iterator<Item = &Past<K>> {
+        self.rows.with_hash(hash)
+    }
+
     /// Changes what a past keeps, and brings its place in the order and the totals up to date. One that keeps nothing
     /// any more goes, unless it has subscribers.
     pub(crate) fn change<R>(
@@ -144,7 +163,7 @@ impl<K> PastTable<K> {
         let past = self.rows.get_mut(key)?;
         let (before, newest) = (past.charge(), past.position().offset);
         let result = change(past);
-        if past.charge() > self.totals.bounds.bytes {
+        if past.charge() > self.totals.most_bytes() {
             past.clear();
         }
         let after = past.charge();
@@ -257,33 +276,35 @@ impl<K> PastTable<K> {
         }
     }
 
-    /// Replaces what an I/O shard refused: those that are `refused` have no message up to this offset.
-    pub(crate) fn set_lost(&mut self, key: Hashed<'_>, refused: &[ShardIndex], offset: u64) {
+    /// Replaces what shards have refused and were not told of.
+    pub(crate) fn set_lost(&mut self, key: Hashed<'_>, lost: Lost) {
         if let Some(past) = self.rows.get_mut(key) {
-            past.lost = refused.iter().map(|shard| (*shard, offset)).collect();
+            past.lost = lost;
         }
     }
 
-    /// Takes the gaps that shards have not been told of, with the keys of their channels.
-    pub(crate) fn take_lost(&mut self) -> Vec<(Name, u64, ShardIndex, Position)> {
+    /// Takes the position up to which a shard has no messages, if it has not been told.
+    pub(crate) fn take_lost(&mut self, key: Hashed<'_>, shard: ShardIndex) -> Option<Position> {
+        let past = self.rows.get_mut(key)?;
+        let place = past.lost.iter().position(|lost| lost.0 == shard)?;
+        Some(past.lost.swap_remove(place).1)
+    }
+
+    /// Does the same for all shards.
+    pub(crate) fn take_all_lost(&mut self, key: Hashed<'_>) -> Lost {
+        let past = self.rows.get_mut(key);
+        past.map(|past| std::mem::take(&mut past.lost))
+            .unwrap_or_default()
+    }
+
+    /// The gaps that shards have not been told of, with their channels.
+    pub(crate) fn lost(&self) -> Vec<(Name, u64, ShardIndex)> {
         let lossy = self.rows.iter().filter(|past| !past.lost.is_empty());
-        let lossy: Vec<Place> = lossy.map(Place::of).collect();
-        let mut all = Vec::new();
-        for place in lossy {
-            let Some(past) = self.rows.get_mut(place.key()) else {
-                continue;
-            };
-            let position = past.position();
-            for (shard, offset) in std::mem::take(&mut past.lost) {
-                all.push((
-                    place.name.clone(),
-                    place.hash,
-                    shard,
-                    Position { offset, ..position },
-                ));
-            }
-        }
-        all
+        let each = lossy.flat_map(|past| {
+            let shards = past.lost.iter();
+            shards.map(|(shard, _)| (past.name.clone(), past.hash, *shard))
+        });
+        each.collect()
     }
 
     /// A subscriber that may be behind is gone.
@@ -320,6 +341,15 @@ impl<K> PastTable<K> {
         for place in due {
             self.change(place.key(), |past| past.expire(now));
         }
+    }
+}
+
+impl<K> Drop for PastTable<K> {
+    fn drop(&mut self) {
+        let bytes: u64 = self.rows.iter().map(Past::charge).sum();
+        let idle = u64::try_from(self.idle.len()).unwrap_or(u64::MAX);
+        self.totals.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.totals.idle.fetch_sub(idle, Ordering::Relaxed);
     }
 }
 

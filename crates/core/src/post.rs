@@ -22,6 +22,18 @@ pub struct Recipient {
     pub own: bool,
 }
 
+/// A message of a channel with history, as an I/O shard gets it.
+#[derive(Debug)]
+pub struct Numbered<'a, M: ?Sized> {
+    /// Its number.
+    pub number: &'a Number,
+    /// The last message before it that the shard has [refused](Post::publish_numbered) without being told so: its
+    /// recipients miss everything up to there.
+    pub missed: Option<Position>,
+    /// The message.
+    pub message: &'a M,
+}
+
 /// A pattern that a message's channel matches.
 #[derive(Clone, Copy, Debug)]
 pub struct Match<'a> {
@@ -82,16 +94,17 @@ pub trait Post {
     ) -> bool;
 
     /// Does the same as [`publish`](Self::publish) in a channel with history. It is also called for a shard all of whose
-    /// subscribers are in `except`: then `recipients` is 0.
+    /// subscribers are in `except`: then `recipients` is 0. A message that the shard refuses is told with the next one that
+    /// it accepts.
     fn publish_numbered(
         &mut self,
         shard: ShardIndex,
         channel: ChannelId,
-        numbered: (&Number, &Self::Message),
+        numbered: &Numbered<'_, Self::Message>,
         except: &[SocketId],
         recipients: u32,
     ) -> bool {
-        self.publish(shard, channel, numbered.1, except, recipients)
+        self.publish(shard, channel, numbered.message, except, recipients)
     }
 
     /// Tells the shard of a subscriber how it has entered a channel, in front of everything that is posted for its
@@ -101,9 +114,16 @@ pub trait Post {
     }
 
     /// Tells a shard that it has not got messages of a channel, up to this position, because it
-    /// [refused](Self::publish_numbered) them. Always accepted.
+    /// [refused](Self::publish_numbered) them. Always accepted: it is posted in front of the [join](Self::join) of a
+    /// subscriber who misses none of them, or if the shard [has room](Self::has_room).
     fn gap(&mut self, shard: ShardIndex, channel: ChannelId, last: Position) {
         let _ = (shard, channel, last);
+    }
+
+    /// Whether a shard's inbox takes a few more commands.
+    fn has_room(&self, shard: ShardIndex) -> bool {
+        let _ = shard;
+        true
     }
 
     /// Something has changed among the members of a channel: [`tell_presence`](crate::Core::tell_presence) is to be called

@@ -4,6 +4,7 @@
 mod debug_state;
 mod history;
 mod lifecycle;
+mod listing;
 mod own;
 mod presence;
 mod publish;
@@ -20,7 +21,7 @@ use ahash::RandomState;
 
 use crate::channels::ChannelTable;
 use crate::dangling::DanglingTable;
-use crate::hash::name_hasher;
+use crate::hash::{name_hasher, random_bits};
 use crate::history::{ChannelTerms, HistoryBounds};
 use crate::id::SocketId;
 use crate::keys::KeyTable;
@@ -37,6 +38,7 @@ use crate::terms::TermsList;
 pub use self::debug_state::{ChannelState, Counts, SocketState};
 pub use self::history::Past;
 pub use self::lifecycle::TokenError;
+pub use self::listing::{Bookmark, ChannelSummary};
 pub use self::own::OwnError;
 pub use self::presence::NoPresence;
 pub use self::publish::Reach;
@@ -88,19 +90,18 @@ impl<K> Core<K> {
 
     /// Sets the terms of channels, at most 64: the first whose pattern matches counts. A channel's terms are found once,
     /// when it gets its first subscription, and its [id](crate::ChannelId::terms) has them; those of channels that exist
-    /// stay. At the second call what channels keep stays, too, with the terms for it.
+    /// stay. What channels have kept by earlier terms goes.
     pub fn set_terms(&self, terms: Vec<ChannelTerms>, bounds: HistoryBounds) {
         let history: Arc<[_]> = terms.iter().map(|terms| terms.history).collect();
         let patterns: Vec<_> = terms.into_iter().map(|terms| terms.pattern).collect();
         let patterns: Option<TermsList> = (!patterns.is_empty()).then(|| Arc::new(patterns));
-        let totals = self.history.get_or_init(|| Arc::new(Totals::new(bounds)));
-        let epoch = self.hasher.hash_one("epoch");
+        let totals = self.history.get_or_init(Arc::default);
+        totals.set_bounds(bounds);
+        let keeps = history.iter().any(Option::is_some);
+        let epoch = random_bits();
         for mut table in self.channels.each() {
-            table.set_terms(patterns.clone());
-            if !table.has_pasts() && history.iter().any(Option::is_some) {
-                let (history, totals) = (Arc::clone(&history), Arc::clone(totals));
-                table.keep_pasts(PastTable::new(history, totals, epoch));
-            }
+            let pasts = || PastTable::new(Arc::clone(&history), Arc::clone(totals), epoch);
+            table.set_terms(patterns.clone(), keeps.then(pasts));
         }
     }
 

@@ -9,7 +9,7 @@ use loom::thread;
 use loom_shard::open;
 use millrace_core::{
     Annotation, ChannelId, ChannelTerms, Core, Cursor, Entering, Entrance, HistoryBounds,
-    HistoryTerms, Manner, Match, Name, Number, Pattern, Post, Progress, Recipient, Route,
+    HistoryTerms, Manner, Match, Name, Numbered, Pattern, Post, Progress, Recipient, Room, Route,
     ShardIndex, SocketId, Start,
 };
 
@@ -63,11 +63,11 @@ impl Post for Shard {
         &mut self,
         _: ShardIndex,
         _: ChannelId,
-        (number, _): (&Number, &str),
+        numbered: &Numbered<'_, str>,
         _: &[SocketId],
         _: u32,
     ) -> bool {
-        self.push(Posted::Message(number.position.offset));
+        self.push(Posted::Message(numbered.number.position.offset));
         true
     }
 
@@ -155,7 +155,12 @@ fn read(core: &Core, socket: SocketId, shard: &mut Shard) -> Vec<u64> {
     while let Some(Cursor { id, next }) = cursor {
         let mut out = Vec::new();
         let place = (entering.list, &name);
-        let step = core.read_on(place, (socket, Cursor { id, next }), 1, &mut out, shard);
+        let room = Room {
+            first: u64::MAX,
+            all: 1,
+            beside: 0,
+        };
+        let step = core.read_on(place, (socket, Cursor { id, next }), room, &mut out, shard);
         if let Some(gap) = step.gap {
             got.extend(next..=gap.offset);
         }

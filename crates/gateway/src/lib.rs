@@ -44,7 +44,7 @@ pub use frame::{HEAD_ROOM, KeptMessage, SharedBytes};
 pub use gateway::{
     Adopted, DialConfig, Gateway, Listening, Member, SpreadTerms, StartError, StopTerms,
 };
-pub use http::{AnswerHead, HeadError, Verbatim};
+pub use http::{AnswerHead, AnswerHeads, HeadError, Verbatim};
 pub use hub::{
     Asked, Forwardable, Hub, PastError, Sending, SubscribeError, TOKEN_WORDS, TokenWords, Worker,
     unix_ms,
@@ -52,7 +52,8 @@ pub use hub::{
 pub use millrace_backplane::{
     Bounds as BackplaneBounds, ClusterInfo, Config as BackplaneConfig,
     Credentials as BackplaneCredentials, MOST_CHANNELS, Protocol as BackplaneProtocol,
-    Server as BackplaneServer, Stats as BackplaneStats, Tls as BackplaneTls,
+    Sentinel as BackplaneSentinel, Server as BackplaneServer, Signer as BackplaneSigner,
+    Stats as BackplaneStats, Tls as BackplaneTls,
 };
 pub use millrace_core::{
     Annotation, AnnotationError, ChannelState, Core, Counts, EnterError, Entered, Entrance, Epoch,

@@ -53,6 +53,8 @@ limits! {
         idle_timeout: Duration = Duration::ZERO, 0..=DAY, "closed with 1000";
         /// Channels and patterns that one connection is subscribed to by its own commands (RESP), or that one socket is subscribed to in all, when its client subscribes itself (`millrace.v1`).
         subscriptions_per_socket: usize = 10_000, 1..=COUNT, "the command is refused whole with an error";
+        /// Calls of one client (`millrace.v1`) that are not answered yet, and as many calls to it; also its subscriptions and publications that wait for a handler.
+        calls_per_socket: usize = 128, 1..=COUNT, "the call fails with the code `limit`; with so many subscriptions and publications reading pauses";
         /// Messages per second of one connection (Sockety: also responses, fast replies, files and heartbeats); zero is off.
         messages_per_second: u32 = 0, 0..=COUNT, "reading pauses";
     }
@@ -161,7 +163,7 @@ limits! {
         idle_rates: usize = 65_536, "the oldest is forgotten";
         /// Time that workers and Redis clients wait for a backplane that does not keep up.
         backplane_wait: Duration = Duration::from_secs(1), "they continue, and messages that do not fit into the queue are dropped and counted";
-        /// Calls of `drained` that wait, in all threads of a gateway; a call of `sendStream` counts twice until it begins, and then once.
+        /// Calls of `drained` and `call` that wait, in all threads of a gateway; a call of `sendStream` counts twice until it begins, and then once.
         drain_waits: usize = 65_536, "a further one is rejected with `ERR_MILLRACE_TOO_MANY_WAITS`";
         /// Lines that the I/O threads have logged and JavaScript has not taken yet.
         log_lines_waiting: usize = 1_024, "the line is dropped and counted";

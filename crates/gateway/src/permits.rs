@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use crate::limits::GatewayLimits;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 pub(crate) use bucket::Bucket;
-use network::Network;
+pub(crate) use network::Network;
 use tally::Tally;
 
 /// Counts the connections of a gateway against their limits.

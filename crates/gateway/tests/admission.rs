@@ -309,3 +309,36 @@ fn invalid_heads_get_an_answer_and_leave_nothing() {
     client.text("alive");
     assert_eq!(client.next(), Received::Text("alive".into()));
 }
+
+/// Sends a request on a new connection and waits for the beginning of the answer.
+#[cfg(target_os = "linux")]
+fn answered(server: &Server) -> TcpStream {
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    stream
+        .write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+        .unwrap();
+    stream.read_exact(&mut [0; 8]).unwrap();
+    stream
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn in_a_rush_a_silent_connection_waits_for_a_second() {
+    let server = server(|_| {}, |_| {});
+    let deadline = Instant::now() + SOON;
+    loop {
+        assert!(Instant::now() < deadline, "no rush was noticed");
+        let silent = TcpStream::connect(&server.address).unwrap();
+        let open: Vec<_> = (0..100).map(|_| answered(&server)).collect();
+        // the kernel accepts in order
+        let silent_too = TcpStream::connect(&server.address).unwrap();
+        let other = answered(&server);
+        if server.gateway.stats().connections == open.len() + 2 {
+            assert!(connections(&server, open.len() + 3), "it is accepted, too");
+            break;
+        }
+        drop((silent, silent_too, open, other));
+        assert!(connections(&server, 0));
+    }
+}

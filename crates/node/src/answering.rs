@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use millrace_gateway::{Batch, Forwardable, Gateway, TextPlace};
+use millrace_gateway::{AnswerHeads, Batch, Forwardable, Gateway, TextPlace};
 
 use crate::memory::Memory;
 use crate::texts::Texts;
@@ -17,6 +17,8 @@ pub(crate) struct Answering {
     pub(crate) batch: RefCell<Option<Batch>>,
     /// The long texts of the current batch.
     pub(crate) texts: RefCell<Texts>,
+    /// The heads of the latest answers to requests.
+    pub(crate) heads: RefCell<AnswerHeads>,
 }
 
 /// A text of the current batch.

@@ -60,16 +60,20 @@ pub(crate) fn when_drained<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
 pub(crate) fn too_many_waits() -> Failure {
     Failure::Coded(
         "ERR_MILLRACE_TOO_MANY_WAITS",
-        "so many calls wait for outboxes already that no other may".to_owned(),
+        "so many calls wait for outboxes and clients already that no other may".to_owned(),
     )
 }
 
 /// `takeAnswers(): number[]`: the number of each answered question, followed by the answer.
 pub(crate) fn take_answers<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
-    let answers = call.own.questions().take().into_iter();
-    let numbers: Vec<u32> = answers
-        .flat_map(|(number, reply)| [number, said(reply)])
-        .collect();
+    let questions = call.own.questions();
+    let mut numbers = Vec::new();
+    for (number, reply) in questions.take() {
+        numbers.extend([number, said(&reply)]);
+        if matches!(reply, Reply::Said(..) | Reply::Failed(..)) {
+            questions.keep_result(number, reply);
+        }
+    }
     said_numbers(call.js, &numbers).map(Some)
 }
 
@@ -90,10 +94,12 @@ pub(crate) fn forget_answer<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
 }
 
 /// An answer as `js/src/gateway/questions.ts` reads it.
-fn said(reply: Reply) -> u32 {
+fn said(reply: &Reply) -> u32 {
     match reply {
         Reply::Closed => 0,
         Reply::Yes => 1,
         Reply::Unable => 2,
+        Reply::Said(..) => 3,
+        Reply::Failed(..) => 4,
     }
 }

@@ -12,8 +12,8 @@ use crate::environment::Environment;
 use crate::failure::Outcome;
 use crate::js::{Js, Value};
 use crate::{
-    add_worker, adopt, backpressure, cluster, control, debug, dial, hot, log, past, presence,
-    replies, stats, streams,
+    add_worker, adopt, backpressure, calling, cluster, control, debug, dial, hot, log, past,
+    presence, replies, stats, streams,
 };
 
 /// Makes an object with every function of `gateway`.
@@ -64,6 +64,8 @@ fn functions<'s>(js: Js<'s>, bound: &Rc<Bound>) -> Outcome<Value<'s>> {
         c"outboxBytes" => backpressure::outbox_bytes,
         c"openAnswers" => backpressure::open_answers,
         c"whenDrained" => backpressure::when_drained,
+        c"callClient" => calling::call_client,
+        c"takeResult" => calling::take_result,
         c"takeAnswers" => backpressure::take_answers,
         c"forgetAnswer" => backpressure::forget_answer,
         c"beginStream" => streams::begin_stream,

@@ -144,8 +144,12 @@ fn head(call: &Call<'_, HandlerThread>, keep_length: bool) -> Outcome<AnswerHead
     }
     let text = std::str::from_utf8(&scratch)
         .map_err(|_| Failure::internal("the runtime gave a string that is not UTF-8"))?;
-    AnswerHead::parse(status, text, parts, keep_length)
-        .map_err(|error| Failure::Argument(error.to_string()))
+    let head = if keep_length {
+        AnswerHead::parse(status, text, parts, keep_length)
+    } else {
+        call.own.heads().borrow_mut().read(status, text, parts)
+    };
+    head.map_err(|error| Failure::Argument(error.to_string()))
 }
 
 fn id(js: Js<'_>, value: Value<'_>) -> Outcome<TransferId> {

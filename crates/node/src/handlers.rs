@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use millrace_gateway::{Batch, ShardSet, Worker};
+use millrace_gateway::{AnswerHeads, Batch, ShardSet, Worker};
 
 use crate::addon::{ADDON, Counted};
 use crate::answering::Answering;
@@ -91,6 +91,10 @@ impl HandlerThread {
 
     pub(crate) fn texts(&self) -> &RefCell<Texts> {
         &self.answering.texts
+    }
+
+    pub(crate) fn heads(&self) -> &RefCell<AnswerHeads> {
+        &self.answering.heads
     }
 
     /// Takes the batch, which is handled.

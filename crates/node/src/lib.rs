@@ -12,6 +12,7 @@ mod arguments;
 mod backpressure;
 mod bind;
 mod bound;
+mod calling;
 mod cluster;
 mod config;
 mod control;

@@ -13,6 +13,8 @@ pub(crate) struct Questions {
     answers: RefCell<Option<Arc<Answers>>>,
     last: Cell<u32>,
     places: RefCell<HashMap<u32, Arc<Place>>>,
+    /// What came with answers that were taken.
+    results: RefCell<HashMap<u32, Reply>>,
 }
 
 impl Questions {
@@ -47,6 +49,16 @@ impl Questions {
         if let Some(place) = self.places.borrow_mut().remove(&number) {
             place.free();
         }
+    }
+
+    /// Keeps what came with an answer until it is taken.
+    pub(crate) fn keep_result(&self, number: u32, reply: Reply) {
+        self.results.borrow_mut().insert(number, reply);
+    }
+
+    /// Takes what came with an answer.
+    pub(crate) fn take_result(&self, number: u32) -> Option<Reply> {
+        self.results.borrow_mut().remove(&number)
     }
 
     /// Takes the answers since the last call.

@@ -299,7 +299,7 @@ fn hex_unit(text: &str) -> Option<(u32, &str)> {
 }
 
 /// Appends a string with its quotes.
-pub(crate) fn append_string(text: &str, out: &mut Vec<u8>) {
+pub fn append_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     for one in text.chars() {
         match one {

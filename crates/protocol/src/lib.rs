@@ -16,3 +16,5 @@ pub mod splice;
 pub mod sse;
 pub mod v1;
 pub mod websocket;
+
+pub use json::append_string as append_json_string;

@@ -3,6 +3,8 @@
 //! A feature that the operating system lacks is an error or absent here, and the caller works without it.
 
 #[cfg(unix)]
+mod defer_accept;
+#[cfg(unix)]
 mod duplicate;
 mod http_request;
 #[cfg(unix)]
@@ -14,6 +16,8 @@ mod send_last;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
 
+#[cfg(unix)]
+pub use defer_accept::defer_accept;
 #[cfg(unix)]
 pub use duplicate::{Duplicate, duplicate};
 pub use http_request::{BadRequest, HttpRequest};

@@ -70,6 +70,8 @@ const GATEWAY: Record<keyof NativeGateway, 'function'> = {
   outboxBytes: 'function',
   openAnswers: 'function',
   whenDrained: 'function',
+  callClient: 'function',
+  takeResult: 'function',
   takeAnswers: 'function',
   forgetAnswer: 'function',
   beginStream: 'function',

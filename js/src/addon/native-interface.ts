@@ -160,6 +160,10 @@ export interface NativeGateway {
   openAnswers(onAnswers: () => void): void;
   /** Asks for an answer when the socket's outbox has room or the socket is closed. Returns the question's number. */
   whenDrained(socketId: number): number;
+  /** Calls a method of the socket's client. Returns the number of the question that is answered with its result. */
+  callClient(socketId: number, method: string, params: Data | undefined): number;
+  /** What came with an answer: the result of a call, or the code of its error and perhaps a reason. */
+  takeResult(number: number): string | Buffer | string[] | undefined;
   /** Numbers of questions and their answers, alternating. */
   takeAnswers(): number[];
   /** Takes a question back, which is then not answered. */

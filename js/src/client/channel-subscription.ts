@@ -37,6 +37,8 @@ export class ChannelSubscription {
   /** Where it begins, if the channel was subscribed before. It holds everything back until it has caught up. */
   late: Pick<SubscribeOptions, 'since' | 'last'> | undefined;
   #held: Told[] = [];
+  /** What it has from the history. The channel itself may be behind that, and brings it again. */
+  #caught: Position | undefined;
   readonly #readers = new Set<Reader>();
   over = false;
 
@@ -52,19 +54,21 @@ export class ChannelSubscription {
       return;
     }
     const [name, value] = told;
+    if (name === 'onGap' && value?.epoch !== this.#caught?.epoch) this.#caught = undefined;
+    if (name === 'onMessage' && this.#caught && (value.offset ?? 0) <= this.#caught.offset) return;
     safely(() => (this.options[name] as ((value: unknown) => unknown) | undefined)?.(value));
     if (name === 'onMessage') for (const reader of this.#readers) reader.take(value);
   }
 
-  /** It has what was published up to `offset`: tells what it has held back, and what is new from now on. */
-  caughtUp(offset: number, past: Told[]): void {
+  /** It has what was published up to a position: tells what it has held back, and what is new from now on. Only once: a second answer is nothing new. */
+  caughtUp(position: Position | undefined, past: Told[]): void {
+    if (!this.late) return;
     const held = this.#held;
     this.#held = [];
     this.late = undefined;
     for (const told of past) this.tell(...told);
-    for (const told of held) {
-      if (told[0] !== 'onMessage' || !((told[1].offset ?? Number.POSITIVE_INFINITY) <= offset)) this.tell(...told);
-    }
+    this.#caught = position;
+    for (const told of held) this.tell(...told);
   }
 
   end(error?: CallError): void {
@@ -78,7 +82,7 @@ export class ChannelSubscription {
   }
 
   /** What is published from this call on. */
-  iterate(): AsyncGenerator<Message> {
+  iterate(): AsyncGenerator<Message, void> {
     const waiting: Message[] = [];
     let wake = () => {};
     let [over, failure] = [this.over, undefined as CallError | undefined];
@@ -96,7 +100,7 @@ export class ChannelSubscription {
       },
     };
     this.#readers.add(reader);
-    return (async function* () {
+    const loop = (async function* () {
       try {
         for (;;) {
           for (let message = waiting.shift(); message; message = waiting.shift()) yield message;
@@ -110,5 +114,12 @@ export class ChannelSubscription {
         reader.end();
       }
     })();
+    // a generator that has not begun does not get to its `finally`
+    const end = loop.return;
+    loop.return = (value) => {
+      reader.end();
+      return end.call(loop, value);
+    };
+    return loop;
   }
 }

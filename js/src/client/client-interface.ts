@@ -152,7 +152,8 @@ export interface Client {
   /**
    * Subscribes to a channel. Subscriptions to the same channel share one on the server.
    *
-   * @throws {CallError} `closed` if the client is closed
+   * @throws {CallError} `closed` if the client is closed, `limit` if the name and `info` are over 8 KiB
+   * @throws {TypeError} for options that are no JSON
    */
   subscribe<Data = unknown>(channel: string, options?: SubscribeOptions<Data>): Subscription<Data>;
   /**

@@ -31,7 +31,7 @@ interface Request {
 const WAITING = 1000;
 /** How many are sent and not answered at most: less than a server's default for calls. */
 const SENT = 100;
-/** How many channels are known to have history at most. */
+/** How many channels are known to have history at most; the one that has not been used for longest goes. */
 const KNOWN = 1000;
 
 export class Requests {
@@ -53,13 +53,15 @@ export class Requests {
     return new Promise((resolve, reject) => {
       if (status === 'closed' || (queue === false && status !== 'open')) throw new CallError('closed');
       if (this.#waiting.length >= WAITING) throw new CallError('limit', `${WAITING} requests wait`);
-      // longer delays are none
-      const timer = timeoutMs && timeoutMs < 2 ** 31 ? setTimeout(() => this.#expire(request), timeoutMs) : undefined;
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      // throws for what JSON does not have
       const request = this.#make(header, payload, queue === false ? undefined : channel, (outcome) => {
         clearTimeout(timer);
         if (outcome instanceof CallError) reject(outcome);
         else resolve(outcome);
       });
+      // longer delays are none
+      if (timeoutMs && timeoutMs < 2 ** 31) timer = setTimeout(() => this.#expire(request), timeoutMs);
       this.#waiting.push(request);
       this.pump();
     });
@@ -67,7 +69,13 @@ export class Requests {
 
   /** Sends a request at once. `settle` is called before anything that arrives later. Only while it is open. */
   askNow(header: object, settle: Request['settle']): void {
-    this.#send(this.#make(header, undefined, undefined, settle));
+    let request: Request;
+    try {
+      request = this.#make(header, undefined, undefined, settle);
+    } catch (error) {
+      return settle(error as CallError);
+    }
+    this.#send(request);
   }
 
   /** Sends what waits. */
@@ -99,9 +107,10 @@ export class Requests {
 
   /** Whether a channel has history: only then its publications can be sent again, as the server drops doubles. */
   keeps(channel: string, does: boolean): void {
-    if (this.#keeping.size >= KNOWN) this.#keeping.clear();
-    if (does) this.#keeping.add(channel);
-    else this.#keeping.delete(channel);
+    const keeping = this.#keeping;
+    keeping.delete(channel);
+    if (does) keeping.add(channel);
+    for (const oldest of keeping) if (keeping.size > KNOWN) keeping.delete(oldest);
   }
 
   /** The link is lost. With the connection closed, nothing waits any longer. */

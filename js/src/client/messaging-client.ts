@@ -19,7 +19,7 @@ import type {
 } from './client-interface.js';
 import { type Answer, Requests } from './client-requests.js';
 import type { ClientOptions } from './client-settings.js';
-import { membersOf, messageOf, positionOf, SharedChannel } from './shared-channel.js';
+import { copied, membersOf, messageOf, positionOf, SharedChannel } from './shared-channel.js';
 import { dataOf, encode, type Header, type Payload, payloadOf } from './v1-message.js';
 
 /** The wait for a connection is included. */
@@ -52,6 +52,8 @@ class MessagingClient implements Client {
   readonly #onMessage = new Set<(message: Message) => void>();
   readonly #connection: Connection;
   readonly #requests: Requests;
+  /** What the server said first on the connection that is open; undefined without one. */
+  #session: Header | undefined;
 
   constructor(url: string, options: ClientOptions) {
     this.#connection = new Connection(url, options, {
@@ -79,6 +81,7 @@ class MessagingClient implements Client {
     const channel = this.#channels.get(name) ?? new SharedChannel(name);
     const subscription = channel.add(options as SubscribeOptions<never>);
     if (!this.#channels.has(name)) {
+      encode(channel.header); // throws
       this.#channels.set(name, channel);
       if (this.status === 'open') this.#open(channel);
     } else if (channel.ready) {
@@ -119,12 +122,14 @@ class MessagingClient implements Client {
   }
 
   #opened(header: Header): void {
+    this.#session = header;
     this.socketId = header.s;
     for (const channel of this.#channels.values()) this.#open(channel);
     this.#requests.pump();
   }
 
   #lost(refused: StatusReason | undefined): void {
+    this.#session = undefined;
     for (const channel of this.#channels.values()) channel.ready = false;
     this.#requests.lost();
     if (this.status !== 'closed') return;
@@ -142,10 +147,9 @@ class MessagingClient implements Client {
         channel.opened(outcome.header);
         for (const subscription of channel.subscriptions) this.#catchUp(channel, subscription);
       } else if (/^(failed|timeout)$/.test(outcome.code)) {
-        const { socketId } = this;
+        const session = this.#session;
         setTimeout(() => {
-          const same = this.status === 'open' && this.socketId === socketId;
-          if (same && this.#channels.get(channel.name) === channel) this.#open(channel);
+          if (session === this.#session && this.#channels.get(channel.name) === channel) this.#open(channel);
         }, RETRY_MS * Math.random());
       } else if (outcome.code !== 'closed') {
         this.#end(channel, outcome);
@@ -190,8 +194,9 @@ class MessagingClient implements Client {
         return { position: positionOf(header) as Position, publications };
       },
       setInfo: async (info, options) => {
-        channel.info = info;
-        await this.#ask({ t: 'info', c: name, info }, options);
+        const told = copied({ info });
+        await this.#ask({ t: 'info', c: name, ...told }, options);
+        channel.info = told.info;
       },
       close: () => {
         if (!channel.subscriptions.delete(subscription)) return;
@@ -220,18 +225,19 @@ class MessagingClient implements Client {
 
   /** Answers a call of the server, if the connection is still the same. */
   async #answer({ id, m: method }: Header, payload: Payload): Promise<void> {
-    const { socketId } = this;
+    const session = this.#session;
     const answer = (message: string | Uint8Array) => {
-      if (socketId === this.socketId) this.#connection.send(message);
+      if (session === this.#session) this.#connection.send(message);
     };
     try {
       const handler = this.#handlers.get(method);
       if (!handler) throw new CallError('not_found');
       answer(encode({ t: 'ok', id }, payloadOf(await handler(dataOf(payload)))));
     } catch (error) {
-      const { code, reason } =
-        error instanceof CallError ? error : { code: 'failed', reason: String(error).slice(0, 500) };
-      answer(encode({ t: 'err', id, code, reason }));
+      const { code, reason } = error instanceof CallError ? error : { code: 'failed', reason: error };
+      // the server refuses half a pair of surrogates
+      const text = reason && `${reason}`.slice(0, 500).replace(/\p{Cs}/gu, '');
+      answer(encode({ t: 'err', id, code, reason: text }));
     }
   }
 }

@@ -30,6 +30,13 @@ export const membersOf = (list: unknown): Member[] =>
 export const positionOf = ({ e, o = 0 }: Header): Position | undefined =>
   e === undefined ? e : { epoch: e, offset: o };
 
+/**
+ * A copy of values that JSON has.
+ *
+ * @throws {TypeError} for others
+ */
+export const copied = <Values extends object>(values: Values): Values => JSON.parse(JSON.stringify(values));
+
 /** Reads the history of a channel. */
 export type ReadHistory = (range: Pick<HistoryOptions, 'since' | 'limit' | 'reverse'>) => Promise<Answer>;
 
@@ -42,7 +49,7 @@ export class SharedChannel {
   position: Position | undefined;
   /** Whether it is subscribed on this connection. */
   ready = false;
-  #first: SubscribeOptions<never> = {};
+  #last: number | undefined;
   /** Whether it was subscribed on an earlier connection. */
   #before = false;
   /** Until the first message: it may have any offset up to the next one, as nobody knows how many of the last are kept. */
@@ -56,7 +63,11 @@ export class SharedChannel {
     const late = this.subscriptions.size > 0;
     const subscription = new ChannelSubscription(options, late);
     this.subscriptions.add(subscription);
-    if (!late) [this.#first, this.info, this.position] = [options, options.info, options.since];
+    if (!late) {
+      // copies, which can be sent again whatever becomes of the application's objects
+      const { info, last, since } = options;
+      ({ info: this.info, last: this.#last, since: this.position } = copied({ info, last, since }));
+    }
     return subscription;
   }
 
@@ -64,13 +75,12 @@ export class SharedChannel {
   get header() {
     const { epoch: e, offset: o } = this.position ?? {};
     const since = this.position && { e, o };
-    return { t: 'sub', c: this.name, since, last: since ? undefined : this.#first.last, info: this.info };
+    return { t: 'sub', c: this.name, since, last: since ? undefined : this.#last, info: this.info };
   }
 
   /** It is subscribed. */
   opened(header: Header): void {
     const asked = this.position;
-    const { last = 0 } = this.#first;
     const now = positionOf(header);
     this.ready = true;
     this.position = now;
@@ -82,7 +92,7 @@ export class SharedChannel {
       this.tell('onGap', now);
     } else if (now) {
       this.#newest = now.offset;
-      this.position = { epoch: now.epoch, offset: Math.max(now.offset - last, 0) };
+      this.position = { epoch: now.epoch, offset: Math.max(now.offset - (this.#last ?? 0), 0) };
     }
     this.#before = true;
     this.tell('onSubscribed');
@@ -133,17 +143,17 @@ export class SharedChannel {
     const { position } = this;
     try {
       if (since?.epoch === position?.epoch && position && since) await this.#replay(subscription, since, read);
-      else if (position && last) await this.#last(subscription, last, read);
-      else subscription.caughtUp(0, since ? [['onGap', position]] : []);
+      else if (position && last) await this.#newestOnes(subscription, last, read);
+      else subscription.caughtUp(undefined, since ? [['onGap', position]] : []);
     } catch (error) {
-      if ((error as CallError).code !== 'closed') subscription.caughtUp(0, [['onGap', position]]);
+      if ((error as CallError).code !== 'closed') subscription.caughtUp(undefined, [['onGap', position]]);
     }
   }
 
-  async #last(subscription: ChannelSubscription, limit: number, read: ReadHistory): Promise<void> {
+  async #newestOnes(subscription: ChannelSubscription, limit: number, read: ReadHistory): Promise<void> {
     const { header, found } = await read({ limit, reverse: true });
     const past = found.reverse().map(([one, payload]): Told => ['onMessage', messageOf(one, payload)]);
-    subscription.caughtUp(header.o ?? 0, past);
+    subscription.caughtUp(positionOf(header), past);
   }
 
   async #replay(subscription: ChannelSubscription, { epoch, offset }: Position, read: ReadHistory): Promise<void> {
@@ -158,7 +168,7 @@ export class SharedChannel {
     for (;;) {
       const { header, found } = await read({ since: { epoch, offset: at }, limit: KEPT });
       const { e, o: newest = 0 } = header;
-      if (e !== epoch) return subscription.caughtUp(newest, [['onGap', positionOf(header)]]);
+      if (e !== epoch) return subscription.caughtUp(positionOf(header), [['onGap', positionOf(header)]]);
       for (const [one, payload] of found) {
         const message = messageOf(one, payload);
         skip((message.offset ?? 0) - 1);
@@ -168,7 +178,7 @@ export class SharedChannel {
       if (found.length > 0 && at < newest) continue; // the server gives pages
       skip(newest);
       if (whole) past.unshift(['onRecovered', { epoch, offset: newest }]);
-      return subscription.caughtUp(newest, past);
+      return subscription.caughtUp({ epoch, offset: newest }, past);
     }
   }
 }

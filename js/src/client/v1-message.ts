@@ -1,5 +1,7 @@
 /** Messages of the protocol millrace.v1: a line of JSON, then perhaps a payload. Text or bytes, values in and out. */
 
+import { CallError } from './call-error.js';
+
 /** The fields that the client reads. What the server sends is trusted to have these types. */
 export interface Header {
   t?: string;
@@ -35,6 +37,9 @@ export interface Header {
   b?: number;
 }
 
+/** The longest header that the server reads, in bytes. */
+const HEADER = 8192;
+
 /** A payload as it is on the wire; undefined: there is none. */
 export type Payload = string | Uint8Array | undefined;
 
@@ -55,9 +60,15 @@ export function dataOf(payload: Payload): unknown {
   }
 }
 
-/** A message, with a copy of the payload. */
+/**
+ * A message, with a copy of the payload.
+ *
+ * @throws {CallError} `limit` for a header that the server would not read, and so not answer
+ * @throws {TypeError} for a header that is no JSON
+ */
 export function encode(header: object, payload?: Payload): string | Uint8Array {
   const line = JSON.stringify(header);
+  if (unescape(encodeURIComponent(line)).length > HEADER) throw new CallError('limit', `over ${HEADER} bytes`);
   if (payload === undefined) return line;
   if (typeof payload === 'string') return `${line}\n${payload}`;
   const start = new TextEncoder().encode(`${line}\n`);

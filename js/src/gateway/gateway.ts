@@ -29,11 +29,11 @@ import { storedToken } from '../worker/token.js';
 import type { ArgOf, BytesOnly, DataOf, NeedsArg, TokenOf, WorkerTypes } from '../worker/worker-types.js';
 import { checkServer, takeUpgrades } from './attach.js';
 import type { StreamSource } from './chunks.js';
+import { type CallOptions, callClient } from './client-call.js';
 import { askCluster } from './cluster.js';
 import type { ClusterInfo } from './cluster-info.js';
 import { type DrainedOptions, untilDrained } from './drained.js';
-import type { Presence, PresenceCount } from './members.js';
-import { history, mayCompress, publish, subscribeAt } from './past.js';
+import { history, publish, subscribeAt } from './past.js';
 import type * as positions from './positions.js';
 import * as presence from './presence.js';
 import { Questions } from './questions.js';
@@ -42,7 +42,7 @@ import { RunningServer, type Server } from './server.js';
 import { type StopOptions, stopOnSignals } from './signals.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
 import { Supervisor } from './supervisor.js';
-import type { Data, Name, Pattern, SendOptions, Target } from './target.js';
+import { type Data, mayCompress, type Name, type Pattern, type SendOptions, type Target } from './target.js';
 
 /**
  * Options of `start`. Those of HTTP apply to all listeners that speak HTTP. `Types` gives the types of the workers'
@@ -129,7 +129,7 @@ export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends Htt
 /** Options of `attach`: those of `start` that do not concern listening or HTTP requests. */
 export type AttachOptions<Types extends WorkerTypes = BytesOnly> = Omit<
   StartOptions<Types>,
-  'bind' | 'tls' | 'reusePort' | 'static' | 'events' | 'stats' | 'metrics' | 'health' | 'ready'
+  'bind' | 'tls' | 'reusePort' | 'static' | 'events' | 'stats' | 'metrics' | 'health' | 'ready' | 'admin'
 >;
 
 /**
@@ -137,7 +137,7 @@ export type AttachOptions<Types extends WorkerTypes = BytesOnly> = Omit<
  * that is a named export is called with `this` undefined, a member with the object that has it.
  *
  * Events of one connection are handled in order and one at a time: if a handler returns a promise, the connection's
- * next event waits for it. Messages of Sockety, calls of splice and requests for `fetch` do not wait. If a handler
+ * next event waits for it. Messages of Sockety, calls of splice, what clients of `millrace.v1` want and requests for `fetch` do not wait. If a handler
  * throws, or its promise is pending for longer than `handlerTimeoutMs`, the connection is closed with 1011, except
  * where a handler's description below says otherwise.
  *
@@ -336,12 +336,12 @@ export class Gateway {
   }
 
   /** See the module function `presence`. */
-  async presence(channel: Name): Promise<Presence> {
+  async presence(channel: Name): Promise<presence.Presence> {
     return presence.presence(this.#inOrder(), channel);
   }
 
   /** See the module function `presenceCount`. */
-  async presenceCount(channel: Name): Promise<PresenceCount> {
+  async presenceCount(channel: Name): Promise<presence.PresenceCount> {
     return presence.presenceCount(this.#inOrder(), channel);
   }
 
@@ -398,6 +398,11 @@ export class Gateway {
   /** See the module function `sendStream`. */
   async sendStream(socketId: number, readable: StreamSource, options?: SendStreamOptions): Promise<number> {
     return sendStream(this.#asking(), socketId, readable, options);
+  }
+
+  /** See the module function `call`. */
+  async call(id: number, method: string, params?: unknown, options?: CallOptions): Promise<string | Uint8Array> {
+    return callClient(this.#asking(), id, method, params, options);
   }
 
   /** What this thread asks the I/O threads, behind everything that it has sent. */
@@ -475,10 +480,9 @@ export class Gateway {
 
 let ofThisThread: Gateway | undefined;
 
-/** The gateway that the module functions of this thread use. */
+/** The gateway that the module functions of this thread use. In a worker, only a second copy of the package makes one. */
 export function threadGateway(): Gateway {
   if (ofThisThread) return ofThisThread;
-  // in a worker, only a second copy of the package comes here: the first copy has set the thread's gateway
   const id = ownWorkerData()?.gateway;
   const native = binding().bind(id ?? DEFAULT_GATEWAY);
   ofThisThread = id === undefined ? Gateway.create(native, DEFAULT_GATEWAY) : Gateway.ofWorker(native, id);
@@ -492,6 +496,5 @@ export function setThreadGateway(gateway: Gateway): void {
 
 /** Longer texts, in UTF-16 units, are copied into a buffer of their own and sent from there. */
 const LONG = 2048;
-
 /** The id of the native side's first gateway. */
 const DEFAULT_GATEWAY = 1;

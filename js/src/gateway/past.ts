@@ -29,12 +29,6 @@ export function publish(native: NativeGateway, channel: Name, data: Data, option
   return { deliveries, position };
 }
 
-/** @throws {TypeError} if the option is no boolean */
-export function mayCompress(compress: unknown): boolean {
-  if (typeof compress === 'boolean') return compress;
-  throw new TypeError(`argument 'options.compress' must be true or false, not ${shown(compress)}`);
-}
-
 /** Subscribes at a position, or as members. */
 export function subscribeAt(
   native: NativeGateway,

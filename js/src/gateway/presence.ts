@@ -6,6 +6,8 @@ import { shown } from '../options/fields.js';
 import type { Member, Presence, PresenceCount } from './members.js';
 import type { Name } from './target.js';
 
+export type { Presence, PresenceCount } from './members.js';
+
 /** Reads who is present. */
 export function presence(native: NativeGateway, channel: Name): Presence {
   const members: Member[] = [];

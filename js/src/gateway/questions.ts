@@ -11,6 +11,10 @@ export const CLOSED = 0;
 export const YES = 1;
 /** The socket's protocol has no such thing. */
 export const UNABLE = 2;
+/** The result of a call is there to be taken. */
+export const SAID = 3;
+/** The error of a call is. */
+export const FAILED = 4;
 
 /** See the module. */
 export class Questions {

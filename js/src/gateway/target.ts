@@ -1,5 +1,7 @@
 /** The arguments of the messaging functions: payloads, names and targets. */
 
+import { shown } from '../options/fields.js';
+
 /** A message or value. A string is a text message, bytes are a binary one. */
 export type Data = string | Uint8Array | ArrayBuffer;
 
@@ -28,4 +30,10 @@ export interface SendOptions {
    * not get shorter, such as images, which saves the attempt; the terms of a channel say it for all its messages.
    */
   compress?: boolean;
+}
+
+/** @throws {TypeError} if the option is no boolean */
+export function mayCompress(compress: unknown): boolean {
+  if (typeof compress === 'boolean') return compress;
+  throw new TypeError(`argument 'options.compress' must be true or false, not ${shown(compress)}`);
 }

@@ -1,10 +1,13 @@
 /** The WebSockets of an app: finds the handlers of a connection by its path. Owns the open sockets. */
 
+import { CallError } from '../client/call-error.js';
 import type { StreamSource } from '../gateway/chunks.js';
+import type { CallOptions } from '../gateway/client-call.js';
 import type { DrainedOptions } from '../gateway/drained.js';
 import { type Gateway, threadGateway } from '../gateway/gateway.js';
 import type { SendStreamOptions } from '../gateway/send-stream.js';
 import type { Data, Name, SendOptions } from '../gateway/target.js';
+import type { PublishAnswer, SubscribeAnswer, SubscribeRequest } from '../v1/client-handlers.js';
 import { readAnswer } from '../worker/admission.js';
 import type { MessageStream } from '../worker/message-stream.js';
 import type { OpenAnswer, OpenRequest, Rejection } from '../worker/open-request.js';
@@ -32,6 +35,20 @@ export interface SocketHandlers<Data = unknown, Path = Params> {
    * `handleMessageStream` of worker modules. Without it, the other handlers get such messages, too, once they are complete.
    */
   messageStream?(socket: Socket<Data, Path>, stream: MessageStream): void | Promise<void>;
+  /** Called when a client of `millrace.v1` wants to subscribe itself; see `handleSubscribe` of worker modules. */
+  subscribe?(
+    socket: Socket<Data, Path>,
+    channel: Name,
+    request: SubscribeRequest,
+  ): SubscribeAnswer | Promise<SubscribeAnswer>;
+  /** Called when a client of `millrace.v1` wants to publish; see `handlePublish` of worker modules. */
+  publish?(
+    socket: Socket<Data, Path>,
+    channel: Name,
+    data: string | Uint8Array,
+  ): PublishAnswer | Promise<PublishAnswer>;
+  /** Called when a client of `millrace.v1` calls a method; see `handleCall` of worker modules. */
+  call?(socket: Socket<Data, Path>, method: string, params: string | Uint8Array): unknown;
   /** Called when the socket is closed. Not called if the worker that accepted it has ended. */
   close?(socket: Socket<Data, Path>, code: number, reason: string): void | Promise<void>;
   /** Called when the socket's outbox has become congested; see `handleCongested` of worker modules. */
@@ -110,6 +127,11 @@ export class Socket<Attached = unknown, Path = Params> {
   publish(channel: Name, data: Data, options: SendOptions = {}): number {
     const isWhole = typeof options !== 'object' || options === null || options.except !== undefined;
     return this.#gateway.send(channel, data, isWhole ? options : { ...options, except: this.id });
+  }
+
+  /** Calls a method of the socket's client, which speaks `millrace.v1`. See the module function `call`. */
+  call(method: string, params?: unknown, options?: CallOptions): Promise<string | Uint8Array> {
+    return this.#gateway.call(this.id, method, params, options);
   }
 
   /** Closes the socket, after everything that was sent before. */
@@ -208,6 +230,36 @@ export class Sockets {
     return found?.handlers.close?.(found.socket, code, reason);
   }
 
+  /** Whether a path has a handler of this name. */
+  has(name: keyof SocketHandlers): boolean {
+    return this.#routes.some(({ handlers }) => handlers[name] !== undefined);
+  }
+
+  /** Handles `handleSubscribe`: on a path without a handler for it, the channel's terms suffice. */
+  subscribe(id: number, channel: Name, request: SubscribeRequest): SubscribeAnswer | Promise<SubscribeAnswer> {
+    const { socket, handlers } = this.#opened(id);
+    return handlers.subscribe === undefined || handlers.subscribe(socket, channel, request);
+  }
+
+  /** Handles `handlePublish` in the same way. */
+  publish(id: number, channel: Name, data: string | Uint8Array): PublishAnswer | Promise<PublishAnswer> {
+    const { socket, handlers } = this.#opened(id);
+    return handlers.publish === undefined || handlers.publish(socket, channel, data);
+  }
+
+  /** Handles `handleCall`. */
+  call(id: number, method: string, params: string | Uint8Array): unknown {
+    const { socket, handlers } = this.#opened(id);
+    if (handlers.call === undefined) throw new CallError('not_found', 'there is no such method');
+    return handlers.call(socket, method, params);
+  }
+
+  #opened(id: number): { socket: Socket; handlers: SocketHandlers } {
+    const found = this.#open.get(id);
+    if (found === undefined) throw new CallError('failed', 'the socket is not open');
+    return found;
+  }
+
   /** Handles `handleCongested`. */
   congested(id: number): void | Promise<void> {
     const found = this.#open.get(id);
@@ -232,7 +284,19 @@ async function whole(stream: MessageStream): Promise<string | Uint8Array> {
   return stream.binary ? Buffer.concat(pieces as Uint8Array[]) : pieces.join('');
 }
 
-const EVENTS = ['open', 'message', 'text', 'binary', 'messageStream', 'close', 'congested', 'drain'];
+const EVENTS = [
+  'open',
+  'message',
+  'text',
+  'binary',
+  'messageStream',
+  'subscribe',
+  'publish',
+  'call',
+  'close',
+  'congested',
+  'drain',
+];
 
 /** How long the close event of a closed socket may take to arrive, in milliseconds. */
 const CLOSE_MS = 10_000;

@@ -4,6 +4,7 @@ import type { Gateway } from '../gateway/gateway.js';
 import type { StopOptions } from '../gateway/signals.js';
 import type { Data } from '../gateway/target.js';
 import { readable } from '../log/report.js';
+import type { ClientHandlers } from '../v1/client-handlers.js';
 import { EXCHANGE_HANDLER, type HttpExchange } from '../worker/exchange.js';
 import type { MessageStream } from '../worker/message-stream.js';
 import type { OpenAnswer, OpenRequest } from '../worker/open-request.js';
@@ -217,6 +218,24 @@ export class App extends Routes<unknown> {
   /** @internal */
   readonly handleClose = (id: number, _token?: Uint8Array, code = 1006, reason = ''): void | Promise<void> =>
     this.#sockets.close(id, code, reason);
+
+  /** @internal Undefined unless a path has such a handler, so that the worker is not asked in vain. */
+  get handleSubscribe(): NonNullable<ClientHandlers<unknown>['handleSubscribe']> {
+    if (!this.#sockets.has('subscribe')) return undefined as never;
+    return (channel, id, _token, request) => this.#sockets.subscribe(id, channel, request);
+  }
+
+  /** @internal */
+  get handlePublish(): NonNullable<ClientHandlers<unknown>['handlePublish']> {
+    if (!this.#sockets.has('publish')) return undefined as never;
+    return (channel, data, id) => this.#sockets.publish(id, channel, data);
+  }
+
+  /** @internal */
+  get handleCall(): NonNullable<ClientHandlers<unknown>['handleCall']> {
+    if (!this.#sockets.has('call')) return undefined as never;
+    return (method, params, id) => this.#sockets.call(id, method, params);
+  }
 
   /** @internal */
   readonly handleCongested = (id: number): void | Promise<void> => this.#sockets.congested(id);

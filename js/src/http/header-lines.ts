@@ -1,6 +1,7 @@
 /** The headers of an answer while they are set. Owns their order and checks names and values. Sends nothing. */
 
 import { readable } from '../log/report.js';
+import { FixedHeaders } from '../worker/fixed-headers.js';
 
 /** A header's value. An array makes one line of each item. */
 export type HeaderValue = string | number | readonly string[];
@@ -15,7 +16,7 @@ export interface Line {
 /** A content type, and the headers of an answer that has no others. */
 export interface ContentType {
   readonly line: Line;
-  readonly headers: readonly string[];
+  readonly headers: FixedHeaders;
 }
 
 /** See the module. The initial headers are those of every answer. */
@@ -87,7 +88,7 @@ export class HeaderLines {
 export function contentType(value: string): ContentType {
   return {
     line: { key: 'content-type', name: 'Content-Type', values: [value] },
-    headers: Object.freeze(['Content-Type', value, 'Server', SERVER]),
+    headers: new FixedHeaders(['Content-Type', value, 'Server', SERVER]),
   };
 }
 

@@ -10,6 +10,7 @@ import vary from 'vary';
 import { write } from '../log/output.js';
 import { readable } from '../log/report.js';
 import type { AnswerStream, HttpExchange } from '../worker/exchange.js';
+import type { FixedHeaders } from '../worker/fixed-headers.js';
 import { isSource, type Piece, piecesOf, type Streamable } from '../worker/pieces.js';
 import { pump } from '../worker/pump.js';
 import type { RequestApp, RequestTerms } from './app-request.js';
@@ -43,7 +44,10 @@ export class Response {
   #stream: AnswerStream | undefined;
   #sent = false;
   #ended = false;
+  /** The bytes that were written in pieces. */
   #length = 0;
+  /** The body that was sent whole. */
+  #whole: string | Uint8Array | undefined;
   #locals: Record<string, unknown> | undefined;
 
   /** @internal */
@@ -326,7 +330,7 @@ export class Response {
   write(piece: Piece): boolean {
     const stream = this.#begin();
     if (stream === undefined) return true;
-    this.#length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length;
+    this.#length += bytesIn(piece);
     return stream.write(piece);
   }
 
@@ -367,7 +371,7 @@ export class Response {
     const sent = this.headersSent ? 'sent' : 'not sent';
     write(
       process.stdout,
-      `${this.statusCode} ${statusText(this.statusCode)}, ${sent}, ${this.#length} bytes\n${headers}`,
+      `${this.statusCode} ${statusText(this.statusCode)}, ${sent}, ${this.#length + bytesIn(this.#whole)} bytes\n${headers}`,
     );
     return this;
   }
@@ -422,7 +426,7 @@ export class Response {
   /** `type` is used if the handler has not chosen a type, or in any case with `always`. */
   #send(body: string | Uint8Array | undefined, type = HTML, always = false): this {
     if (this.headersSent) return this;
-    let headers = type.headers;
+    let headers: FixedHeaders | string[] = type.headers;
     if (this.#headers !== undefined || this.#reason !== undefined || isNamedOtherwise(this.statusCode)) {
       if (always || (type !== HTML && !this.#isTyped())) this.#own().put(type.line);
       // the gateway computes the length, except that of a body that is not sent
@@ -430,7 +434,7 @@ export class Response {
     }
     this.#exchange.respond(this.statusCode, headers, body);
     this.#sent = true;
-    if (body !== undefined) this.#length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    this.#whole = body;
     this.#progress?.sent();
     return this;
   }
@@ -444,6 +448,10 @@ export class Response {
 
 function oneOrMore(values: readonly string[] | undefined): string | string[] | undefined {
   return values?.length === 1 ? values[0] : values && [...values];
+}
+
+function bytesIn(body: string | Uint8Array = ''): number {
+  return typeof body === 'string' ? Buffer.byteLength(body) : body.length;
 }
 
 function bytesOf(body: object | null): Uint8Array | undefined {

@@ -29,6 +29,8 @@ export class Table {
   readonly #exact = new Map<string, Target[]>();
   /** The other routes, by the literal beginning of their paths. */
   readonly #open = new Map<string, Target[]>();
+  /** The same, if they are few, because comparing a few costs less than hashing parts of a path. */
+  readonly #few: (readonly [string, Target[]])[] | undefined;
   /** The length of the longest such beginning, in characters. */
   readonly #longest: number;
 
@@ -51,14 +53,20 @@ export class Table {
       if (targets === undefined) index.set(key, [target]);
       else targets.push(target);
     }
+    if (this.#open.size <= FEW) this.#few = [...this.#open];
     this.#longest = Math.max(0, ...[...this.#open.keys()].map(({ length }) => length));
     this.methods = new Set(routes.map(({ method }) => method));
   }
 
   /** The routes that may match a path, in order. */
   candidates(path: string): readonly Target[] {
-    let found = this.#exact.get(path) ?? NONE;
-    if (this.#open.size === 0) return found;
+    let found = (this.#exact.size > 0 && this.#exact.get(path)) || NONE;
+    if (this.#few !== undefined) {
+      for (const [beginning, more] of this.#few) {
+        if (path.startsWith(beginning)) found = found.length === 0 ? more : merged(found, more);
+      }
+      return found;
+    }
     // bounded, because a path may consist of slashes
     for (let slash = path.indexOf('/'); slash >= 0 && slash < this.#longest; slash = path.indexOf('/', slash + 1)) {
       const more = this.#open.get(path.slice(0, slash + 1));
@@ -93,5 +101,8 @@ export function paramsOf(pattern: Pattern | undefined, path: string): Params | u
 function merged(some: readonly Target[], more: readonly Target[]): Target[] {
   return [...some, ...more].sort((one, other) => one.order - other.order);
 }
+
+/** The number of beginnings up to which each is compared with the path. */
+const FEW = 8;
 
 const NONE: readonly Target[] = [];

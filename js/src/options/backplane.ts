@@ -19,9 +19,10 @@ export interface BackplaneTls {
 export interface BackplaneOptions {
   /**
    * The address of the server: `redis://host:6379` (also Valkey), `rediss://` with TLS, `redis+cluster://host,host`
-   * (and `rediss+cluster://`) for sharded channels of a Redis cluster, `nats://host:4222`, or `tls://` for NATS with
-   * TLS. It may have a user and password (`redis://user:password@host`), and several hosts, which are tried in turn. Of
-   * a Redis server and its replicas, the master is used.
+   * (and `rediss+cluster://`) for sharded channels of a Redis cluster, `redis+sentinel://host:26379,host/name` (and
+   * `rediss+sentinel://`) for the master that Sentinels watch under this name, `nats://host:4222`, or `tls://` for NATS
+   * with TLS. It may have a user and password (`redis://user:password@host`), and several hosts, which are tried in
+   * turn. Of a Redis server and its replicas, the master is used.
    */
   url: string;
   /** The prefix of every name on the server: the channel `room` becomes `prefix:room`. Default `'millrace'`. */
@@ -32,6 +33,15 @@ export interface BackplaneOptions {
   password?: string;
   /** A token, for NATS. */
   token?: string;
+  /**
+   * A credentials file of NATS (`.creds`, with a JWT and a seed), as its path, `file:` URL or contents. It is read when
+   * the gateway starts.
+   */
+  credentials?: TlsSource;
+  /** The seed of an NKey (`SU…`), for a user that the NATS server knows by its public key. */
+  nkey?: string;
+  /** The login for Sentinels, if they ask for one. `user` and `password` above are those of the Redis server. */
+  sentinel?: { user?: string; password?: string };
   /** More TLS options, for URLs that use TLS. */
   tls?: BackplaneTls;
   /**
@@ -49,6 +59,9 @@ export interface BackplanePlan {
   user: string | undefined;
   password: string | undefined;
   token: string | undefined;
+  credentials: Source | undefined;
+  nkey: string | undefined;
+  sentinel: { master: string; user: string | undefined; password: string | undefined } | undefined;
   tls: { ca: Source[]; cert: Source | undefined; key: Source | undefined; servername: string | undefined } | undefined;
   waitMs: number;
 }
@@ -62,6 +75,10 @@ export interface NativeBackplane {
   user?: string;
   password?: string;
   token?: string;
+  /** The contents of a credentials file. */
+  credentials?: Uint8Array;
+  nkey?: string;
+  sentinel?: { master: string; user?: string; password?: string };
   tls?: { ca: Uint8Array; cert?: Uint8Array; key?: Uint8Array; servername?: string };
 }
 
@@ -72,7 +89,7 @@ export function readBackplane(value: unknown, at: string, problems: string[]): B
   if (given === NOTHING) return undefined;
   for (const key of NKEYS.filter((name) => name in given)) {
     problems.push(
-      `${at}.${key} is not supported: for NATS, give a user and a password, a token, or a certificate in tls.cert`,
+      `${at}.${key} is not an option: give the seed of an NKey as nkey, or a file with a JWT as credentials`,
     );
   }
   const place = (key: string): string => (typeof value === 'string' ? at : `${at}.${key}`);
@@ -96,11 +113,55 @@ export function readBackplane(value: unknown, at: string, problems: string[]): B
     problems.push(`${place('token')} is for NATS only`);
   }
   if (user !== undefined && password === undefined) problems.push(`${place('user')} needs ${place('password')}`);
+  const isNats = target?.protocol === 'nats';
+  const nkey = readSeed(given, place('nkey'), problems);
+  const file = (given as Record<string, unknown>)['credentials'];
+  const credentials = file === undefined ? undefined : readSource(file, place('credentials'), problems);
+  for (const [key, value] of Object.entries({ nkey, credentials })) {
+    if (value !== undefined && target !== undefined && !isNats) problems.push(`${place(key)} is for NATS only`);
+  }
+  const logins = { user, token, nkey, credentials };
+  const used = Object.entries(logins).flatMap(([key, value]) => (value === undefined ? [] : [key]));
+  if (isNats && used.length > 1) problems.push(`${place(used[1] ?? '')} cannot be used together with ${used[0]}`);
+  const sentinel = readSentinel(given, target, place('sentinel'), problems);
   const encrypted = readTls(tls, place('tls'), target?.isEncrypted, problems);
   const wait = readNumber(waitMs, place('waitMs'), { least: 0, most: 86_400_000 }, problems);
   if (target === undefined) return undefined;
   const { protocol, servers } = target;
-  return { protocol, servers, prefix: prefix as string, user, password, token, tls: encrypted, waitMs: wait ?? 0 };
+  return {
+    ...{ protocol, servers, prefix: prefix as string, user, password, token, credentials, nkey, sentinel },
+    tls: encrypted,
+    waitMs: wait ?? 0,
+  };
+}
+
+function readSeed(given: object, at: string, problems: string[]): string | undefined {
+  const { nkey } = given as { nkey?: unknown };
+  if (nkey === undefined || (typeof nkey === 'string' && SEED.test(nkey))) return nkey;
+  problems.push(`${at} must be the seed of a user's NKey: "SU" and 56 more letters and digits`);
+  return undefined;
+}
+
+function readSentinel(
+  given: object,
+  target: Target | undefined,
+  at: string,
+  problems: string[],
+): BackplanePlan['sentinel'] {
+  const value = (given as Record<string, unknown>)['sentinel'];
+  if (value !== undefined && target !== undefined && target.master === undefined) {
+    problems.push(`${at} needs a URL with Sentinels: "redis+sentinel://host,host/name"`);
+  }
+  const own = value === undefined ? NOTHING : readObject(value, at, ['user', 'password'], problems);
+  const { user, password } = own as Record<string, unknown>;
+  for (const [key, text] of Object.entries({ user, password })) {
+    if (text !== undefined && (typeof text !== 'string' || text === '')) {
+      problems.push(`${at}.${key} must be a string that is not empty`);
+    }
+  }
+  if (user !== undefined && password === undefined) problems.push(`${at}.user needs ${at}.password`);
+  if (target?.master === undefined) return undefined;
+  return { master: target.master, user: user as string | undefined, password: password as string | undefined };
 }
 
 /** A text that is the same for the same options. The first start fixes them. */
@@ -117,7 +178,7 @@ export function identityOf(plan: BackplanePlan): string {
  * @throws {MillraceError} ERR_MILLRACE_INVALID_TLS naming the option whose file cannot be read
  */
 export async function loadBackplane(plan: BackplanePlan): Promise<NativeBackplane> {
-  const { protocol, servers, prefix, user, password, token, tls } = plan;
+  const { protocol, servers, prefix, user, password, token, credentials, nkey, sentinel, tls } = plan;
   const native: NativeBackplane = {
     protocol,
     servers: servers.flatMap(({ host, port }) => [host, port]),
@@ -125,6 +186,15 @@ export async function loadBackplane(plan: BackplanePlan): Promise<NativeBackplan
     ...(user !== undefined && { user }),
     ...(password !== undefined && { password }),
     ...(token !== undefined && { token }),
+    ...(credentials !== undefined && { credentials: await loadSource(credentials) }),
+    ...(nkey !== undefined && { nkey }),
+    ...(sentinel !== undefined && {
+      sentinel: {
+        master: sentinel.master,
+        ...(sentinel.user !== undefined && { user: sentinel.user }),
+        ...(sentinel.password !== undefined && { password: sentinel.password }),
+      },
+    }),
   };
   if (tls === undefined) return native;
   const [ca, cert, key] = await Promise.all([
@@ -143,19 +213,26 @@ export async function loadBackplane(plan: BackplanePlan): Promise<NativeBackplan
   return native;
 }
 
-const KEYS = ['url', 'prefix', 'user', 'password', 'token', 'tls', 'waitMs'];
-/** Options of other NATS clients for nkeys, which Millrace does not support. */
-const NKEYS = ['nkey', 'seed', 'jwt', 'creds', 'credentials', 'credentialsFile'];
+const KEYS = ['url', 'prefix', 'user', 'password', 'token', 'credentials', 'nkey', 'sentinel', 'tls', 'waitMs'];
+/** Names of these options in other NATS clients. */
+const NKEYS = ['seed', 'jwt', 'creds', 'credentialsFile'];
+const SEED = /^SU[A-Z2-7]{56}$/;
 const TLS_KEYS = ['ca', 'cert', 'key', 'servername'];
 const LINE_BREAK = Buffer.from('\n');
 
 /** Characters that every server allows in names and that have no meaning in patterns. */
 const PREFIX = /^[A-Za-z0-9_./:-]{1,64}$/;
 
-const URL_PARTS = /^(?<scheme>[a-z+]+):\/\/(?:(?<login>[^/?#]*)@)?(?<hosts>[^@/?#]+)(?:\/(?<path>[0-9]*))?$/;
+const URL_PARTS = /^(?<scheme>[a-z+]+):\/\/(?:(?<login>[^/?#]*)@)?(?<hosts>[^@/?#]+)(?:\/(?<path>[A-Za-z0-9._-]*))?$/;
 const HOST = /^(?:\[(?<v6>[0-9a-f:.]+)\]|(?<name>[a-z0-9._-]+))(?::(?<port>[0-9]{1,5}))?$/i;
 
-const SCHEMES: Record<string, { protocol: BackplanePlan['protocol']; isEncrypted: boolean }> = {
+interface Scheme {
+  protocol: BackplanePlan['protocol'];
+  isEncrypted: boolean;
+  hasSentinels?: boolean;
+}
+
+const SCHEMES: Record<string, Scheme> = {
   redis: { protocol: 'redis', isEncrypted: false },
   rediss: { protocol: 'redis', isEncrypted: true },
   valkey: { protocol: 'redis', isEncrypted: false },
@@ -164,6 +241,10 @@ const SCHEMES: Record<string, { protocol: BackplanePlan['protocol']; isEncrypted
   'rediss+cluster': { protocol: 'redis-cluster', isEncrypted: true },
   'valkey+cluster': { protocol: 'redis-cluster', isEncrypted: false },
   'valkeys+cluster': { protocol: 'redis-cluster', isEncrypted: true },
+  'redis+sentinel': { protocol: 'redis', isEncrypted: false, hasSentinels: true },
+  'rediss+sentinel': { protocol: 'redis', isEncrypted: true, hasSentinels: true },
+  'valkey+sentinel': { protocol: 'redis', isEncrypted: false, hasSentinels: true },
+  'valkeys+sentinel': { protocol: 'redis', isEncrypted: true, hasSentinels: true },
   nats: { protocol: 'nats', isEncrypted: false },
   tls: { protocol: 'nats', isEncrypted: true },
 };
@@ -172,7 +253,7 @@ const SCHEMES: Record<string, { protocol: BackplanePlan['protocol']; isEncrypted
 const UNKNOWN: [RegExp, string][] = [
   [
     /^([a-z]+[+-])?sentinels?:/i,
-    'Sentinel is not asked for the master; give the Redis hosts, "redis://a,b", of which the master is used',
+    'Sentinels and the name of the master are given as "redis+sentinel://host:26379,host/mymaster"',
   ],
   [/^wss?:/i, 'NATS is spoken over TCP: "nats://…" or "tls://…"'],
   [/^unix:|^redis\+unix:|^\//i, 'the server is reached over TCP'],
@@ -182,6 +263,8 @@ interface Target {
   protocol: BackplanePlan['protocol'];
   isEncrypted: boolean;
   servers: { host: string; port: number }[];
+  /** The name of the master, if the servers are Sentinels. */
+  master: string | undefined;
   user: string | undefined;
   password: string | undefined;
   token: string | undefined;
@@ -191,11 +274,15 @@ interface Target {
 function readUrl(value: unknown, at: string, problems: string[]): Target | undefined {
   const parts = typeof value === 'string' ? URL_PARTS.exec(value)?.groups : undefined;
   const scheme = SCHEMES[parts?.['scheme'] ?? ''];
-  const port = scheme?.protocol === 'nats' ? 4222 : 6379;
+  const port = scheme?.protocol === 'nats' ? 4222 : scheme?.hasSentinels ? 26_379 : 6379;
+  const path = parts?.['path'] ?? '';
+  const hasPath = scheme?.hasSentinels ? path !== '' : /^[0-9]*$/.test(path);
   const servers = (parts?.['hosts'] ?? '').split(',').map((host) => readHost(host, port));
   const login = readLogin(parts?.['login'], scheme?.protocol === 'nats');
-  if (scheme !== undefined && login !== undefined && servers.every((server) => server !== undefined)) {
-    return { ...scheme, servers: servers as Target['servers'], ...login };
+  if (scheme !== undefined && hasPath && login !== undefined && servers.every((server) => server !== undefined)) {
+    const { protocol, isEncrypted } = scheme;
+    const master = scheme.hasSentinels ? path : undefined;
+    return { protocol, isEncrypted, servers: servers as Target['servers'], master, ...login };
   }
   const unknown = UNKNOWN.find(([scheme]) => typeof value === 'string' && scheme.test(value))?.[1];
   problems.push(

@@ -42,6 +42,12 @@ export interface ListenerLimits {
    */
   subscriptionsPerSocket?: number;
   /**
+   * Calls of one client (`millrace.v1`) that are not answered yet, and as many calls to it; also its subscriptions and
+   * publications that wait for a handler. When met: the call fails with the code `limit`; with so many subscriptions
+   * and publications reading pauses. Default 128.
+   */
+  callsPerSocket?: number;
+  /**
    * Messages per second of one connection (Sockety: also responses, fast replies, files and heartbeats); zero is off.
    * When met: reading pauses. Default 0.
    */
@@ -365,6 +371,7 @@ export const LISTENER_RANGES: Readonly<Record<keyof ListenerLimits, Range>> = {
   pongTimeoutMs: { least: 1, most: 86_400_000 },
   idleTimeoutMs: { least: 0, most: 86_400_000 },
   subscriptionsPerSocket: { least: 1, most: 4_294_967_295 },
+  callsPerSocket: { least: 1, most: 4_294_967_295 },
   messagesPerSecond: { least: 0, most: 4_294_967_295 },
 };
 

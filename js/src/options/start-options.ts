@@ -110,7 +110,7 @@ export function parseStartOptions(options: unknown, first: boolean, attached = f
 const ATTACHED = ':0';
 
 /** Options that are for a server that listens, or answers requests. */
-const NOT_ATTACHED = ['bind', 'tls', 'reusePort', 'static', 'events', 'stats', 'metrics', 'health', 'ready'];
+const NOT_ATTACHED = ['bind', 'tls', 'reusePort', 'static', 'events', 'stats', 'metrics', 'health', 'ready', 'admin'];
 const WHO_LISTENS = 'the HTTP server listens';
 const WHO_ANSWERS = 'the HTTP server answers everything but WebSockets';
 

@@ -1,9 +1,10 @@
 /** The options of a listener that speaks HTTP, and the plan that the native side gets. Types only. */
 
+import type { AdminOptions, AdminPlan } from '../options/admin.js';
 import type { CompressionOptions, CompressionPlan } from '../options/compression.js';
 import type { StaticOptions, StaticPlan } from '../options/static.js';
 
-export type { CompressionOptions, StaticOptions };
+export type { AdminOptions, CompressionOptions, StaticOptions };
 
 /** Paths of a listener that answer something other than a WebSocket. All are off by default. */
 export interface PathOptions {
@@ -54,8 +55,13 @@ export interface HttpOptions extends PathOptions {
    */
   compression?: boolean | CompressionOptions;
   /**
+   * A page that shows connections, channels, workers, rates, slow readers, and a channel's messages as they pass, to
+   * those who have its token. Needs `stats` on the same listener. Default `false`.
+   */
+  admin?: false | AdminOptions;
+  /**
    * One or several directories whose files are served without JavaScript: a path, or an object with more options.
-   * WebSockets and the paths of `stats`, `metrics` and `events` take precedence over files, and files over `fetch`.
+   * WebSockets and the paths of `stats`, `metrics`, `admin` and `events` take precedence over files, and files over `fetch`.
    */
   static?: string | URL | StaticOptions | (string | URL | StaticOptions)[];
 }
@@ -85,6 +91,7 @@ export type HttpPlan = {
   rawMethods?: boolean;
   static?: StaticPlan[];
   compression?: CompressionPlan;
+  admin?: AdminPlan;
 } & PathPlan;
 
 /** The paths of `PathOptions` that are on. */

@@ -1,5 +1,6 @@
 /** The parser of the options of a listener that speaks HTTP. Answers no request: the native side does. */
 
+import { readAdmin } from '../options/admin.js';
 import { readCompression } from '../options/compression.js';
 import { type Fields, readFlag, shown } from '../options/fields.js';
 import { ANSWER_RANGES, FILE_RANGES, HTTP_RANGES } from '../options/limits.generated.js';
@@ -18,6 +19,7 @@ export const HTTP_KEYS = [
   'metrics',
   'health',
   'ready',
+  'admin',
 ] as const;
 
 /** See `ProtocolModule`. */
@@ -27,9 +29,18 @@ export const http = {
   limits: { ...HTTP_RANGES, ...FILE_RANGES, ...ANSWER_RANGES },
   read(listener, at, _address, defaults, problems) {
     const plan = readHttp(listener, at, defaults.http, problems);
+    if (plan.admin !== undefined && plan.stats === undefined) {
+      const problem = `${listener['admin'] === undefined ? 'options' : at}.admin needs stats on the same listener`;
+      if (!problems.includes(problem)) problems.push(problem);
+    }
     const rawMethods = readFlag(listener['rawMethods'], `${at}.rawMethods`, problems);
     if (rawMethods !== undefined) plan.rawMethods = rawMethods;
     return plan;
+  },
+  worker(host) {
+    // loaded on demand, because most workers never get an event of `millrace.v1`
+    const own: typeof import('../v1/v1-worker.js') = require('../v1/v1-worker.js');
+    return own.v1Worker(host);
   },
 } as const satisfies ProtocolModule<HttpPlan>;
 
@@ -43,6 +54,10 @@ export function readHttp(given: Fields, at: string, defaults: HttpPlan, problems
   if (websocketPaths !== undefined) plan.websocketPaths = websocketPaths;
   const compression = readCompression(given['compression'], `${at}.compression`, problems) ?? defaults.compression;
   if (compression) plan.compression = compression;
+  const admin = readAdmin(given['admin'], `${at}.admin`, problems) ?? defaults.admin;
+  if (admin) plan.admin = admin;
+  const taken = PATH_KEYS.find((key) => admin && `${plan[key]}/`.startsWith(`${admin.path}/`));
+  if (taken !== undefined) problems.push(`${at}.${taken} must be a path outside ${at}.admin.path`);
   const files = readStatic(given['static'], `${at}.static`, problems) ?? defaults.static;
   if (files !== undefined) plan.static = files;
   return plan;

@@ -11,6 +11,7 @@ import type {
   SocketyLimits,
   SpliceLimits,
 } from '../options/limits.generated.js';
+import type { ClientHandlers } from '../v1/client-handlers.js';
 import type { HttpListenerOptions } from './http-listener.js';
 import type { RespOptions } from './resp-listener.js';
 import type { SocketyHandlers, SocketyOptions } from './sockety-listener.js';
@@ -25,7 +26,9 @@ export type {
   SocketyLimits,
   SpliceLimits,
 } from '../options/limits.generated.js';
+export type { ClientHandlers, PublishAnswer, SubscribeAnswer, SubscribeRequest } from '../v1/client-handlers.js';
 export type {
+  AdminOptions,
   CompressionOptions,
   HttpListenerOptions,
   HttpOptions,
@@ -42,7 +45,7 @@ export type { TcpFraming, TcpHandlers, TcpOptions } from './tcp-listener.js';
 export interface Protocols<Token = Uint8Array> {
   /** HTTP, the default. */ http: ProtocolTypes<
     HttpListenerOptions,
-    NoHandlers,
+    ClientHandlers<Token>,
     HttpLimits & FileLimits & AnswerLimits
   >;
   /** The Redis protocol. */ resp: ProtocolTypes<RespOptions, NoHandlers, RespLimits>;
@@ -72,7 +75,8 @@ export type ProtocolName = keyof Protocols;
  * The handlers that only one protocol calls: part of `WorkerModule`. They are named one by one, because an interface
  * extends this type.
  */
-export type ProtocolHandlers<Token = Uint8Array> = Protocols<Token>['tcp']['handlers'] &
+export type ProtocolHandlers<Token = Uint8Array> = Protocols<Token>['http']['handlers'] &
+  Protocols<Token>['tcp']['handlers'] &
   Protocols<Token>['sockety']['handlers'] &
   Protocols<Token>['splice']['handlers'];
 

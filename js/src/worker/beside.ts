@@ -41,6 +41,8 @@ export class Beside {
       return undefined;
     }
     if (connection.beside > 0) return undefined;
+    // the connection is gone, and the event is no longer counted as pending
+    if (tells) this.#worker.release(connection.id, 1, 0);
     connection.closing = undefined;
     return closing;
   }

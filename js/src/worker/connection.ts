@@ -63,6 +63,8 @@ export class Run {
   beside = false;
   /** The message that it reads while it arrives. */
   message: ArrivingMessage | undefined = undefined;
+  /** See `SocketEvent`. */
+  giveUp: ((cause: unknown) => boolean) | undefined = undefined;
   /** The neighbours in the list of `Deadlines`. */
   earlier: Run | undefined = undefined;
   later: Run | undefined = undefined;

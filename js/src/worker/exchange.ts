@@ -4,6 +4,7 @@
  */
 
 import type { MillraceError } from '../errors.js';
+import type { FixedHeaders } from './fixed-headers.js';
 
 /** One request that waits for its answer. A property is computed when it is read. */
 export interface HttpExchange {
@@ -61,11 +62,11 @@ export interface HttpExchange {
    * without a body keeps its own `Content-Length`. Does nothing if the client has left or the answer was given up (see
    * `answered`).
    *
-   * @param headers names in any case and values, alternating
+   * @param headers names in any case and values, alternating; `FixedHeaders` are not joined for each answer
    * @throws {TypeError} naming a header or a status that cannot be sent; nothing was sent
    * @throws {MillraceError} ERR_MILLRACE_ALREADY_ANSWERED, the second time
    */
-  respond(status: number, headers: readonly string[], body?: string | Uint8Array): void;
+  respond(status: number, headers: readonly string[] | FixedHeaders, body?: string | Uint8Array): void;
   /**
    * Begins an answer whose body is written in pieces. Throws as `respond` does. A `Content-Length` among the headers is
    * kept.

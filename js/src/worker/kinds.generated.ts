@@ -105,6 +105,12 @@ export const EVENT_WEB_SOCKET_PING = 20;
 export const EVENT_WEB_SOCKET_PONG = 21;
 /** A large message has begun to arrive: whether it is binary, and its transfer. */
 export const EVENT_MESSAGE_STREAM = 22;
+/** A client of `millrace.v1` wants to subscribe itself. */
+export const EVENT_V1_SUBSCRIBE = 23;
+/** A client of `millrace.v1` wants to publish. */
+export const EVENT_V1_PUBLISH = 24;
+/** A client of `millrace.v1` calls a method. */
+export const EVENT_V1_CALL = 25;
 
 // What a worker asks of a socket's protocol apart from messages and closes.
 /** Send a Sockety message or response with its data. */
@@ -133,6 +139,8 @@ export const OPERATION_TCP_WRITE = 11;
 export const OPERATION_TCP_CLOSE = 12;
 /** Send a WebSocket ping with the payload. */
 export const OPERATION_WEB_SOCKET_PING = 13;
+/** Answer what a client of `millrace.v1` has asked a handler for. */
+export const OPERATION_V1_ANSWER = 14;
 
 /** The handlers that the native side knows of, and their bits. */
 export const HANDLERS = {
@@ -150,6 +158,9 @@ export const HANDLERS = {
   handlePing: 1 << 12,
   handlePong: 1 << 13,
   handleMessageStream: 1 << 14,
+  handleSubscribe: 1 << 15,
+  handlePublish: 1 << 16,
+  handleCall: 1 << 17,
 } as const;
 
 /** Which handler an event calls, by the event's number; the others are the protocol's own. */
@@ -160,4 +171,7 @@ export const EVENT_HANDLERS: Readonly<Record<number, keyof typeof HANDLERS>> = {
   20: 'handlePing',
   21: 'handlePong',
   22: 'handleMessageStream',
+  23: 'handleSubscribe',
+  24: 'handlePublish',
+  25: 'handleCall',
 };

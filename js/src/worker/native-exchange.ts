@@ -3,6 +3,7 @@
 import type { NativeWorker } from '../addon/native-interface.js';
 import { MillraceError } from '../errors.js';
 import type { AnswerStream, HttpExchange } from './exchange.js';
+import { FixedHeaders, textOf } from './fixed-headers.js';
 import { aborted, Incoming, tooLarge } from './incoming.js';
 import { NOWHERE, Outgoing } from './outgoing.js';
 import { type RecordBuffer, socketId } from './record.js';
@@ -32,6 +33,7 @@ export class NativeExchange implements HttpExchange {
   readonly #incoming: Incoming | undefined;
   readonly #keeper: Keeper;
   #state = OPEN;
+  #target: string | undefined;
   #headerList: string[] | undefined;
   #body: Promise<Uint8Array> | undefined;
   #outgoing: Outgoing | undefined;
@@ -69,7 +71,8 @@ export class NativeExchange implements HttpExchange {
   }
 
   get target(): string {
-    return this.#head.substring(this.#targetAt, this.#headersAt);
+    this.#target ??= this.#head.substring(this.#targetAt, this.#headersAt);
+    return this.#target;
   }
 
   get httpVersion(): '1.0' | '1.1' | '2.0' {
@@ -158,14 +161,17 @@ export class NativeExchange implements HttpExchange {
     else if (!this.over) this.#onGone = [...(this.#onGone ?? []), callback];
   }
 
-  respond(status: number, headers: readonly string[], body?: string | Uint8Array): void {
+  respond(status: number, headers: readonly string[] | FixedHeaders, body?: string | Uint8Array): void {
     if (this.#state !== OPEN) return this.#again();
-    if (body === undefined && this.method === 'HEAD' && hasLength(headers)) {
+    const isFixed = headers instanceof FixedHeaders;
+    const list = isFixed ? headers.list : headers;
+    const text = isFixed ? headers.text : textOf(headers);
+    if (body === undefined && this.method === 'HEAD' && hasLength(list)) {
       // the length describes the body of the answer to GET; only the head of a streamed answer may name it
-      this.#worker.beginAnswer(this.id, status, textOf(headers), headers.length);
+      this.#worker.beginAnswer(this.id, status, text, list.length);
       this.#worker.endAnswer(this.id, true);
     } else {
-      this.#worker.respond(this.id, status, textOf(headers), headers.length, body);
+      this.#worker.respond(this.id, status, text, list.length, body);
     }
     this.#state = ANSWERED;
     this.#finish();
@@ -252,10 +258,6 @@ export class NativeExchange implements HttpExchange {
   }
 }
 
-function textOf(headers: readonly string[]): string {
-  return headers.length === 2 ? `${headers[0]}\0${headers[1]}` : headers.join('\0');
-}
-
 function hasLength(headers: readonly string[]): boolean {
   for (let at = 0; at < headers.length; at += 2) if (headers[at]?.toLowerCase() === 'content-length') return true;
   return false;
@@ -282,5 +284,5 @@ export const WHOLE = HAS_BODY | STREAMS;
 
 const HOST = 'host\0';
 export const VERSIONS = ['1.0', '1.1', '2.0'] as const;
-const PLAIN: readonly string[] = ['content-type', 'text/plain; charset=utf-8'];
+const PLAIN = new FixedHeaders(['content-type', 'text/plain; charset=utf-8']);
 const NOTHING = new Uint8Array(0);

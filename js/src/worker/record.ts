@@ -78,6 +78,11 @@ export class SocketEvent {
   token: unknown = undefined;
   /** The message that it announces, if it does. */
   message: ArrivingMessage | undefined = undefined;
+  /**
+   * Handles the failure of what it called, instead of the end of the connection. Undefined as the cause: it took too long.
+   * Returns whether the failure is reported.
+   */
+  giveUp: ((cause: unknown) => boolean) | undefined = undefined;
 
   constructor(
     number: number,

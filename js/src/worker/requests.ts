@@ -26,7 +26,7 @@ export class Requests {
   /** Exchanges that were not over when their handler returned. */
   readonly #open = new Map<number, Open>();
   readonly #keeper: Keeper = {
-    forget: (exchange) => this.#open.delete(exchange.id),
+    forget: (exchange) => this.#forget(exchange),
     overrun: (exchange) => {
       const message = `the answer to ${describe(exchange)} was cut: its handler writes without waiting for the client`;
       this.#report(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message));
@@ -36,7 +36,7 @@ export class Requests {
   };
 
   readonly #messageKeeper: MessageKeeper = {
-    forget: (exchange) => this.#open.delete(exchange.id),
+    forget: (exchange) => this.#forget(exchange),
     failed: (exchange, error) => this.#failed(exchange, error),
   };
 
@@ -79,6 +79,11 @@ export class Requests {
   /** The exchange that a piece of a body belongs to. Undefined: the body is not wanted any more. */
   find(request: number): Open | undefined {
     return this.#open.get(request);
+  }
+
+  #forget(exchange: Open): void {
+    // most are over before they are listed
+    if (this.#open.size > 0) this.#open.delete(exchange.id);
   }
 
   /** Handles a report about a request: one of the `TURN_` constants. */

@@ -182,11 +182,11 @@ export class Runner {
       event.token = connection.token;
       result = this.#events.call(event);
     } catch (error) {
-      this.#failed(connection, kind, error);
+      this.#failed(connection, kind, error, event.giveUp);
       return;
     }
     if (result === undefined) return;
-    if (isOwn) this.#beside(connection, kind, result, bytes);
+    if (isOwn) this.#beside(connection, kind, result, bytes, event.giveUp);
     else {
       this.#afterMessage(connection, kind, result, bytes, held);
       if (connection.run !== undefined && event.message !== undefined) connection.run.message = event.message;
@@ -280,11 +280,12 @@ export class Runner {
   }
 
   /** Handles the result of a protocol's own code. A promise has a time limit, and counts as an unhandled message. */
-  #beside(connection: Connection, kind: number, result: unknown, bytes: number): void {
+  #beside(connection: Connection, kind: number, result: unknown, bytes: number, giveUp: GiveUp): void {
     if (!this.#isPending(connection, kind, result)) return;
     const now = performance.now();
     const run = new Run(connection, kind, bytes, now, this.#deadlines.after(now), undefined);
     run.beside = true;
+    run.giveUp = giveUp;
     this.#besides.begin(connection, bytes);
     this.#await(run, result);
   }
@@ -316,7 +317,7 @@ export class Runner {
 
   #rejected(run: Run, error: unknown): void {
     if (run.done || this.#ended) return;
-    this.#failed(run.connection, run.kind, error);
+    this.#failed(run.connection, run.kind, error, run.giveUp);
     this.#finish(run);
   }
 
@@ -329,7 +330,8 @@ export class Runner {
     }
     const message = `${nameOfEvent(run.kind)} took too long for socket ${run.connection.id}`;
     this.#report(new MillraceError('ERR_MILLRACE_HANDLER_TIMEOUT', message));
-    this.#giveUp(run.connection, run.kind);
+    if (run.giveUp === undefined) this.#giveUp(run.connection, run.kind);
+    else run.giveUp(undefined);
     this.#finish(run);
   }
 
@@ -411,10 +413,13 @@ export class Runner {
     }
   }
 
-  #failed(connection: Connection, kind: number, cause: unknown): void {
+  /** `giveUp`: see `SocketEvent`. */
+  #failed(connection: Connection, kind: number, cause: unknown, giveUp?: GiveUp): void {
+    // an error that is an answer is not reported
+    if (giveUp !== undefined && !giveUp(cause ?? new Error(String(cause)))) return;
     const message = `${nameOfEvent(kind)} failed for socket ${connection.id}: ${readable(cause)}`;
     this.#report(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message, { cause }));
-    this.#giveUp(connection, kind);
+    if (giveUp === undefined) this.#giveUp(connection, kind);
   }
 
   /** Answers or closes a connection whose handler failed or exceeded its time limit. */
@@ -432,6 +437,9 @@ function queue(run: Run, event: Waiting): void {
   run.waiting ??= [];
   run.waiting.push(event);
 }
+
+/** See `SocketEvent`. */
+type GiveUp = SocketEvent['giveUp'];
 
 /** RFC 6455 7.4.1. */
 const INTERNAL_ERROR = 1011;

@@ -2,6 +2,7 @@
 //! between a link and a protocol.
 
 mod command;
+mod master_query;
 pub(crate) mod nats;
 pub(crate) mod redis;
 mod reply;
@@ -9,9 +10,12 @@ mod subject;
 
 use std::fmt;
 
+use crate::config::Server;
 use crate::outlet::Outgoing;
 use crate::source::Source;
 use crate::topic::Topic;
+
+pub(crate) use master_query::{Master, MasterQuery};
 
 /// One protocol on one connection.
 pub(crate) trait Wire: fmt::Debug + Send {
@@ -78,6 +82,8 @@ pub(crate) enum Event<'a> {
     Slots(Vec<SlotRange>),
     /// A request concerns a slot of another server.
     Moved,
+    /// Other servers that have the same messages.
+    Servers(Vec<Server>),
 }
 
 /// The slots of one node of a cluster.

@@ -2,7 +2,9 @@
 //! after the effects of everything before it. Our patterns are not wildcards of NATS: while there is a pattern,
 //! everything below the prefix is received, and the node filters. Owns the numbers of the subscriptions.
 
+mod info;
 mod line;
+mod login;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,11 +12,12 @@ use ahash::RandomState;
 
 use super::command::put_number;
 use super::{Event, Source, Wire, WireError, shown, subject};
-use crate::config::Credentials;
+use crate::config::{Credentials, Server};
 use crate::envelope::{self, Content, HEAD_BYTES};
 use crate::outlet::Outgoing;
 use crate::topic::{Prefix, Topic};
-use line::{field, message_line, quote};
+use info::{Info, server};
+use line::message_line;
 
 /// See the module.
 #[derive(Debug)]
@@ -30,6 +33,10 @@ pub(crate) struct Nats {
     patterns: HashSet<Topic, RandomState>,
     last_id: u64,
     unconfirmed: u64,
+    /// What the server wants us to sign; empty if it wants nothing.
+    nonce: String,
+    /// The other servers of its cluster that it has reported, until they are passed on.
+    servers: Option<Vec<Server>>,
     /// The most bytes of a message that the server accepts.
     most: usize,
     longest: usize,
@@ -59,6 +66,8 @@ impl Nats {
             patterns: HashSet::default(),
             last_id: EVERYTHING,
             unconfirmed: 0,
+            nonce: String::new(),
+            servers: None,
             most: LEAST_PAYLOAD,
             longest: longest.saturating_add(HEAD_BYTES),
             changes: 0,
@@ -71,8 +80,15 @@ impl Nats {
 
     /// Parses the server's information, which it may send again.
     fn info(&mut self, line: &[u8]) {
-        if let Some(most) = field(line, b"\"max_payload\":") {
+        let info = Info::parse(line);
+        if let Some(most) = info.max_payload {
             self.most = most;
+        }
+        if let Some(nonce) = info.nonce {
+            self.nonce = nonce;
+        }
+        if let Some(urls) = info.connect_urls {
+            self.servers = Some(urls.iter().filter_map(|url| server(url)).collect());
         }
     }
 
@@ -91,6 +107,8 @@ impl Nats {
         };
         if !std::mem::replace(&mut self.is_ready, true) {
             each(Event::Ready);
+        } else if let Some(servers) = self.servers.take() {
+            each(Event::Servers(servers));
         }
         self.changes -= barrier.changes.len();
         for (topic, is_on) in barrier.changes {
@@ -203,22 +221,7 @@ impl Nats {
 
 impl Wire for Nats {
     fn open(&mut self, out: &mut Vec<u8>) {
-        let Credentials {
-            user,
-            password,
-            token,
-        } = &self.credentials;
-        out.extend_from_slice(
-            b"CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":false,\"echo\":false,\
-            \"lang\":\"rust\",\"version\":\"1\",\"protocol\":1,\"name\":\"millrace\"",
-        );
-        for (name, value) in [("user", user), ("pass", password), ("auth_token", token)] {
-            if let Some(value) = value {
-                out.extend_from_slice(format!(",\"{name}\":").as_bytes());
-                quote(value, out);
-            }
-        }
-        out.extend_from_slice(b"}\r\n");
+        login::connect(&self.credentials, &self.nonce, out);
         self.ping(out);
     }
 

@@ -6,14 +6,16 @@ use smallvec::SmallVec;
 use super::Core;
 use crate::channel::Recipients;
 use crate::channels::ChannelTable;
-use crate::history::{Kept, Manner, Number, Position, Published, Start};
+use crate::history::{
+    ENTRY_CHARGE, HistoryBounds, Kept, Manner, NAME_CHARGE, Number, Position, Published, Start,
+};
 use crate::id::SocketId;
 use crate::limits::KEY_BYTES;
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;
-use crate::past::New;
+use crate::past::{Lost, New};
 use crate::pasts::Excess;
-use crate::post::Post;
+use crate::post::{Numbered, Post};
 use crate::route::ShardIndex;
 use crate::sync::MutexGuard;
 
@@ -25,9 +27,6 @@ pub struct Past<K> {
     /// The messages that were asked for.
     pub messages: Vec<Kept<K>>,
 }
-
-/// The I/O shards that refused a message.
-type Refused = SmallVec<[ShardIndex; 1]>;
 
 impl<K> Core<K> {
     /// Does the same as [`publish`](Self::publish), and returns where the message is in its channel. In a channel with
@@ -121,6 +120,7 @@ impl<K> Core<K> {
         post.upstream(Topic::Channel(key.name), message);
         pasts.make(key, terms, || Name::new(key.space, key.name));
         let (kept, length) = post.keep(message);
+        let charge = u64::try_from(length + key.name.len()).unwrap_or(u64::MAX);
         let new = New {
             message: kept,
             length,
@@ -134,7 +134,8 @@ impl<K> Core<K> {
             self.post_numbered(&mut table, key, (&number, message), manner.except, post)
                 + self.publish_matches(&table, key, message, manner.except, post);
         drop(table);
-        self.settle_history();
+        // at least as much goes as has come, so what is kept beyond its bounds never grows
+        self.settle_history(DROPPED.saturating_add(charge / LEAST));
         Published {
             deliveries,
             position: Some(number.position),
@@ -142,13 +143,13 @@ impl<K> Core<K> {
         }
     }
 
-    /// Posts a numbered message for the live subscribers of its channel. A shard that refuses it is told of the gap in
-    /// front of the next one that it accepts.
+    /// Posts a numbered message for the live subscribers of its channel. A shard that refuses it is told of the gap with
+    /// the next one that it accepts.
     fn post_numbered<P: Post<Kept = K>>(
         &self,
         table: &mut ChannelTable<K>,
         key: Hashed<'_>,
-        numbered: (&Number, &P::Message),
+        (number, message): (&Number, &P::Message),
         except: &[SocketId],
         post: &mut P,
     ) -> usize {
@@ -170,36 +171,41 @@ impl<K> Core<K> {
         }
         let known = table.pasts().and_then(|pasts| pasts.get(key));
         let missed = known.map(|known| known.lost.clone()).unwrap_or_default();
-        let mut refused = Refused::new();
+        let mut refused = Lost::new();
         let mut posted: u64 = 0;
         for &(shard, count) in &recipients {
-            if let Some((_, offset)) = missed.iter().find(|(known, _)| *known == shard) {
-                let position = numbered.0.position;
-                let offset = *offset;
-                post.gap(shard, list, Position { offset, ..position });
-            }
-            if post.publish_numbered(shard, list, numbered, &excluded, count) {
+            let before = missed.iter().find(|(known, _)| *known == shard);
+            let numbered = Numbered {
+                number,
+                missed: before.map(|(_, last)| *last),
+                message,
+            };
+            if post.publish_numbered(shard, list, &numbered, &excluded, count) {
                 posted += u64::from(count);
             } else {
-                refused.push(shard);
+                refused.push((shard, number.position));
             }
         }
         if (!missed.is_empty() || !refused.is_empty())
             && let Some(pasts) = table.pasts_mut()
         {
-            pasts.set_lost(key, &refused, numbered.0.position.offset);
+            pasts.set_lost(key, refused);
         }
         usize::try_from(posted).unwrap_or(usize::MAX)
     }
 
-    /// Drops the pasts that were published to longest ago, until what is kept is within its bounds. No lock is held.
-    fn settle_history(&self) {
+    /// Drops the pasts that were published to longest ago, at most so many, until what is kept is within its bounds. No
+    /// lock is held.
+    fn settle_history(&self, most: u64) {
         let Some(totals) = self.history.get() else {
             return;
         };
-        while let Some(excess) = totals.excess() {
+        for _ in 0..most {
+            let Some(excess) = totals.excess() else {
+                return;
+            };
             if !self.drop_oldest(excess) {
-                break;
+                return;
             }
         }
     }
@@ -223,6 +229,24 @@ impl<K> Core<K> {
         true
     }
 
+    /// Tells a shard of what it has refused in a channel, if it has not been told. Called before a subscriber
+    /// begins behind it, so that nobody is told of what was published before.
+    pub(super) fn tell_lost<P: Post<Kept = K>>(
+        table: &mut ChannelTable<K>,
+        key: Hashed<'_>,
+        shard: ShardIndex,
+        post: &mut P,
+    ) {
+        let Some(pasts) = table.pasts_mut() else {
+            return;
+        };
+        if let Some(last) = pasts.take_lost(key, shard)
+            && let Some(channel) = table.get(key)
+        {
+            post.gap(shard, channel.id, last);
+        }
+    }
+
     /// Drops messages that are too old, and what is beyond the bounds; tells shards of gaps that they have not been
     /// told of. Called from time to time.
     pub fn expire_history<P: Post<Kept = K>>(&self, post: &mut P) {
@@ -232,18 +256,23 @@ impl<K> Core<K> {
                 return;
             };
             pasts.expire(now);
-            for (name, hash, shard, last) in pasts.take_lost() {
+            for (name, hash, shard) in pasts.lost() {
                 let key = Hashed {
                     hash,
                     space: name.space(),
                     name: name.as_bytes(),
                 };
-                if let Some(channel) = table.get(key) {
-                    post.gap(shard, channel.id, last);
+                if post.has_room(shard) {
+                    Self::tell_lost(&mut table, key, shard, post);
                 }
             }
         }
-        self.settle_history();
+        self.settle_history(DROPPED_AT_EXPIRY);
+    }
+
+    /// The bounds of what all channels together keep, once they are set.
+    pub fn history_bounds(&self) -> Option<HistoryBounds> {
+        self.history.get().map(|totals| totals.bounds())
     }
 
     /// The bytes that are charged for what all channels keep, and the number of channels that keep something and have
@@ -290,3 +319,13 @@ impl<K: Clone> Core<K> {
         Some(Past { position, messages })
     }
 }
+
+/// The most pasts that a short publication drops: many may have lost their subscribers since the last one. A long one
+/// drops more, so that its own bytes have room.
+const DROPPED: u64 = 32;
+
+/// The least that a past is charged.
+const LEAST: u64 = ENTRY_CHARGE + NAME_CHARGE;
+
+/// The most pasts that one look for old messages drops.
+const DROPPED_AT_EXPIRY: u64 = 1024;

@@ -68,14 +68,16 @@ impl<K> Core<K> {
                     annotation,
                     own: true,
                 };
-                post.join(channel.id, &channel.name, recipient);
+                let (list, name) = (channel.id, channel.name.clone());
+                Self::tell_lost(&mut table, key, route.shard, post);
+                post.join(list, &name, recipient);
                 if before == 0 {
-                    post.wanted(&channel.name, true);
+                    post.wanted(&name, true);
                 }
                 Ok(())
             }
         };
-        let after = channel.members.len();
+        let after = before + usize::from(entered.is_ok());
         table.count(after, before);
         if after == 0 {
             table.discard(key);

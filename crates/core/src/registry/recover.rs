@@ -3,7 +3,7 @@
 
 use super::{Core, EnterError};
 use crate::channels::ChannelTable;
-use crate::history::{Cursor, Entered, Entering, Kept, Progress, Start, Step};
+use crate::history::{Cursor, Entered, Entering, Kept, Progress, Room, Start, Step};
 use crate::id::{ChannelId, SocketId};
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;
@@ -185,6 +185,9 @@ impl<K> Core<K> {
         {
             pasts.set_cursor(key, id, entering.cursor);
         }
+        if !is_behind {
+            Self::tell_lost(table, key, seat.route.shard, post);
+        }
         post.enter(&seat.name, seat.route, entering);
         if joins {
             post.join(seat.list, &seat.name, seat.recipient(id));
@@ -196,14 +199,13 @@ impl<K> Core<K> {
 }
 
 impl<K: Clone> Core<K> {
-    /// Takes the next kept messages for a subscriber that is behind, at least one and about `most_bytes`, and adds them
-    /// to `out`. The step that reaches the newest message makes the subscriber live: its [join](Post::join) is posted,
+    /// Takes the next kept messages for a subscriber that is behind, as many as it has room for, and adds them to `out`. The step that reaches the newest message makes the subscriber live: its [join](Post::join) is posted,
     /// and with it everything that is published later.
     pub fn read_on<P: Post<Kept = K>>(
         &self,
         (list, name): (ChannelId, &Name),
         (subscriber, cursor): (SocketId, Cursor),
-        most_bytes: u64,
+        room: Room,
         out: &mut Vec<Kept<K>>,
         post: &mut P,
     ) -> Step {
@@ -229,11 +231,19 @@ impl<K: Clone> Core<K> {
         }
         let (mut next, mut bytes) = (cursor.next.max(found.first()), 0);
         let gap = (next > cursor.next).then(|| found.at(next - 1));
-        while (bytes == 0 || bytes < most_bytes)
-            && let Some((kept, charge)) = found.get(next)
-        {
+        // what is told of a gap takes room, too
+        let first = if gap.is_some() {
+            room.first.min(room.all)
+        } else {
+            room.first
+        };
+        while let Some((kept, charge)) = found.get(next) {
+            let (is_first, length) = (bytes == 0, charge.saturating_add(room.beside));
+            bytes += length;
+            if bytes > if is_first { first } else { room.all } {
+                break;
+            }
             out.push(kept);
-            bytes += charge;
             next += 1;
         }
         let is_behind = found.get(next).is_some();
@@ -256,7 +266,9 @@ impl<K: Clone> Core<K> {
                 annotation: None,
                 own,
             };
-            post.join(list, &channel.name, recipient);
+            let name = channel.name.clone();
+            Self::tell_lost(&mut table, key, route.shard, post);
+            post.join(list, &name, recipient);
         }
         Step {
             gap,

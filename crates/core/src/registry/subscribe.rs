@@ -8,9 +8,10 @@ use smallvec::SmallVec;
 
 use super::Core;
 use crate::channel::{Channel, Lowered, Recipients};
-use crate::id::SocketId;
+use crate::id::{ChannelId, SocketId};
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;
+use crate::past::Lost;
 use crate::pattern::PatternError;
 use crate::patterns::PatternTable;
 use crate::post::{Post, Recipient};
@@ -31,7 +32,22 @@ struct Change<'a, P> {
     changed: Vec<SocketId>,
     /// The number of ids that did not resolve.
     nowhere: usize,
+    /// What I/O shards have refused in the channel and were not told of.
+    lost: Lost,
     post: &'a mut P,
+}
+
+impl<P: Post> Change<'_, P> {
+    /// Tells a shard of what it has refused, in front of a subscriber who misses none of it.
+    #[inline]
+    fn tell_lost(&mut self, list: ChannelId, shard: ShardIndex) {
+        if !self.lost.is_empty()
+            && let Some(place) = self.lost.iter().position(|lost| lost.0 == shard)
+        {
+            let (_, end) = self.lost.swap_remove(place);
+            self.post.gap(shard, list, end);
+        }
+    }
 }
 
 impl<K> Core<K> {
@@ -69,6 +85,7 @@ impl<K> Core<K> {
             step: u16::try_from(delta.unsigned_abs()).unwrap_or(u16::MAX),
             changed: Vec::new(),
             nowhere: 0,
+            lost: Lost::new(),
             post,
         };
         let key = self.hashed(topic.space(), topic.as_bytes());
@@ -143,10 +160,18 @@ impl<K> Core<K> {
         change: &mut Change<'_, P>,
     ) {
         let mut table = self.channel_table(key);
+        if let Some(pasts) = table.pasts_mut() {
+            change.lost = pasts.take_all_lost(key);
+        }
         let channel = table.get_or_make(key);
         let before = channel.members.len();
         self.add_members(channel, ids, change);
         let after = channel.members.len();
+        if !change.lost.is_empty()
+            && let Some(pasts) = table.pasts_mut()
+        {
+            pasts.set_lost(key, std::mem::take(&mut change.lost));
+        }
         table.count(after, before);
         if after == 0 {
             table.discard(key);
@@ -202,6 +227,7 @@ impl<K> Core<K> {
                         annotation,
                         own: false,
                     };
+                    change.tell_lost(channel.id, route.shard);
                     change.post.join(channel.id, &channel.name, recipient);
                 }
                 None => change.nowhere += 1,

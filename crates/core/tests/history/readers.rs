@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use millrace_core::{
-    Annotation, ChannelId, Cursor, Entering, Match, Name, Number, Position, Post, Recipient, Route,
-    ShardIndex, ShardSet, SocketId,
+    Annotation, ChannelId, Cursor, Entering, Match, Name, Number, Numbered, Position, Post,
+    Recipient, Route, ShardIndex, ShardSet, SocketId,
 };
 
 /// A subscriber of one channel.
@@ -145,7 +145,7 @@ impl Post for Readers {
         &mut self,
         shard: ShardIndex,
         list: ChannelId,
-        (number, _): (&Number, &str),
+        numbered: &Numbered<'_, str>,
         except: &[SocketId],
         recipients: u32,
     ) -> bool {
@@ -159,21 +159,25 @@ impl Post for Readers {
         if self.full.contains(shard) {
             return false;
         }
+        if let Some(last) = numbered.missed {
+            self.gap(shard, list, last);
+        }
         // those in `except` get the number without the message
         for id in live {
-            self.get((list, id), number);
+            self.get((list, id), numbered.number);
         }
         true
     }
 
     fn gap(&mut self, shard: ShardIndex, list: ChannelId, end: Position) {
         for id in self.live(list, shard) {
-            // those that entered since the message was refused miss nothing
-            let reader = self.all.get(&(list, id));
-            if reader.is_some_and(|reader| reader.next <= end.offset) {
-                self.miss((list, id), end);
-            }
+            // those that entered since the message was refused miss nothing, and are not told
+            self.miss((list, id), end);
         }
+    }
+
+    fn has_room(&self, shard: ShardIndex) -> bool {
+        !self.full.contains(shard)
     }
 
     fn publish_match(

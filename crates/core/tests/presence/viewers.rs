@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use millrace_core::{
     Annotation, Batch, ChannelId, ChannelTerms, Core, Cursor, Entering, HistoryBounds,
-    HistoryTerms, Match, MemberState, Name, News, Pattern, Post, PresenceBounds, Recipient, Route,
-    ShardIndex, SocketId,
+    HistoryTerms, Match, MemberState, Name, News, Pattern, Post, PresenceBounds, Recipient, Room,
+    Route, ShardIndex, SocketId,
 };
 
 /// What subscribers know, by list and socket; those that have not asked yet know nothing.
@@ -102,14 +102,13 @@ impl Viewers {
 
     /// Has all who are behind become live.
     pub(crate) fn read_on(&mut self, core: &Core<()>) {
+        let room = Room {
+            first: u64::MAX,
+            all: u64::MAX,
+            beside: 0,
+        };
         for (list, name, socket, cursor) in std::mem::take(&mut self.behind) {
-            core.read_on(
-                (list, &name),
-                (socket, cursor),
-                u64::MAX,
-                &mut Vec::new(),
-                self,
-            );
+            core.read_on((list, &name), (socket, cursor), room, &mut Vec::new(), self);
         }
     }
 

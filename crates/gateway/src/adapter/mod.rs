@@ -32,9 +32,10 @@ pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
     let v1 = encodings.headed(websocket::V1_ENCODING);
     let events = encodings.add(sse::ENCODING);
     let spliced = encodings.add(splice::ENCODING);
+    let taps = encodings.add(status::TAP_ENCODING);
     vec![
         Box::new(HttpProtocol::new("http", move |options, limits| {
-            endpoints(options, limits, (events, v1, &means))
+            endpoints(options, limits, [events, taps], (v1, &means))
         })),
         Box::new(RespProtocol::new(encodings)),
         Box::new(tcp::TcpProtocol::new(encodings)),
@@ -47,7 +48,7 @@ pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
                 inside.add(Some(WebSockets::new(&none.reader(), limits, means, None)?));
                 Ok(inside)
             })?));
-            all.add(Status::new(options)?);
+            all.add(Status::new(options, None)?);
             Ok(all)
         })),
     ]
@@ -57,11 +58,12 @@ pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
 fn endpoints(
     options: &Reader<'_>,
     limits: &EndpointLimits<'_>,
-    (events, v1, means): (Encoding, Encoding, &Means),
+    [events, taps]: [Encoding; 2],
+    (v1, means): (Encoding, &Means),
 ) -> Result<Endpoints, ListenError> {
     let mut all = Endpoints::default();
     all.add(Some(WebSockets::new(options, limits, means, Some(v1))?));
-    all.add(Status::new(options)?);
+    all.add(Status::new(options, Some(taps))?);
     all.add(EventStreams::new(options, events)?);
     all.add(Files::open(options, limits)?);
     all.add(Some(WorkerRequests::new(limits)?));
@@ -128,6 +130,10 @@ mod tests {
         let users = Options::new().list("users", [ann.list("channels", [long.as_str()])]);
         let files = |directory| Options::new().text("directory", directory);
         let served = |files| Options::new().list("static", [files]);
+        let admin = |token| {
+            let admin = Options::new().text("token", token);
+            Options::new().fields("admin", admin)
+        };
         for (protocol, options, problem) in [
             ("resp", users, "users: "),
             (
@@ -139,6 +145,16 @@ mod tests {
                 "http",
                 served(files(".").text("notFound", "../404.html")),
                 "static: notFound cannot be \"../404.html\"",
+            ),
+            (
+                "http",
+                admin("0123456789abcde").text("stats", "/stats"),
+                "admin.token must be a text of at least 16 bytes",
+            ),
+            (
+                "http",
+                admin("0123456789abcdef"),
+                "admin must be used together with stats",
             ),
         ] {
             let config = ListenerConfig {

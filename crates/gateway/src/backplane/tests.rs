@@ -65,6 +65,7 @@ fn start(gateway: &Arc<Gateway>, bell: &Arc<Bell>, full: BackplaneFull) {
             protocol: Protocol::Redis,
             servers: vec![server],
             prefix: "app".to_owned(),
+            sentinel: None,
             credentials: Credentials::default(),
             tls: None,
             bounds: Bounds::default(),

@@ -45,7 +45,10 @@ impl Handlers {
         .with(Self::CONGESTED)
         .with(Self::DRAIN)
         .with(Self::PING)
-        .with(Self::PONG);
+        .with(Self::PONG)
+        .with(Self::SUBSCRIBE)
+        .with(Self::PUBLISH)
+        .with(Self::CALL);
 
     /// Whether it has all handlers of `others`.
     pub const fn contains(self, others: Self) -> bool {
@@ -82,6 +85,7 @@ mod tests {
         assert!((answers | Handlers::SPLICE_CONNECT).only_answers());
         assert!(!(answers | Handlers::CLOSE).only_answers());
         assert!(!(answers | Handlers::PONG).only_answers());
+        assert!(!(answers | Handlers::CALL).only_answers());
         assert!(!Handlers::NONE.only_answers());
     }
 }

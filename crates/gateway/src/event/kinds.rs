@@ -266,6 +266,12 @@ events! {
         WebSocketPong = 21 => PONG = 1 << 13 => "handlePong";
         /// A large message has begun to arrive: whether it is binary, and its transfer.
         MessageStream = 22 => MESSAGE_STREAM = 1 << 14 => "handleMessageStream";
+        /// A client of `millrace.v1` wants to subscribe itself.
+        V1Subscribe = 23 => SUBSCRIBE = 1 << 15 => "handleSubscribe";
+        /// A client of `millrace.v1` wants to publish.
+        V1Publish = 24 => PUBLISH = 1 << 16 => "handlePublish";
+        /// A client of `millrace.v1` calls a method.
+        V1Call = 25 => CALL = 1 << 17 => "handleCall";
         /// An event of the test protocol.
         #[cfg(test)]
         Probe = 0xffff;
@@ -302,6 +308,8 @@ operations! {
         TcpClose = 12;
         /// Send a WebSocket ping with the payload.
         WebSocketPing = 13;
+        /// Answer what a client of `millrace.v1` has asked a handler for.
+        V1Answer = 14;
         /// An operation of the test protocol.
         #[cfg(test)]
         Probe = 0xffff;

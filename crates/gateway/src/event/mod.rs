@@ -2,6 +2,7 @@
 //! answers of handlers, and the steps of transfers. Owns no queue.
 
 mod admission;
+mod calling;
 mod handlers;
 mod instruction;
 mod kinds;
@@ -12,6 +13,7 @@ mod streaming;
 mod transfer;
 
 pub use admission::{Acceptance, Rejection};
+pub(crate) use calling::Calling;
 pub use handlers::Handlers;
 pub(crate) use instruction::{Instruction, Waiting};
 pub use kinds::Operation;

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use millrace_core::Kind;
+
 use crate::doorbell::Doorbell;
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 
@@ -14,7 +16,7 @@ pub struct Answers {
 }
 
 /// An answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The socket does not exist, or was closed before the answer.
     Closed,
@@ -22,6 +24,10 @@ pub enum Reply {
     Yes,
     /// The socket's protocol has no such thing.
     Unable,
+    /// The result of a call.
+    Said(Kind, Box<[u8]>),
+    /// A call failed: the code, and a reason.
+    Failed(Box<str>, Option<Box<str>>),
 }
 
 /// A question that waits for its answer. Dropped without one, it is answered with [`Reply::Closed`].

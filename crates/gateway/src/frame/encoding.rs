@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use millrace_core::Annotation;
 use parking_lot::Mutex;
 
 use super::compressed::{Compressed, CompressionTerms};
@@ -214,6 +215,14 @@ impl Encodings {
     /// Whether its frames show the mark of a virtual socket, so that the payload is not marked.
     pub(crate) fn shows_marks(&self, encoding: Encoding) -> bool {
         self.entry(encoding).head().is_some()
+    }
+
+    /// The head of a message for one virtual socket behind [`HEAD_ROOM`] bytes; `None`: the payload is marked.
+    pub(crate) fn direct_head(&self, (encoding, mark): (Encoding, &Annotation)) -> Option<Vec<u8>> {
+        let head = self.entry(encoding).head()?;
+        let mut bytes = vec![0; HEAD_ROOM];
+        (head.append_direct)(mark, &mut bytes);
+        Some(bytes)
     }
 
     /// What is compressed in this encoding, if it is not the payload alone, behind [`HEAD_ROOM`] bytes.

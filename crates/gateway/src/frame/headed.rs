@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use millrace_core::Annotation;
+
 use super::definition::EncodingDef;
 use super::lead::{self, HEAD_ROOM};
 use super::message::Message;
@@ -16,6 +18,8 @@ pub(crate) struct HeadedDef {
     pub(crate) around: usize,
     /// Appends the head.
     pub(crate) append: fn(&Message<'_>, &mut Vec<u8>),
+    /// Appends the head of a message for one virtual socket.
+    pub(crate) append_direct: fn(&Annotation, &mut Vec<u8>),
 }
 
 impl HeadedDef {
@@ -74,6 +78,7 @@ mod tests {
                 out.extend_from_slice(message.via.map_or(b"-", |via| via.channel.as_bytes()));
                 out.push(b'\n');
             },
+            append_direct: |_, out| out.extend_from_slice(b"mark\n"),
         };
         let encodings = Encodings::new();
         let plain = encodings.headed(headed);

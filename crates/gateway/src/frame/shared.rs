@@ -73,6 +73,11 @@ impl Frame {
         });
     }
 
+    /// Whether both are the same frame.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         self.0.bytes.get(self.0.start..).unwrap_or_default()
     }

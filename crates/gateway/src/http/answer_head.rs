@@ -1,6 +1,7 @@
 //! The checked head of a worker's answer to a request.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::ext::ReasonPhrase;
@@ -10,13 +11,26 @@ use hyper::{Response, StatusCode, header};
 use super::{Answer, Body};
 use crate::event::{Head, Step, Whole};
 
-/// Valid status and headers.
+/// Valid status and headers. A clone refers to the same ones.
 #[derive(Clone, Debug)]
-pub struct AnswerHead {
+pub struct AnswerHead(Arc<Checked>);
+
+/// See [`AnswerHead`].
+#[derive(Clone, Debug)]
+pub(crate) struct Checked {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// The reason phrase in the status line of HTTP/1, instead of the usual one.
     pub(crate) reason: Option<ReasonPhrase>,
+    /// Status line and headers as they are written, if many answers have them.
+    lines: Option<Lines>,
+}
+
+/// Status line and headers, each with its line end.
+#[derive(Clone, Debug)]
+struct Lines {
+    bytes: Box<[u8]>,
+    is_dated: bool,
 }
 
 /// The head of an answer whose body is a complete HTTP message. Also marks such an [`Answer`] in its extensions.
@@ -87,26 +101,42 @@ impl AnswerHead {
         if headers.get_all(CONTENT_LENGTH).iter().nth(1).is_some() {
             headers.remove(CONTENT_LENGTH);
         }
-        Ok(Self {
+        Ok(Self(Arc::new(Checked {
             status,
             headers,
             reason,
-        })
+            lines: None,
+        })))
+    }
+
+    /// Makes the lines now, for all answers that will have this head.
+    pub(super) fn prepare(&mut self) {
+        if self.0.lines.is_none() {
+            let mut bytes = Vec::new();
+            let is_dated = self.0.write_lines(&mut bytes);
+            let bytes = bytes.into();
+            Arc::make_mut(&mut self.0).lines = Some(Lines { bytes, is_dated });
+        }
+    }
+
+    /// Its parts.
+    pub(crate) fn into_parts(self) -> Checked {
+        Arc::unwrap_or_clone(self.0)
     }
 
     /// Whether it says that the connection ends.
     pub(super) fn closes(&self) -> bool {
-        self.headers.contains_key(CONNECTION)
+        self.0.headers.contains_key(CONNECTION)
     }
 
     /// Takes the parts of [`whole`](Self::whole) if the head may be sent with a body and its length.
     pub(crate) fn open_framed(whole: &mut Whole) -> Option<(Self, Bytes)> {
         let head = whole.head.downcast_ref::<Self>()?;
-        let bare = matches!(
-            head.status,
-            StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
-        );
-        if bare || head.headers.contains_key(CONTENT_LENGTH) {
+        let Checked {
+            status, headers, ..
+        } = &*head.0;
+        let bare = matches!(*status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        if bare || headers.contains_key(CONTENT_LENGTH) {
             return None;
         }
         Self::open_whole(whole)
@@ -114,6 +144,39 @@ impl AnswerHead {
 
     /// Appends the status line and the headers, each with its line end. Returns whether a date is among them.
     pub(super) fn append_lines(&self, out: &mut Vec<u8>) -> bool {
+        match &self.0.lines {
+            Some(lines) => {
+                out.extend_from_slice(&lines.bytes);
+                lines.is_dated
+            }
+            None => self.0.write_lines(out),
+        }
+    }
+
+    /// Makes the step for an answer with this head and its complete body.
+    pub fn whole(self, body: Bytes) -> Step {
+        Step::Whole(Box::new(Whole { body, head: self }))
+    }
+
+    /// Makes the step for an answer whose body follows.
+    pub fn begin(self) -> Step {
+        Step::Begin(Box::new(self))
+    }
+
+    /// Takes the parts of [`whole`](Self::whole); `None` if it is not an answer to a request.
+    pub(crate) fn open_whole(whole: &mut Whole) -> Option<(Self, Bytes)> {
+        let head = whole.head.downcast_ref::<Self>()?.clone();
+        Some((head, std::mem::take(&mut whole.body)))
+    }
+
+    /// Takes the head of [`begin`](Self::begin); `None` if it is not an answer to a request.
+    pub(crate) fn open(head: Box<Head>) -> Option<Self> {
+        head.downcast().ok().map(|head| *head)
+    }
+}
+
+impl Checked {
+    fn write_lines(&self, out: &mut Vec<u8>) -> bool {
         let Self { status, reason, .. } = self;
         let mut is_dated = false;
         out.extend_from_slice(b"HTTP/1.1 ");
@@ -132,32 +195,6 @@ impl AnswerHead {
         }
         out.extend_from_slice(b"\r\n");
         is_dated
-    }
-
-    /// Makes the step for an answer with this head and its complete body.
-    pub fn whole(self, body: Bytes) -> Step {
-        Step::Whole(Box::new(Whole { body, head: self }))
-    }
-
-    /// Makes the step for an answer whose body follows.
-    pub fn begin(self) -> Step {
-        Step::Begin(Box::new(self))
-    }
-
-    /// Takes the parts of [`whole`](Self::whole); `None` if it is not an answer to a request.
-    pub(crate) fn open_whole(whole: &mut Whole) -> Option<(Self, Bytes)> {
-        let head = whole.head.downcast_mut::<Self>()?;
-        let taken = Self {
-            status: head.status,
-            headers: std::mem::take(&mut head.headers),
-            reason: head.reason.take(),
-        };
-        Some((taken, std::mem::take(&mut whole.body)))
-    }
-
-    /// Takes the head of [`begin`](Self::begin); `None` if it is not an answer to a request.
-    pub(crate) fn open(head: Box<Head>) -> Option<Self> {
-        head.downcast().ok().map(|head| *head)
     }
 }
 
@@ -248,7 +285,7 @@ mod tests {
     #[test]
     fn headers_are_read_in_turn_and_repeated_ones_kept() {
         let text = "Set-Cookie\0a=1\0set-cookie\0b=2\0X\0é";
-        let head = AnswerHead::parse(201, text, 6, false).unwrap();
+        let head = AnswerHead::parse(201, text, 6, false).unwrap().into_parts();
         assert_eq!(head.status, StatusCode::CREATED);
         let cookies: Vec<_> = head.headers.get_all("set-cookie").iter().collect();
         assert_eq!(cookies, ["a=1", "b=2"]);
@@ -257,7 +294,9 @@ mod tests {
 
     #[test]
     fn a_reason_phrase_is_not_sent_as_a_header() {
-        let head = AnswerHead::parse(200, ":reason\0Très bien\0x\0y", 4, false).unwrap();
+        let head = AnswerHead::parse(200, ":reason\0Très bien\0x\0y", 4, false)
+            .unwrap()
+            .into_parts();
         assert_eq!(head.reason.unwrap().as_bytes(), b"Tr\xe8s bien");
         assert_eq!(head.headers.len(), 1);
         for wrong in ["a\r\nb: c", "a\nb", "→"] {
@@ -293,10 +332,10 @@ mod tests {
         let text = "Transfer-Encoding\0chunked\0connection\0upgrade\0keep-alive\0x";
         let text = [text, &length].join("\0");
         let head = AnswerHead::parse(200, &text, 8, false).unwrap();
-        assert!(head.headers.is_empty());
+        assert!(head.0.headers.is_empty());
         let text = [&length, "connection\0close"].join("\0");
         let head = AnswerHead::parse(200, &text, 4, true).unwrap();
-        assert_eq!(head.headers.len(), 2);
+        assert_eq!(head.0.headers.len(), 2);
     }
 
     #[test]
@@ -312,7 +351,7 @@ mod tests {
                 .flat_map(|length| ["content-length", length])
                 .collect();
             let head = AnswerHead::parse(200, &pairs.join("\0"), pairs.len(), true).unwrap();
-            assert!(head.headers.is_empty(), "{lengths:?}");
+            assert!(head.0.headers.is_empty(), "{lengths:?}");
         }
     }
 
@@ -322,7 +361,7 @@ mod tests {
             let pairs: Vec<_> = (0..count).map(|index| format!("x-{index}\0a")).collect();
             AnswerHead::parse(200, &pairs.join("\0"), 2 * count, false)
         };
-        assert_eq!(headers(MOST_HEADERS).unwrap().headers.len(), MOST_HEADERS);
+        assert_eq!(headers(MOST_HEADERS).unwrap().0.headers.len(), MOST_HEADERS);
         for count in [MOST_HEADERS + 1, 40_000] {
             assert!(matches!(headers(count), Err(HeadError::TooMany)), "{count}");
         }

@@ -12,6 +12,7 @@
 mod answer;
 mod answer_date;
 mod answer_head;
+mod answer_heads;
 mod body;
 mod clock;
 mod connection;
@@ -49,6 +50,7 @@ use crate::shard::Shard;
 
 pub(crate) use answer::plain;
 pub use answer_head::{AnswerHead, HeadError, Verbatim};
+pub use answer_heads::AnswerHeads;
 pub(crate) use body::{Body, BodyError};
 pub(crate) use endpoint::{Answering, Claim, Endpoint, Endpoints, Offers, Opens};
 pub(crate) use h2::Place;

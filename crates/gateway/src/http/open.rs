@@ -24,19 +24,27 @@ pub(crate) async fn admit_where_asked(
     if exchange.shard.hub().workers().judge() {
         return admit(exchange, request, transport, session).await;
     }
+    let opened = admit_unasked(exchange, request, session).map_err(|answer| *answer)?;
+    Ok((opened, Box::default()))
+}
+
+/// Admits without asking or telling a worker. `Err`: the answer to a client that is refused.
+pub(crate) fn admit_unasked(
+    exchange: &Exchange,
+    request: &Asked,
+    session: Box<dyn Session>,
+) -> Result<Opened, Box<Answer>> {
     let head = Head::Parsed(request);
     let client = &exchange.client;
     if let Some(answer) = may_not_come_in(client, head) {
-        return Err(answer);
+        return Err(Box::new(answer));
     }
     let permit = client.take_permit();
-    let permit = permit.map_err(|(status, text)| plain(status, text))?;
-    let permit = counted(exchange, head, permit).map_err(refused)?;
+    let permit = permit.map_err(|(status, text)| Box::new(plain(status, text)))?;
+    let permit = counted(exchange, head, permit).map_err(|refusal| Box::new(refused(refusal)))?;
     let place = (head.client(exchange).0, permit);
-    let opened = exchange
-        .shard
-        .open_unasked(&client.listener, place, |_| session);
-    Ok((opened, Box::default()))
+    let shard = &exchange.shard;
+    Ok(shard.open_unasked(&client.listener, place, |_| session))
 }
 
 /// Lets a worker decide. `Err`: the answer to a client that is refused.

@@ -63,6 +63,7 @@ impl Protocol for HttpProtocol {
             },
             keep_alive: None,
             delays: false,
+            peer_begins: true,
         }
     }
 

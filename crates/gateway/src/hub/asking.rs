@@ -7,7 +7,7 @@ use bytes::Bytes;
 use millrace_core::{Kind, Route, ShardSet, SocketId};
 
 use super::Hub;
-use crate::event::{Answers, Place, Question, StreamId, StreamStep};
+use crate::event::{Answers, Calling, Place, Question, Reply, StreamId, StreamStep};
 use crate::inbox::{COMMAND_CHARGE, Command};
 use crate::limits::FixedLimits;
 use crate::sync::Ordering;
@@ -46,6 +46,44 @@ impl Hub {
                 dirty.insert(route.shard);
             }
         });
+        Some(place)
+    }
+
+    /// Calls a method of the client of a socket, or of the socket behind a virtual one, with parameters if there are any.
+    /// The question is answered with its result. `None`: too many questions wait.
+    pub fn call_client(
+        &self,
+        id: SocketId,
+        (method, params): (&str, Option<(Kind, &[u8])>),
+        (number, answers): Asked<'_>,
+        dirty: &mut ShardSet,
+    ) -> Option<Arc<Place>> {
+        let place = self.place()?;
+        let question = || Question::new(number, answers, &place);
+        let Some(route) = self.core.reach(id, &[], |route, _annotation| route) else {
+            question().answer(Reply::Closed);
+            return Some(place);
+        };
+        let length = method.len() + params.map_or(0, |(_, params)| params.len());
+        let command = |_mail: &mut _| {
+            let calling = Calling {
+                question: question(),
+                method: method.into(),
+                params: params.map(|(kind, params)| (kind, params.into())),
+            };
+            Command::Call {
+                slot: route.slot,
+                socket: route.socket,
+                calling: Box::new(calling),
+            }
+        };
+        let charge = COMMAND_CHARGE + length;
+        if self.inboxes.deliver(route.shard, charge, 0, command) {
+            dirty.insert(route.shard);
+        } else {
+            let reason = "an I/O thread has too much to do";
+            question().answer(Reply::Failed("limit".into(), Some(reason.into())));
+        }
         Some(place)
     }
 

@@ -1,6 +1,8 @@
 //! Which sockets have much in their outboxes, so that any thread can ask without a delivery paying for it: each I/O
 //! shard lists those of its connections whose outbox is above a mark. Below the mark an outbox counts as empty.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::fmt;
 
 use ahash::AHashMap;
@@ -52,6 +54,29 @@ impl Backlogs {
         false
     }
 
+    /// The listed sockets with the most bytes, the most first, at most `most` of them; and how many are listed in all.
+    pub(crate) fn largest(&self, most: usize) -> (Vec<(SocketId, usize)>, usize) {
+        let mut largest = BinaryHeap::with_capacity(most.saturating_add(1));
+        let mut count = 0;
+        for list in &self.all {
+            let list = list.lock();
+            count += list.len();
+            for (socket, bytes) in list.iter() {
+                let entry = Reverse((*bytes, *socket));
+                if largest.len() < most {
+                    largest.push(entry);
+                } else if let Some(mut least) = largest.peek_mut()
+                    && *least > entry
+                {
+                    *least = entry;
+                }
+            }
+        }
+        let sorted = largest.into_sorted_vec().into_iter();
+        let all = sorted.map(|Reverse((bytes, socket))| (socket, bytes));
+        (all.collect(), count)
+    }
+
     fn of(&self, shard: ShardIndex, socket: SocketId) -> usize {
         let list = self.all[shard.get()].lock();
         list.get(&socket).copied().unwrap_or_default()
@@ -86,6 +111,14 @@ mod tests {
         assert_eq!(sizes(), [SHOWN_BYTES + 1, 0]);
         assert!(backlogs.put(shard, one, SHOWN_BYTES * 9));
         assert_eq!(sizes(), [SHOWN_BYTES * 9, 0]);
+        let second = ShardIndex::new(2).unwrap();
+        backlogs.put(second, other, SHOWN_BYTES + 2);
+        let (first, all) = backlogs.largest(1);
+        assert_eq!((&first[..], all), (&[(one, SHOWN_BYTES * 9)][..], 2));
+        let (both, _) = backlogs.largest(9);
+        assert_eq!(both, [(one, SHOWN_BYTES * 9), (other, SHOWN_BYTES + 2)]);
+        assert_eq!(backlogs.largest(0), (Vec::new(), 2));
+        backlogs.put(second, other, 0);
         assert!(!backlogs.put(shard, one, 0));
         assert_eq!(sizes(), [0, 0]);
         backlogs.put(shard, one, SHOWN_BYTES * 9);

@@ -169,7 +169,8 @@ impl Hub {
         except: &[SocketId],
         dirty: &mut ShardSet,
     ) -> (usize, Lost) {
-        let mut poster = Poster::new(&self.inboxes, dirty, None);
+        let poster = Poster::new(&self.inboxes, dirty, None);
+        let mut poster = poster.showing_marks(self.has_clients());
         let count = self.core.send(id, message, except, &mut poster);
         (count, poster.lost())
     }

@@ -238,19 +238,23 @@ impl Hub {
         &self.encodings
     }
 
-    /// Sets the terms of channels when the gateway starts.
+    /// Sets the terms of channels when the gateway starts. With other terms or bounds than those of an earlier start
+    /// everything goes that channels have kept.
     pub(crate) fn set_channel_terms(&self, terms: &[ChannelTerms], limits: &GatewayLimits) {
-        *self.terms.lock() = terms.into();
+        let bounds = HistoryBounds {
+            bytes: u64::try_from(limits.history_bytes).unwrap_or(u64::MAX),
+            channels: limits.history_channels.into(),
+        };
+        let known = std::mem::replace(&mut *self.terms.lock(), terms.into());
+        if *known == *terms && self.core.history_bounds() == Some(bounds) {
+            return;
+        }
         let has_clients = terms.iter().any(|terms| terms.clients.is_any());
         self.has_clients.store(has_clients, Ordering::Relaxed);
         let of_core = terms.iter().map(|terms| millrace_core::ChannelTerms {
             pattern: terms.pattern.clone(),
             history: terms.history,
         });
-        let bounds = HistoryBounds {
-            bytes: u64::try_from(limits.history_bytes).unwrap_or(u64::MAX),
-            channels: limits.history_channels.into(),
-        };
         self.core.set_terms(of_core.collect(), bounds);
         self.set_presence(terms, limits);
     }

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use millrace_core::{
-    Annotation, Batch, ChannelId, Core, Entering, Kind, Match, Name, News, Number, Position, Post,
+    Annotation, Batch, ChannelId, Core, Entering, Kind, Match, Name, News, Position, Post,
     Recipient, Route, ShardIndex, ShardSet, SocketId, Topic,
 };
 use smallvec::SmallVec;
@@ -16,7 +16,7 @@ use super::outgoing::{Form, Marked, Outgoing, SMALL_BYTES};
 use super::uplink::Uplink;
 use crate::frame::KeptMessage;
 use crate::inbox::{
-    AliasOf, COMMAND_CHARGE, Command, Enter, Inboxes, Mail, Matched, Numbered, Text,
+    AliasOf, COMMAND_CHARGE, Command, Enter, Inboxes, Mail, MarkedDirect, Matched, Numbered, Text,
 };
 
 /// The core's [`Post`] for this gateway.
@@ -27,6 +27,8 @@ pub(crate) struct Poster<'p, 'm> {
     uplink: Option<&'p OnceLock<Arc<dyn Uplink>>>,
     noted: bool,
     lost: Lost,
+    /// Whether the shards mark what goes to virtual sockets, because some connections show marks beside the payload.
+    shows_marks: bool,
     message: PhantomData<&'m [u8]>,
 }
 
@@ -70,8 +72,15 @@ impl<'p> Poster<'p, '_> {
             uplink,
             noted: false,
             lost: Lost::default(),
+            shows_marks: false,
             message: PhantomData,
         }
+    }
+
+    /// Leaves marks to the shards if some connections show them beside the payload.
+    pub(super) fn showing_marks(mut self, shows_marks: bool) -> Self {
+        self.shows_marks = shows_marks;
+        self
     }
 
     /// Posts texts, each with its socket. The inbox of each shard is locked once. Texts to closed sockets are counted.
@@ -164,6 +173,9 @@ impl<'p> Poster<'p, '_> {
         message: &Outgoing<'_>,
     ) -> bool {
         let form = match annotation {
+            Some(annotation) if self.shows_marks => {
+                return self.send_marked(route, annotation, message);
+            }
             None => Form::AsItIs,
             Some(annotation) => message.take_mark(annotation),
         };
@@ -193,6 +205,27 @@ impl<'p> Poster<'p, '_> {
             slot,
             socket,
             publication,
+        })
+    }
+
+    #[cold]
+    fn send_marked(
+        &mut self,
+        route: Route,
+        annotation: &Arc<Annotation>,
+        message: &Outgoing<'_>,
+    ) -> bool {
+        self.dirty.insert(route.shard);
+        let once = (&message.charged, message.payload.len());
+        let marked = MarkedDirect {
+            slot: route.slot,
+            socket: route.socket,
+            annotation: Arc::clone(annotation),
+            publication: message.share(),
+        };
+        let beside = size_of::<MarkedDirect>();
+        self.deliver_shared(route.shard, once, (1, beside), |_| {
+            Command::Marked(Box::new(marked))
         })
     }
 
@@ -273,14 +306,20 @@ impl<'m> Post for Poster<'_, 'm> {
         &mut self,
         shard: ShardIndex,
         channel: ChannelId,
-        (number, message): (&Number, &Outgoing<'m>),
+        numbered: &millrace_core::Numbered<'_, Outgoing<'m>>,
         except: &[SocketId],
         recipients: u32,
     ) -> bool {
         self.dirty.insert(shard);
+        let millrace_core::Numbered {
+            number,
+            missed,
+            message,
+        } = *numbered;
         let numbered = Numbered {
             channel,
             number: *number,
+            missed,
             publication: message.numbered(),
             except: message.share_except(except),
         };
@@ -319,6 +358,10 @@ impl<'m> Post for Poster<'_, 'm> {
         let command = |_: &mut Mail| Command::Presence(Arc::clone(batch));
         let charge = COMMAND_CHARGE + batch_bytes(batch);
         self.inboxes.deliver(shard, charge, 0, command)
+    }
+
+    fn has_room(&self, shard: ShardIndex) -> bool {
+        self.inboxes.has_room(shard, FEW_COMMANDS)
     }
 
     fn unix_ms(&mut self) -> u64 {
@@ -389,6 +432,7 @@ impl<'m> Post for Poster<'_, 'm> {
     fn is_ready(&self, message: &Outgoing<'m>, annotation: Option<&Arc<Annotation>>) -> bool {
         match annotation {
             None => message.is_light(),
+            Some(_) if self.shows_marks => message.is_light(),
             Some(_) if message.kind == Kind::Binary && message.payload.len() <= SMALL_BYTES => true,
             Some(annotation) => message.is_marked_for(annotation),
         }
@@ -396,7 +440,7 @@ impl<'m> Post for Poster<'_, 'm> {
 
     #[cold]
     fn make_ready(&mut self, message: &Outgoing<'m>, annotation: Option<&Arc<Annotation>>) {
-        let Some(annotation) = annotation else {
+        let Some(annotation) = annotation.filter(|_| !self.shows_marks) else {
             message.share();
             return;
         };
@@ -436,6 +480,8 @@ const MEMBER_CHARGE: usize = 32;
 
 /// The I/O shard that sees that presence is told.
 const FIRST: ShardIndex = ShardIndex::FIRST;
+/// Room for so many commands is a little.
+const FEW_COMMANDS: usize = 4;
 
 /// Payloads up to this size are charged each time, because the command beside them costs as much.
 const NOT_WORTH_COUNTING: usize = 128;

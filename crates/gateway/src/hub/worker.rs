@@ -11,7 +11,7 @@ use crate::doorbell::Doorbell;
 use crate::event::{Acceptance, Handlers, Rejection};
 use crate::inbox::Command;
 use crate::stats::{Histogram, Times};
-use crate::sync::{AtomicBool, AtomicUsize, Ordering, Padded};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Padded};
 use crate::worker::LoopDelays;
 use crate::worker::queue::{Batch, PendingClose, Queue};
 
@@ -45,6 +45,8 @@ pub struct Worker {
     retired: AtomicBool,
     /// Requests that wait for the rest of their answer.
     requests: Padded<AtomicUsize>,
+    /// Events whose handler's promise is pending, or that wait for such a one.
+    held: Padded<AtomicU64>,
     token_words: OnceLock<TokenWords>,
     given_up: OnceLock<GivenUp>,
     handler_times: Padded<Histogram>,
@@ -77,6 +79,7 @@ impl Worker {
             starved: AtomicBool::new(false),
             retired: AtomicBool::new(false),
             requests: Padded(AtomicUsize::new(0)),
+            held: Padded(AtomicU64::new(0)),
             token_words: OnceLock::new(),
             given_up: OnceLock::new(),
             handler_times: Padded::default(),
@@ -165,6 +168,7 @@ impl Worker {
 
     /// Records of `socket` wait in JavaScript behind a pending promise. Has to be called inside the drain.
     pub fn hold(&self, socket: SocketId, events: u32, bytes: u32, dirty: &mut ShardSet) {
+        self.held.fetch_add(counted(events), Ordering::Relaxed);
         self.post(socket, dirty, |slot| Command::Hold {
             slot,
             socket,
@@ -175,6 +179,7 @@ impl Worker {
 
     /// Records that were held earlier are handled now.
     pub fn release(&self, socket: SocketId, events: u32, bytes: u32, dirty: &mut ShardSet) {
+        self.held.fetch_sub(counted(events), Ordering::Relaxed);
         self.post(socket, dirty, |slot| Command::Release {
             slot,
             socket,
@@ -259,6 +264,11 @@ impl Worker {
     /// The number of requests that wait for the rest of their answer.
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::Relaxed)
+    }
+
+    /// The number of events whose handler's promise is pending, or that wait for such a one.
+    pub(crate) fn held_events(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
     }
 
     /// Counts one more request, or one less.
@@ -364,3 +374,15 @@ impl Worker {
         }
     }
 }
+
+/// The events that are held, or 0 if the number only stops a connection.
+fn counted(events: u32) -> u64 {
+    if events < STOPPING {
+        u64::from(events)
+    } else {
+        0
+    }
+}
+
+/// More events than a connection can have: JavaScript holds so many to have it read no more.
+const STOPPING: u32 = 1 << 31;

@@ -27,6 +27,8 @@ pub(crate) struct Workers {
     judges: AtomicBool,
     /// Closes of dead workers' connections, until a worker can handle them.
     orphans: Mutex<Vec<PendingClose>>,
+    /// Workers that have ended, for whatever reason.
+    ended: AtomicUsize,
     /// Takes the place of a worker for connections that no worker is told of.
     none: Arc<Worker>,
 }
@@ -52,6 +54,7 @@ impl Workers {
             takes_node_requests: AtomicBool::new(false),
             judges: AtomicBool::new(false),
             orphans: Mutex::new(Vec::new()),
+            ended: AtomicUsize::new(0),
             none: Arc::new(Worker::none()),
         }
     }
@@ -102,9 +105,17 @@ impl Workers {
 
     pub(crate) fn remove(&self, id: u32) {
         let mut workers = self.lists.lock();
+        let before = workers.all().count();
         workers.active.retain(|worker| worker.id() != id);
         workers.leaving.retain(|worker| worker.id() != id);
         workers.own.retain(|worker| worker.id() != id);
+        let gone = before - workers.all().count();
+        self.ended.fetch_add(gone, Ordering::Relaxed);
+    }
+
+    /// The number of workers that have ended: that were replaced, have crashed, or did not answer.
+    pub(crate) fn ended(&self) -> usize {
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// The next worker in turn whose queue has room for a connection within these limits.
@@ -302,8 +313,11 @@ mod tests {
             token: None,
         }]);
         assert_eq!(workers.drop_orphans(), 1);
-        workers.remove(7);
+        for _ in 0..2 {
+            workers.remove(7);
+        }
         assert!(workers.pick_own(7, 1, 1).is_none());
+        assert_eq!(workers.ended(), 1, "a worker ends once");
     }
 
     #[test]

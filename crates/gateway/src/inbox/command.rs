@@ -7,7 +7,7 @@ use millrace_core::{
 };
 
 use crate::event::{
-    Acceptance, Question, Rejection, Step, StreamId, StreamStep, TransferId, Waiting,
+    Acceptance, Calling, Question, Rejection, Step, StreamId, StreamStep, TransferId, Waiting,
 };
 use crate::frame::{Late, LateReply, Publication};
 use crate::listener::{Dialling, Incoming, Listening, Stopping};
@@ -62,6 +62,8 @@ pub(crate) enum Command {
         socket: SocketId,
         publication: Publication,
     },
+    /// A message for a virtual socket, which its connection shows in its own way.
+    Marked(Box<MarkedDirect>),
     /// The application closes a socket.
     Close {
         slot: u32,
@@ -95,6 +97,12 @@ pub(crate) enum Command {
         slot: u32,
         socket: SocketId,
         question: Box<Question>,
+    },
+    /// A thread calls the client of a socket.
+    Call {
+        slot: u32,
+        socket: SocketId,
+        calling: Box<Calling>,
     },
     /// A step of a message that is sent in parts.
     Stream {
@@ -155,19 +163,32 @@ pub(crate) struct AliasOf {
     pub(crate) annotation: Option<Arc<Annotation>>,
 }
 
+/// A message for one virtual socket.
+#[derive(Debug)]
+pub(crate) struct MarkedDirect {
+    pub(crate) slot: u32,
+    /// The id of the real socket.
+    pub(crate) socket: SocketId,
+    pub(crate) annotation: Arc<Annotation>,
+    pub(crate) publication: Publication,
+}
+
 /// A message in a channel with history.
 #[derive(Debug)]
 pub(crate) struct Numbered {
     pub(crate) channel: ChannelId,
     pub(crate) number: Number,
+    /// The last message before it that its recipients miss, because the inbox was full.
+    pub(crate) missed: Option<Position>,
     pub(crate) publication: Publication,
     pub(crate) except: Option<Arc<[SocketId]>>,
 }
 
 impl Numbered {
-    /// Whether another message may be delivered together with this one.
+    /// Whether another message may be delivered together with this one and behind it.
     pub(crate) fn joins(&self, other: &Self) -> bool {
-        self.channel == other.channel && self.except.is_none() && other.except.is_none()
+        let is_plain = self.except.is_none() && other.except.is_none();
+        self.channel == other.channel && is_plain && other.missed.is_none()
     }
 }
 

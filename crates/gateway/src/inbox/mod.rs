@@ -11,7 +11,7 @@ use millrace_core::{Kind, Route, ShardIndex, ShardSet};
 
 use crate::limits::MAX_SHARDS;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, Padded};
-pub(crate) use command::{AliasOf, Command, Enter, Matched, Numbered};
+pub(crate) use command::{AliasOf, Command, Enter, MarkedDirect, Matched, Numbered};
 
 /// What a shard takes out at once.
 #[derive(Debug, Default)]

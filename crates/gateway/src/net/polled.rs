@@ -40,6 +40,14 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
+    /// Of a socket that nothing was reported of: a read finds out.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            readable: true,
+            ..Self::default()
+        }
+    }
+
     /// Records a report.
     pub(crate) fn report(&mut self, event: &Event) {
         self.read_closed |= event.is_read_closed();

@@ -168,9 +168,12 @@ impl Stream {
     }
 
     /// Whether the readiness loop runs its connection and has reported input that is not read so far.
-    #[cfg(unix)]
     pub(crate) fn has_unread(&self) -> bool {
-        matches!(self, Self::Polled(stream) if stream.is_readable())
+        match self {
+            #[cfg(unix)]
+            Self::Polled(stream) => stream.is_readable(),
+            _ => false,
+        }
     }
 
     /// Whether the stream ends without a shutdown of its own.

@@ -1,5 +1,6 @@
 //! What the readiness loop of a shard watches: sockets of established connections, which it runs itself, and sockets and
-//! listeners of tasks, which it wakes. Every socket is registered once.
+//! listeners of tasks, which it wakes. A task's socket is registered when the task first waits for it: one that finds its
+//! request at once and becomes a connection is registered only as that.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -38,6 +39,7 @@ pub(crate) struct Wakers {
     /// Distinguishes those that have had the same index.
     number: usize,
     ready: Cell<Ready>,
+    is_registered: Cell<bool>,
     reader: Cell<Option<Waker>>,
     writer: Cell<Option<Waker>>,
 }
@@ -76,11 +78,12 @@ impl Watch {
     }
 
     /// A socket for a task.
-    pub(crate) fn stream(self: &Rc<Self>, raw: RawStream) -> io::Result<Waking> {
+    pub(crate) fn stream(self: &Rc<Self>, raw: RawStream) -> Waking {
         let wakers = Wakers::new(self);
-        let mut socket = Socket::new(raw);
-        socket.register(self.selector.borrow().registry(), wakers.token())?;
-        Ok(Waking { socket, wakers })
+        // there may be input, until a read finds none
+        wakers.ready.set(Ready::unknown());
+        let socket = Socket::new(raw);
+        Waking { socket, wakers }
     }
 
     /// A listener on TCP for a task.
@@ -136,6 +139,7 @@ impl Wakers {
             index: entry.key(),
             number,
             ready: Cell::default(),
+            is_registered: Cell::new(false),
             reader: Cell::default(),
             writer: Cell::default(),
         });
@@ -160,30 +164,51 @@ impl Wakers {
         }
     }
 
+    /// Has the changes of a socket reported, what is ready now included.
+    fn register(&self, socket: &mut Socket) -> io::Result<()> {
+        if !self.is_registered.replace(true) {
+            socket.register(self.home.selector.borrow().registry(), self.token())?;
+        }
+        Ok(())
+    }
+
     /// Calls what reads, and has the task woken when there is more. A task that has used up its share of the thread is
     /// woken behind others.
     fn reading<T>(
         &self,
         cx: &mut Context<'_>,
-        call: impl FnOnce(&mut Ready) -> Poll<io::Result<T>>,
+        socket: &mut Socket,
+        call: impl FnOnce(&mut Socket, &mut Ready) -> Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         let share = ready!(coop::poll_proceed(cx));
         let mut ready = self.ready.get();
-        let outcome = call(&mut ready);
+        let outcome = call(socket, &mut ready);
         self.ready.set(ready);
         if outcome.is_pending() {
-            wait(&self.reader, cx);
-        } else {
-            share.made_progress();
+            return self.await_input(cx, socket);
         }
+        share.made_progress();
         outcome
     }
 
-    /// The same for what writes.
-    fn writing<T>(&self, cx: &mut Context<'_>, call: impl FnOnce() -> Poll<T>) -> Poll<T> {
+    /// Has the task woken when there is input.
+    fn await_input<T>(&self, cx: &Context<'_>, socket: &mut Socket) -> Poll<io::Result<T>> {
+        self.register(socket)?;
+        wait(&self.reader, cx);
+        Poll::Pending
+    }
+
+    /// Calls what writes, and has the task woken when there is room.
+    fn writing<T>(
+        &self,
+        cx: &mut Context<'_>,
+        socket: &mut Socket,
+        call: impl FnOnce(&mut Socket) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         let share = ready!(coop::poll_proceed(cx));
-        let outcome = call();
+        let outcome = call(socket);
         if outcome.is_pending() {
+            self.register(socket)?;
             wait(&self.writer, cx);
         } else {
             share.made_progress();
@@ -214,7 +239,12 @@ impl Waking {
     /// The socket of an established connection, whose changes and what is ready now are reported with this token.
     pub(crate) fn into_polled(self, token: Token) -> io::Result<Polled> {
         let Self { mut socket, wakers } = self;
-        socket.reregister(wakers.home.selector.borrow().registry(), token)?;
+        let selector = wakers.home.selector.borrow();
+        let registry = selector.registry();
+        if !wakers.is_registered.get() {
+            return Polled::register(socket, registry, token);
+        }
+        socket.reregister(registry, token)?;
         let ready = wakers.ready.get();
         Ok(Polled { socket, ready })
     }
@@ -223,7 +253,7 @@ impl Waking {
     pub(crate) async fn first_byte(&mut self) -> io::Result<Option<u8>> {
         poll_fn(|cx| {
             let Self { socket, wakers } = self;
-            wakers.reading(cx, |ready| socket.peek(ready))
+            wakers.reading(cx, socket, |socket, ready| socket.peek(ready))
         })
         .await
     }
@@ -263,12 +293,27 @@ impl Accepting {
         .await
     }
 
+    /// Has connections over TCP reported with their first bytes, where the system can do that, or at once again.
+    pub(crate) fn hold_back(&self, holds: bool) {
+        if let Listener::Tcp(listener) = &self.listener {
+            // where the system cannot do that, they are reported at once
+            let _without = millrace_sockets::defer_accept(listener.as_fd(), holds);
+        }
+    }
+
     fn accepted<T>(
         &self,
         cx: &mut Context<'_>,
         accept: impl FnMut() -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
-        self.wakers.reading(cx, |_| at_once(accept))
+        let share = ready!(coop::poll_proceed(cx));
+        let outcome = at_once(accept);
+        if outcome.is_pending() {
+            wait(&self.wakers.reader, cx);
+        } else {
+            share.made_progress();
+        }
+        outcome
     }
 }
 
@@ -292,16 +337,15 @@ impl AsyncRead for Waking {
     ) -> Poll<io::Result<()>> {
         let Self { socket, wakers } = self.get_mut();
         if !wakers.ready.get().is_readable() {
-            wait(&wakers.reader, cx);
-            return Poll::Pending;
+            return wakers.await_input(cx, socket);
         }
         if buffer.initialized().len() == buffer.capacity() {
-            return wakers.reading(cx, |ready| socket.read(ready, buffer));
+            return wakers.reading(cx, socket, |socket, ready| socket.read(ready, buffer));
         }
         let mut scratch = wakers.home.scratch.borrow_mut();
         let most = buffer.remaining().min(scratch.len());
         let mut whole = ReadBuf::new(scratch.get_mut(..most).unwrap_or_default());
-        let outcome = wakers.reading(cx, |ready| socket.read(ready, &mut whole));
+        let outcome = wakers.reading(cx, socket, |socket, ready| socket.read(ready, &mut whole));
         buffer.put_slice(whole.filled());
         outcome
     }
@@ -314,7 +358,7 @@ impl AsyncWrite for Waking {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let Self { socket, wakers } = self.get_mut();
-        wakers.writing(cx, || socket.write(bytes))
+        wakers.writing(cx, socket, |socket| socket.write(bytes))
     }
 
     fn poll_write_vectored(
@@ -323,7 +367,7 @@ impl AsyncWrite for Waking {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let Self { socket, wakers } = self.get_mut();
-        wakers.writing(cx, || socket.write_vectored(slices))
+        wakers.writing(cx, socket, |socket| socket.write_vectored(slices))
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -5,12 +5,12 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Network(IpAddr);
+pub(crate) struct Network(IpAddr);
 
 impl Network {
     /// The first 64 bits of an IPv6 address, and the whole of any other. All hosts of a link have the same link-local
     /// network, so there each address counts by itself.
-    pub(super) fn of(address: IpAddr) -> Self {
+    pub(crate) fn of(address: IpAddr) -> Self {
         let address = address.to_canonical();
         match address {
             IpAddr::V6(v6) if !v6.is_unicast_link_local() => {

@@ -9,6 +9,7 @@ use socket2::TcpKeepalive;
 use super::Shard;
 use super::protocol::{Needs, Served};
 use super::readiness::Accepting;
+use super::rush::Rush;
 use crate::fault::Fault;
 use crate::inbox::Command;
 use crate::listener::{Incoming, ListenerState, Listening, Peer};
@@ -16,6 +17,7 @@ use crate::net::accept_errors::AcceptErrors;
 use crate::net::address::Bound;
 use crate::net::raw::RawStream;
 use crate::net::stream::Stream;
+use crate::socket::env::millis;
 
 impl Shard {
     /// Starts an accepted connection in the protocol of its listener.
@@ -104,11 +106,25 @@ async fn accept(shard: &Rc<Shard>, listener: &Accepting, state: &Arc<ListenerSta
         return;
     };
     let mut errors = AcceptErrors::default();
+    let mut rush = Rush::new(millis(shard.clock()));
     loop {
         shard.hub().permits().room().await;
         let accepted = errors.until_accepted(|| listener.accept(), |error| tell(state, error));
-        let (stream, address) = accepted.await;
-        deal(shard, stream, address, (state, &served));
+        let accepted = if rush.is_on() {
+            tokio::time::timeout(Rush::LULL, accepted).await.ok()
+        } else {
+            Some(accepted.await)
+        };
+        let changed = match accepted {
+            Some((stream, address)) => {
+                deal(shard, stream, address, (state, &served));
+                served.1.peer_begins && rush.counts(millis(shard.clock()))
+            }
+            None => rush.ends(millis(shard.clock())),
+        };
+        if changed {
+            listener.hold_back(rush.is_on());
+        }
     }
 }
 

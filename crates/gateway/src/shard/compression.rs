@@ -155,8 +155,7 @@ impl Shard {
     ) {
         if let Some(bytes) = self.hub.encodings().headed_payload(io.encoding, message) {
             let headed = Publication::in_place(message.kind, bytes);
-            let form = self.compressed_form(&headed, (io.encoding, compressed), true);
-            return self.append_form((io, ledger), &form, &headed, place);
+            return self.append_headed((io, ledger), &headed, place);
         }
         if !compressed.takes(message.payload) {
             return io
@@ -172,6 +171,24 @@ impl Shard {
         io.outbox.append(ledger, |out| {
             compressed.append(message, &[], counts, out);
         });
+    }
+
+    /// Appends a message with its head for one socket alone.
+    pub(super) fn append_headed(
+        &self,
+        (io, ledger): (&mut Io, &Arc<Ledger>),
+        headed: &Publication,
+        place: Place,
+    ) {
+        let encoding = io.encoding;
+        let form = match self.hub.encodings().compression(encoding) {
+            None => Form::Lead,
+            Some(compressed) => {
+                let allowed = headed.compresses();
+                self.compressed_form(headed, (encoding, compressed), allowed)
+            }
+        };
+        self.append_form((io, ledger), &form, headed, place);
     }
 
     /// Notes that a connection waits for a frame. This shard is told when it is made.

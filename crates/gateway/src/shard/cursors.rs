@@ -4,14 +4,13 @@
 use std::sync::Arc;
 
 use ahash::AHashMap;
-use millrace_core::{ChannelId, Cursor, Kept, Name, Position, Progress, SocketId};
+use millrace_core::{ChannelId, Cursor, Kept, Name, Position, Progress, Room, SocketId};
 
 use super::Shard;
 use super::recipients::Local;
 use crate::frame::{KeptMessage, Publication};
 use crate::hub::Hub;
 use crate::inbox::Enter;
-use crate::limits::GatewayLimits;
 use crate::socket::Wake;
 use crate::socket::connection::{Io, Shared, Swelling};
 
@@ -21,7 +20,9 @@ pub(super) struct Cursors {
     /// By recipient list and socket.
     all: AHashMap<(ChannelId, SocketId), Reading>,
     /// Those that make a step in this turn.
-    ready: Vec<(ChannelId, SocketId)>,
+    ready: Vec<Place>,
+    /// Those that wait for room in an outbox.
+    waiting: AHashMap<SocketId, Vec<Place>>,
     /// The messages that were read last, for others that read them soon, and their bytes.
     recent: AHashMap<(ChannelId, u64), Arc<Publication>>,
     recent_bytes: usize,
@@ -33,6 +34,14 @@ struct Reading {
     name: Name,
     slot: u32,
     cursor: Cursor,
+}
+
+/// Which subscriber, and the id of its cursor: a place whose cursor is another one by now is nobody's.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    list: ChannelId,
+    socket: SocketId,
+    cursor: u64,
 }
 
 impl Cursors {
@@ -62,6 +71,29 @@ impl Cursors {
         self.recent = AHashMap::default();
         self.recent_bytes = 0;
     }
+
+    /// A subscriber reads on no more. With the last one goes everything that was held for all.
+    fn remove(&mut self, list: ChannelId, socket: SocketId) {
+        if self.all.remove(&(list, socket)).is_none() {
+            return;
+        }
+        if let Some(places) = self.waiting.get_mut(&socket) {
+            places.retain(|place| place.list != list);
+            if places.is_empty() {
+                self.waiting.remove(&socket);
+            }
+        }
+        if self.all.is_empty() {
+            *self = Self::default();
+        }
+    }
+
+    /// Its name, its slot and its cursor.
+    fn get(&self, place: Place) -> Option<(Name, u32, Cursor)> {
+        let reading = self.all.get(&(place.list, place.socket))?;
+        let is_its = reading.cursor.id == place.cursor;
+        is_its.then(|| (reading.name.clone(), reading.slot, reading.cursor))
+    }
 }
 
 impl Shard {
@@ -80,9 +112,14 @@ impl Shard {
                 slot,
                 cursor,
             };
-            let place = (entering.list, socket);
+            let place = Place {
+                list: entering.list,
+                socket,
+                cursor: cursor.id,
+            };
             let mut cursors = self.cursors.borrow_mut();
-            cursors.all.insert(place, reading);
+            cursors.remove(place.list, socket);
+            cursors.all.insert((place.list, socket), reading);
             cursors.ready.push(place);
         }
     }
@@ -93,11 +130,17 @@ impl Shard {
         self.cursors.borrow().all.len()
     }
 
+    /// The number of messages that are held for others.
+    #[cfg(test)]
+    pub(super) fn held_of_past(&self) -> usize {
+        self.cursors.borrow().recent.len()
+    }
+
     /// A subscription has ended, or begins anew.
     pub(super) fn stop_reading(&self, list: ChannelId, subscriber: SocketId) {
         let mut cursors = self.cursors.borrow_mut();
         if !cursors.all.is_empty() {
-            cursors.all.remove(&(list, subscriber));
+            cursors.remove(list, subscriber);
         }
     }
 
@@ -134,13 +177,9 @@ impl Shard {
     fn read_on_each(&self) {
         let ready = {
             let mut cursors = self.cursors.borrow_mut();
-            let room = std::mem::take(&mut *self.history_room.borrow_mut());
             let mut ready = std::mem::take(&mut cursors.ready);
-            if !room.is_empty() {
-                let waiting = cursors.all.keys().filter(|place| room.contains(&place.1));
-                ready.extend(waiting.copied());
-                ready.sort_unstable();
-                ready.dedup();
+            for socket in std::mem::take(&mut *self.history_room.borrow_mut()) {
+                ready.extend(cursors.waiting.remove(&socket).unwrap_or_default());
             }
             ready
         };
@@ -157,29 +196,26 @@ impl Shard {
         cursors.ready = rest.chain(again).collect();
         if !cursors.ready.is_empty() {
             self.schedule();
-        } else if cursors.all.is_empty() {
-            cursors.forget_recent();
         }
     }
 
     /// Has one subscriber make a step, if its outbox has room. Returns the bytes of the messages that it got.
-    fn step_on(&self, place: (ChannelId, SocketId)) -> usize {
-        let (list, socket) = place;
-        let (name, slot, cursor) = match self.cursors.borrow().all.get(&place) {
-            Some(reading) => (reading.name.clone(), reading.slot, reading.cursor),
-            None => return 0,
+    fn step_on(&self, place: Place) -> usize {
+        let Some((name, slot, cursor)) = self.cursors.borrow().get(place) else {
+            return 0;
         };
+        let (list, socket) = (place.list, place.socket);
         let Some(connection) = self.find(slot, socket) else {
             self.stop_reading(list, socket);
             return 0;
         };
-        if !self.has_room_for_past(&mut connection.io.borrow_mut()) {
+        let Some(room) = self.room_for_past(&connection.io.borrow(), &name) else {
+            self.await_room(place, &connection);
             return 0;
-        }
+        };
         let mut out = Vec::new();
-        let most = most_bytes(&self.limits);
         let step = self.with_core(|core, post| {
-            core.read_on((list, &name), (socket, cursor), most, &mut out, post)
+            core.read_on((list, &name), (socket, cursor), room, &mut out, post)
         });
         if let Some(last) = step.gap {
             let why = Wake::Gap(&name, last);
@@ -188,63 +224,101 @@ impl Shard {
         self.hub.count_recovered(out.len());
         let local = Local::new(socket, slot, None);
         let mut bytes = 0;
+        let is_long = |kept: &Kept<KeptMessage>| kept.message.payload().len() > COPIED;
+        let refers = out.iter().any(is_long);
+        if refers {
+            connection.io.borrow_mut().outbox.refer(self.ledger());
+        }
         for kept in &out {
             let mut cursors = self.cursors.borrow_mut();
             let publication = cursors.publication(list, kept, &self.hub);
             drop(cursors);
             let sent = (&*publication, &kept.number);
             self.append_past(&connection, &local, sent, (list, &name));
-            bytes += kept.message.payload().len();
+            bytes += kept.message.payload().len() + STEP_CHARGE;
         }
-        self.keep_cursor(place, &connection, step.progress);
+        if refers {
+            connection.io.borrow_mut().outbox.settle_references();
+        }
+        let has_read = bytes > 0 || step.gap.is_some();
+        self.keep_cursor(place, &connection, step.progress, has_read);
         bytes
     }
 
-    fn keep_cursor(&self, place: (ChannelId, SocketId), connection: &Shared, progress: Progress) {
-        let mut cursors = self.cursors.borrow_mut();
+    /// `has_read`: it got or was told something. Otherwise the next message does not fit into the outbox yet.
+    fn keep_cursor(&self, place: Place, connection: &Shared, progress: Progress, has_read: bool) {
         match progress {
             Progress::Behind(next) => {
-                if let Some(reading) = cursors.all.get_mut(&place) {
+                let mut cursors = self.cursors.borrow_mut();
+                let reading = cursors.all.get_mut(&(place.list, place.socket));
+                if let Some(reading) = reading {
                     reading.cursor.next = next;
-                    cursors.ready.push(place);
+                    if has_read {
+                        cursors.ready.push(place);
+                    }
                 }
-                self.mark_dirty(connection);
+                drop(cursors);
+                if has_read {
+                    self.mark_dirty(connection);
+                } else {
+                    self.await_room(place, connection);
+                }
             }
-            Progress::Live | Progress::Ended => {
-                cursors.all.remove(&place);
-            }
+            Progress::Live | Progress::Ended => self.stop_reading(place.list, place.socket),
         }
     }
 
-    /// Whether an outbox has room for messages of the past. If not, the connection is asked again when it has.
-    fn has_room_for_past(&self, io: &mut Io) -> bool {
+    /// What of the past an outbox has room for; `None`: nothing.
+    fn room_for_past(&self, io: &Io, name: &Name) -> Option<Room> {
         let limits = &self.limits;
         let waiting = io.outbox.charge() + io.outbox.chunk_bytes();
-        // a step beyond that does not pause reading
+        // no more than that, so that reading is not paused, and live messages have room
         let most = limits.outbox_read_pause_bytes.min(limits.outbox_bytes) / 2;
-        let entries = io.outbox.entries();
-        if waiting == 0 || waiting < most && entries <= limits.outbox_frames / 2 {
-            return true;
-        }
+        let few = io.outbox.entries() <= limits.outbox_frames / 2;
+        let first = match waiting {
+            // behind nothing, a message may have any length: the limits are about what waits behind it
+            0 => u64::MAX,
+            _ if waiting < most && few => wide(most - waiting),
+            _ => return None,
+        };
+        let frames = (limits.outbox_frames / 4).saturating_mul(STEP_CHARGE);
+        let all = most.saturating_sub(waiting).min(STEP_BYTES).min(frames);
+        Some(Room {
+            first,
+            all: wide(all),
+            beside: wide(name.as_bytes().len() * ESCAPED + HEAD),
+        })
+    }
+
+    /// Has a subscriber make its next step when the outbox has room.
+    fn await_room(&self, place: Place, connection: &Shared) {
+        let mut cursors = self.cursors.borrow_mut();
+        cursors.waiting.entry(place.socket).or_default().push(place);
+        drop(cursors);
+        let io = &mut *connection.io.borrow_mut();
         io.extra.get_or_insert_default().reads_history = true;
         if io.swelling == Swelling::None {
             io.swelling = Swelling::Awaited;
         }
-        false
     }
 }
 
-/// About how many bytes a subscriber gets in one step, with what the core charges for a message: small limits of the
-/// outbox hold a few of them.
-fn most_bytes(limits: &GatewayLimits) -> u64 {
-    let frames = (limits.outbox_frames / 4).saturating_mul(128);
-    let bytes = limits.outbox_read_pause_bytes.min(limits.outbox_bytes) / 4;
-    let most = STEP_BYTES.min(bytes).min(frames);
-    u64::try_from(most).unwrap_or(u64::MAX)
+fn wide(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// Bytes that one subscriber gets in one turn.
 const STEP_BYTES: usize = 64 * 1024;
+
+/// Messages up to this length are copied for each subscriber: an entry of an outbox takes as much.
+const COPIED: usize = 128;
+
+/// What a message counts beside its length, as in the core.
+const STEP_CHARGE: usize = 128;
+
+/// Bytes that one byte of a channel's name takes at most in the head of a message, and what else is in a head.
+const ESCAPED: usize = 6;
+const HEAD: usize = 128;
 
 /// Bytes that all subscribers get in one turn, so that others of the shard do not wait long.
 const TURN_BYTES: usize = 4 * 1024 * 1024;

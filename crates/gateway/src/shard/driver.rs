@@ -32,12 +32,16 @@ impl Shard {
             return self.lost(connection);
         };
         let is_watched = stream.is_polled();
+        // input that is not known of is reported by the loop, which runs the connection then
+        let has_input = !input.is_empty() || stream.has_unread();
         if !self.begin(connection, stream, input.into_boxed_slice()) {
             return;
         }
         if is_watched {
             connection.is_watched.set(true);
-            self.run_soon(connection);
+            if has_input {
+                self.run_soon(connection);
+            }
         } else {
             tokio::task::spawn_local(Driver {
                 shard: Rc::clone(self),

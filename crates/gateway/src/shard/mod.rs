@@ -24,6 +24,7 @@ mod probe_tests;
 pub(crate) mod protocol;
 mod readiness;
 mod recipients;
+mod rush;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
 mod sent;

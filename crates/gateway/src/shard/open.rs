@@ -263,6 +263,12 @@ impl Opened {
         }
     }
 
+    /// Has these bytes sent before all other output. False: the socket has output already.
+    pub(crate) fn takes_first(&self, bytes: &[u8]) -> bool {
+        let connection = self.connection.as_ref();
+        connection.is_some_and(|connection| self.shard.send_first(connection, bytes))
+    }
+
     /// Reports that `handleOpen` accepted with a value that cannot be sent.
     pub(crate) fn report_invalid(self, problem: &str) {
         self.shard

@@ -40,6 +40,8 @@ pub(crate) struct Needs {
     pub(crate) keep_alive: Option<Duration>,
     /// Whether small writes to TCP peers may be delayed to be sent with later ones.
     pub(crate) delays: bool,
+    /// Whether peers send first, so that a connection may be accepted with its first bytes.
+    pub(crate) peer_begins: bool,
 }
 
 /// A protocol on one listener.

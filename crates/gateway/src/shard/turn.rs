@@ -150,6 +150,11 @@ impl Shard {
                 run.push(next);
             }
         }
+        if let Some(first) = run.first()
+            && let Some(last) = first.missed
+        {
+            self.tell_gap(first.channel, last);
+        }
         match &run[..] {
             [one] => {
                 let except = one.except.as_deref().unwrap_or_default();
@@ -165,6 +170,7 @@ impl Shard {
         match command {
             Command::Small { .. }
             | Command::Direct { .. }
+            | Command::Marked(_)
             | Command::Publish { .. }
             | Command::Match(_) => self.apply_message(command, arena),
             Command::Join {
@@ -221,6 +227,7 @@ impl Shard {
             | Command::Tell { slot, socket, .. }
             | Command::Wake { slot, socket }
             | Command::WhenDrained { slot, socket, .. }
+            | Command::Call { slot, socket, .. }
             | Command::Stream { slot, socket, .. }
             | Command::Admit { slot, socket, .. } => {
                 if let Some(connection) = self.find(slot, socket) {
@@ -230,7 +237,7 @@ impl Shard {
         }
     }
 
-    fn worker_gone(&self, worker: u32) {
+    fn worker_gone(self: &Rc<Self>, worker: u32) {
         self.tell_worker_gone(worker);
         self.forget_endings(worker);
         self.close_of_worker(worker, &CloseReason::WORKER_DOWN);
@@ -244,9 +251,8 @@ impl Shard {
             Command::Gap(gap) => self.tell_gap(gap.0, gap.1),
             Command::Presence(batch) => self.tell_presence(&batch),
             Command::PresenceIsDue => self.presence_is_due.notify_one(),
-            Command::Numbered(numbered) => {
-                let except = numbered.except.as_deref().unwrap_or_default();
-                self.publish(numbered.channel, None, &numbered, except);
+            Command::Numbered(_) => {
+                self.apply_numbered(&mut [command]);
             }
             _ => {}
         }
@@ -281,6 +287,7 @@ impl Shard {
             } => self.direct(slot, socket, |io, ledger| {
                 self.append_direct((io, ledger), &publication, (slot, socket));
             }),
+            Command::Marked(marked) => self.direct_marked(&marked),
             Command::Publish {
                 channel,
                 publication,

@@ -234,6 +234,18 @@ impl Env {
         self.release(connection, io);
     }
 
+    /// Appends the first output of an accepted connection, which is sent when it has begun. False: it has output already.
+    pub(crate) fn send_first(&self, connection: &Shared, bytes: &[u8]) -> bool {
+        let io = &mut *connection.io.borrow_mut();
+        let is_first = matches!(io.phase, Phase::Admitted) && io.outbox.is_empty();
+        if is_first {
+            io.outbox.lend(|| self.spare_buffer());
+            let append = |out: &mut Vec<u8>| out.extend_from_slice(bytes);
+            io.outbox.append_control(self.ledger(), append);
+        }
+        is_first
+    }
+
     /// Tells the session whether the subprotocol is its own. What was sent so far is in that subprotocol; if it is another
     /// one, that is undone.
     pub(crate) fn agree(&self, connection: &Shared, is_own: bool) {

@@ -130,7 +130,11 @@ impl Env {
     /// The outbox is full: applies the policy that the application chose.
     pub(crate) fn overflow(&self, connection: &Shared, io: &mut Io) {
         if self.limits.outbox_policy != OutboxPolicy::Close {
-            let dropped = io.outbox.drop_excess(&self.limits);
+            let dropped = if self.hub.encodings().shows_marks(io.encoding) {
+                self.drop_and_tell(io)
+            } else {
+                io.outbox.drop_excess(&self.limits)
+            };
             self.stats.dropped_by_overflow.add(dropped);
             self.charge(connection, io);
             if !io.outbox.is_over(&self.limits) {

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use super::bodies::Bodies;
 use super::credit::Credit;
 use super::drain_waits::DrainWaits;
+use super::gaps::Lost;
 use super::message_streams::MessageStreams;
 use super::outbox::Outbox;
 use super::rate::{Pace, Rate};
@@ -134,6 +135,8 @@ pub(crate) struct Extra {
     pub(crate) reads_on: bool,
     /// Whether its session holds input back.
     pub(crate) holds_input: bool,
+    /// Whether the worker's queue was full when its session asked the worker something.
+    pub(crate) awaits_worker: bool,
     /// Bytes to be written until its session is told; 0: it is not told.
     pub(crate) unwritten: usize,
     /// Whether its session waits for room in the outbox.
@@ -148,6 +151,8 @@ pub(crate) struct Extra {
     pub(crate) drain_waits: Option<Box<DrainWaits>>,
     /// Messages that are sent in parts.
     pub(crate) message_streams: Option<Box<MessageStreams>>,
+    /// What was told of messages of channels with history that a policy has dropped.
+    pub(crate) lost: Option<Box<Lost>>,
     /// A reply in order that has to wait until a time.
     pub(crate) late: Option<(u64, LateReply)>,
 }

@@ -11,7 +11,9 @@ mod deaf;
 mod drain_waits;
 pub(crate) mod env;
 pub(crate) mod fullest;
+mod gaps;
 pub(crate) mod links;
+mod lost;
 mod marks;
 mod message_streams;
 pub(crate) mod outbox;
@@ -32,7 +34,7 @@ mod write;
 use millrace_core::{Entering, Info, Kind, Name, Number, Position, SocketId};
 
 use crate::close::CloseReason;
-use crate::event::{Instruction, Step, TransferId};
+use crate::event::{Calling, Instruction, Step, TransferId};
 use crate::frame::Encoding;
 
 pub(crate) use context::Context;
@@ -90,8 +92,23 @@ pub(crate) trait Session {
     /// result is sent to others with that encoding, too, unless it is for this socket alone.
     fn append_presence(&mut self, _channel: &[u8], _presence: &Presence<'_>, _out: &mut Vec<u8>) {}
 
+    /// The channel and the offset of a message in one of its frames, if its client sees offsets. Called only if the encoding
+    /// of its messages has heads.
+    fn number_of(&mut self, _frame: &[u8]) -> Option<(Vec<u8>, u64)> {
+        None
+    }
+
+    /// Encodes that messages of a channel are missing up to this position. Called only for channels of
+    /// [numbers](Self::number_of).
+    fn append_gap(&mut self, _channel: &[u8], _last: Position, _out: &mut Vec<u8>) {}
+
     /// Whether its connection ends together with that of another session, which has dialled it.
     fn follows(&self) -> bool {
+        false
+    }
+
+    /// Whether the application may call its client.
+    fn calls_client(&self) -> bool {
         false
     }
 
@@ -224,16 +241,19 @@ pub(crate) enum Wake<'a> {
     /// The outbox has the room that the session [waited for](Context::has_room).
     Room,
     /// The socket has entered a channel, in front of everything that it gets by this subscription.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for sessions that show positions")
-    )]
-    Entered(&'a Name, &'a Entering),
+    Entered(
+        #[cfg_attr(not(test), expect(dead_code, reason = "tests note the channel"))] &'a Name,
+        &'a Entering,
+    ),
     /// Messages of this channel are missing up to this position; what follows is behind it.
     Gap(&'a Name, Position),
     /// An instruction of the worker, in order with what the worker sends. May come before [`Opened`](Self::Opened) if
     /// `handleOpen` sent it, and while the worker still handles what came before the peer's end.
     Told(Instruction<'a>),
+    /// The application calls the client. Only for sessions that [can do that](Session::calls_client).
+    Called(Calling),
+    /// The worker is gone or gives its connections up, and the connection is about to be closed.
+    WorkerGone,
     /// The worker takes a step of one of its transfers.
     Transfer(TransferId, Step),
 }

@@ -8,7 +8,7 @@ use super::connection::{Connection, Phase, Shared};
 use super::env::Env;
 use super::links::Link;
 use crate::close::CloseReason;
-use crate::event::Instruction;
+use crate::event::{Calling, Instruction, Reply};
 use crate::inbox::Command;
 use crate::socket::Wake;
 
@@ -56,7 +56,18 @@ impl Env {
             Command::Wake { .. } => self.wake_posted(connection),
             Command::Stream { id, step, .. } => self.stream_step(connection, id, *step),
             Command::WhenDrained { question, .. } => self.when_drained(connection, *question),
+            Command::Call { calling, .. } => self.call_client(connection, *calling),
             _ => {}
+        }
+    }
+
+    /// Has the session call its client.
+    fn call_client(&self, connection: &Shared, calling: Calling) {
+        let io = &mut *connection.io.borrow_mut();
+        if io.session.calls_client() {
+            self.tell_session(connection, io, Wake::Called(calling));
+        } else {
+            calling.question.answer(Reply::Unable);
         }
     }
 
@@ -100,6 +111,10 @@ impl Env {
     /// Closes all connections of a worker that is gone or leaving.
     pub(crate) fn close_of_worker(&self, worker: u32, reason: &CloseReason) {
         let deadline = self.closing_deadline();
+        for connection in self.select(|connection| connection.worker.id() == worker) {
+            let io = &mut *connection.io.borrow_mut();
+            self.wake_session(&connection, io, Wake::WorkerGone);
+        }
         self.close_all(reason, "No worker available", deadline, |connection| {
             connection.worker.id() == worker
         });

@@ -115,12 +115,27 @@ impl Env {
         if io.wait == Wait::InLine || connection.partial.get() == Partial::HeldBack {
             return false;
         }
-        // a session without input for the worker does not wait for it
-        if !connection.traits.get().feeds_worker || self.worker_has_room(connection, io) {
+        let has_room = if connection.traits.get().feeds_worker {
+            self.worker_has_room(connection, io)
+        } else {
+            // a session without input for the worker does not wait for it, unless it asks the worker too much
+            self.has_room_for_questions(connection, io)
+        };
+        if has_room {
             return true;
         }
         self.wait_for_worker(connection, io);
         false
+    }
+
+    /// Whether the worker can take what the session of this connection asks it, if it could not before.
+    fn has_room_for_questions(&self, connection: &Shared, io: &mut Io) -> bool {
+        let extra = io.extra.as_deref_mut();
+        let Some(extra) = extra.filter(|extra| extra.awaits_worker) else {
+            return true;
+        };
+        extra.awaits_worker = !self.queue_has_room(connection.worker.queue());
+        !extra.awaits_worker
     }
 
     /// Whether the worker can take another event of this connection. If not, the worker wakes this shard when it has

@@ -76,6 +76,8 @@ struct State {
     connections: u64,
     /// The number of all events so far.
     told: u64,
+    /// The number of batches that were taken so far.
+    batches: u64,
     closes: AHashMap<SocketId, PendingClose>,
     spare: Vec<Vec<u8>>,
     /// What `told` was at the last trim.
@@ -158,6 +160,7 @@ impl Queue {
         state.events -= chunk.events;
         state.bytes -= chunk.bytes.len() + chunk.sidecar_bytes;
         state.lives.subtract(chunk.lives);
+        state.batches += 1;
         drop(state);
         let batch = Batch {
             bytes: chunk.bytes,
@@ -223,8 +226,7 @@ impl Queue {
         (state.events, state.bytes)
     }
 
-    /// Whether messages may be appended. Checks the limits only if they were met; [`finish`](Self::finish) wakes shards
-    /// that wait for room.
+    /// Whether messages may be appended. Checks the limits only if they were met; `finish` wakes shards that wait for room.
     pub(crate) fn has_room(&self, events: usize, bytes: usize) -> bool {
         if !self.full.load(Ordering::SeqCst) {
             return true;
@@ -240,6 +242,11 @@ impl Queue {
     /// The number of events passed to the worker so far.
     pub(crate) fn events(&self) -> u64 {
         self.state.lock().told
+    }
+
+    /// The number of batches that the worker has taken so far.
+    pub(crate) fn batches(&self) -> u64 {
+        self.state.lock().batches
     }
 
     /// The number of connections pinned to the worker.

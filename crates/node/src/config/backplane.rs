@@ -1,8 +1,8 @@
 //! The backplane option from JavaScript, which has checked it and read its files.
 
 use millrace_gateway::{
-    BackplaneBounds, BackplaneConfig, BackplaneCredentials, BackplaneProtocol, BackplaneServer,
-    BackplaneTls,
+    BackplaneBounds, BackplaneConfig, BackplaneCredentials, BackplaneProtocol, BackplaneSentinel,
+    BackplaneServer, BackplaneSigner, BackplaneTls,
 };
 
 use super::Options;
@@ -27,10 +27,12 @@ pub(super) fn optional(options: &Options<'_>) -> Outcome<Option<BackplaneConfig>
         protocol,
         servers: servers(&own)?,
         prefix: own.text(c"prefix")?.unwrap_or_default(),
+        sentinel: sentinel(&own)?,
         credentials: BackplaneCredentials {
             user: own.text(c"user")?,
             password: own.text(c"password")?,
             token: own.text(c"token")?,
+            signer: signer(&own)?,
         },
         tls: tls(&own)?,
         // the gateway replaces these by its limits
@@ -51,6 +53,36 @@ fn servers(options: &Options<'_>) -> Outcome<Vec<BackplaneServer>> {
         });
     }
     Ok(servers)
+}
+
+fn sentinel(options: &Options<'_>) -> Outcome<Option<BackplaneSentinel>> {
+    let js = options.js;
+    let value = js.get(options.object, c"sentinel")?;
+    if arguments::is_undefined(js, value)? {
+        return Ok(None);
+    }
+    let own = Options { js, object: value };
+    Ok(Some(BackplaneSentinel {
+        master: own.text(c"master")?.unwrap_or_default(),
+        user: own.text(c"user")?,
+        password: own.text(c"password")?,
+    }))
+}
+
+fn signer(options: &Options<'_>) -> Outcome<Option<BackplaneSigner>> {
+    let refused =
+        |option: &str, error| Failure::Argument(format!("options.backplane.{option} {error}"));
+    if let Some(contents) = options.bytes(c"credentials")? {
+        let signer = BackplaneSigner::from_file(&contents);
+        return signer
+            .map(Some)
+            .map_err(|error| refused("credentials", error));
+    }
+    let Some(seed) = options.text(c"nkey")? else {
+        return Ok(None);
+    };
+    let signer = BackplaneSigner::from_seed(&seed);
+    signer.map(Some).map_err(|error| refused("nkey", error))
 }
 
 fn tls(options: &Options<'_>) -> Outcome<Option<BackplaneTls>> {

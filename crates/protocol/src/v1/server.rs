@@ -1,10 +1,12 @@
 //! The messages of the server: their headers, to which the caller appends a line feed and the payload if there is one.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-use super::id::Id;
-use crate::json::append_string;
+use super::id::{Id, whole};
+use crate::json::{self, Value, append_string};
 
 /// The answer `ok`.
 #[derive(Debug, Clone, Copy)]
@@ -105,6 +107,52 @@ impl Publication<'_> {
         }
         out.push(b'}');
     }
+}
+
+/// The channel and the offset of a publication of this server. `None`: the message is none, or has no offset among those of
+/// its reader's own subscription, because it is an answer or for a virtual socket.
+pub fn number_of(message: &[u8]) -> Option<(Cow<'_, [u8]>, u64)> {
+    let end = memchr::memchr(b'\n', message)?;
+    let Some(Value::Object(object)) = json::parse(message.get(..end)?) else {
+        return None;
+    };
+    let (mut channel, mut offset) = (None, None);
+    for (name, value) in object.members() {
+        match (&*name.decode(), value) {
+            ("c", Value::String(text)) => {
+                channel = Some(Cow::Owned(text.decode().into_owned().into_bytes()));
+            }
+            ("cb", Value::String(text)) => {
+                let name = BASE64_STANDARD.decode(text.decode().as_bytes());
+                channel = name.ok().map(Cow::Owned);
+            }
+            ("o", value) => offset = whole(value),
+            ("t" | "v" | "vb" | "re", _) => return None,
+            _ => {}
+        }
+    }
+    channel.zip(offset)
+}
+
+/// Reads the mark of a virtual socket in a header of this server.
+pub fn mark_of<R>(header: &[u8], read: impl FnOnce(Mark<'_>) -> R) -> Option<R> {
+    let Some(Value::Object(object)) = json::parse(header) else {
+        return None;
+    };
+    for (name, value) in object.members() {
+        match (&*name.decode(), value) {
+            ("v", Value::Number(digits)) => return digits.parse().ok().map(Mark::Number).map(read),
+            ("v", Value::String(text)) => {
+                return Some(read(Mark::Prefix(text.decode().as_bytes())));
+            }
+            ("vb", Value::String(text)) => {
+                let prefix = BASE64_STANDARD.decode(text.decode().as_bytes()).ok()?;
+                return Some(read(Mark::Prefix(&prefix)));
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Appends the header of what is sent to this socket, not by a channel.

@@ -13,17 +13,6 @@ pub(super) fn message_line(line: &[u8]) -> Option<(u64, &[u8], usize)> {
     Some((id, subject, length))
 }
 
-/// The number after this name in the server's JSON.
-pub(super) fn field(json: &[u8], name: &[u8]) -> Option<usize> {
-    let start = json.windows(name.len()).position(|part| part == name)?;
-    let digits = json.get(start + name.len()..)?;
-    let length = digits
-        .iter()
-        .position(|byte| !byte.is_ascii_digit())
-        .unwrap_or(digits.len());
-    str::from_utf8(digits.get(..length)?).ok()?.parse().ok()
-}
-
 /// Appends a JSON string.
 pub(super) fn quote(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');

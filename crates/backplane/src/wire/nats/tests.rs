@@ -14,6 +14,7 @@ fn wire() -> Nats {
         user: Some("me".to_owned()),
         password: Some("a\"b\n".to_owned()),
         token: None,
+        signer: None,
     };
     Nats::new("app", credentials, INFO, 50)
 }

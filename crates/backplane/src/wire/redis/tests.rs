@@ -11,6 +11,7 @@ fn wire(is_cluster: bool) -> Redis {
         user: Some("me".to_owned()),
         password: Some("secret".to_owned()),
         token: None,
+        signer: None,
     };
     Redis::new("app", credentials, is_cluster, 100)
 }

@@ -277,6 +277,7 @@ fn given_up() -> Answer {
 }
 
 fn respond(head: AnswerHead, body: Body) -> Answer {
+    let head = head.into_parts();
     let mut answer = Response::new(body);
     *answer.status_mut() = head.status;
     *answer.headers_mut() = head.headers;

@@ -112,6 +112,8 @@ impl contract::Session for Resp {
             | Wake::Written
             | Wake::Room
             | Wake::Told(_)
+            | Wake::WorkerGone
+            | Wake::Called(_)
             | Wake::Transfer(..)
             | Wake::Entered(..)
             | Wake::Gap(..) => {}

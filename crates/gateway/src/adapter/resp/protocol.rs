@@ -44,6 +44,7 @@ impl Protocol for RespProtocol {
             // the protocol has no way to ask whether a silent peer still lives
             keep_alive: Some(SILENCE),
             delays: false,
+            peer_begins: false,
         }
     }
 

@@ -68,6 +68,7 @@ impl Protocol for SocketyProtocol {
                 .is_none_or(|own| own.kernel.keep_alive)
                 .then_some(SILENCE),
             delays: options.is_some_and(|own| !own.kernel.no_delay),
+            peer_begins: false,
         }
     }
 

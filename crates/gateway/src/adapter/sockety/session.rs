@@ -290,7 +290,11 @@ impl Session for Sockety {
                 self.says(cx);
                 return self.end_when_done();
             }
-            Wake::Resumed | Wake::Entered(..) | Wake::Gap(..) => {}
+            Wake::Resumed
+            | Wake::WorkerGone
+            | Wake::Called(_)
+            | Wake::Entered(..)
+            | Wake::Gap(..) => {}
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The gateway's state for monitoring: one path answers with JSON, one with metrics for Prometheus, two with a status
-//! for probes. Owns the paths and the form of the answers; counts nothing.
+//! for probes, and one has a page for people. Owns the paths and the form of the answers; counts nothing.
 
+mod admin;
 mod json;
 mod prometheus;
 
@@ -8,16 +9,21 @@ use bytes::Bytes;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 
-use crate::contract::{Hub, ListenError, Reader};
+use crate::contract::{Encoding, Hub, ListenError, Reader};
 use crate::http::{
     Answer, Answering, Asked, Body, Claim, Endpoint, Exchange, SimpleRequest, Taking, plain,
 };
 use crate::stats::Stats;
 use crate::target_stats::HostCounts;
+use admin::Admin;
+pub(crate) use admin::ENCODING as TAP_ENCODING;
 
 /// The paths of one listener that show the state.
 #[derive(Debug)]
-pub(crate) struct Status(Vec<(Page, String)>);
+pub(crate) struct Status {
+    pages: Vec<(Page, String)>,
+    admin: Option<Admin>,
+}
 
 /// What a path shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,43 +47,65 @@ const PAGES: [(&str, Page); 4] = [
 ];
 
 impl Status {
-    /// Reads the options of [`PAGES`]; `None` if none of them is given.
-    pub(crate) fn new(options: &Reader<'_>) -> Result<Option<Self>, ListenError> {
+    /// Reads the options of [`PAGES`], and with an encoding for taps also `admin`; `None` if none of them is given.
+    pub(crate) fn new(
+        options: &Reader<'_>,
+        taps: Option<Encoding>,
+    ) -> Result<Option<Self>, ListenError> {
         let mut pages = Vec::new();
         for (option, page) in PAGES {
             if let Some(path) = options.text(option)? {
                 pages.push((page, path.to_owned()));
             }
         }
-        Ok((!pages.is_empty()).then_some(Self(pages)))
+        let admin = match taps {
+            Some(encoding) => Admin::new(options, encoding)?,
+            None => None,
+        };
+        if admin.is_some() && pages.iter().all(|(page, _)| *page != Page::Stats) {
+            return Err(options.wrong("admin", "used together with stats"));
+        }
+        Ok((!pages.is_empty()).then_some(Self { pages, admin }))
     }
 
     fn page(&self, path: &str) -> Option<Page> {
-        let mut pages = self.0.iter();
+        let mut pages = self.pages.iter();
         let found = pages.find(|(_, at)| at == path);
         found.map(|(page, _)| *page)
+    }
+
+    fn claims(&self, path: &str) -> bool {
+        let is_admin = |admin: &Admin| admin.claims(path);
+        self.page(path).is_some() || self.admin.as_ref().is_some_and(is_admin)
     }
 }
 
 impl Endpoint for Status {
     fn claim(&self, _: &Exchange, asked: &Asked) -> Claim {
-        match self.page(asked.uri().path()) {
-            Some(_) => Claim::Yes,
-            None => Claim::No,
+        if self.claims(asked.uri().path()) {
+            Claim::Yes
+        } else {
+            Claim::No
         }
     }
 
     fn take(&self, _: &Exchange, request: &SimpleRequest<'_>) -> Taking {
-        match self.page(request.path()) {
-            Some(_) => Taking::Unsure,
-            None => Taking::Pass,
+        if self.claims(request.path()) {
+            Taking::Unsure
+        } else {
+            Taking::Pass
         }
     }
 
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {
-        let page = self.page(asked.uri().path());
-        let answer = page.map(|page| answer(exchange.shard.hub(), asked.method(), page));
-        Box::pin(std::future::ready(answer))
+        if let Some(page) = self.page(asked.uri().path()) {
+            let answer = answer(exchange.shard.hub(), asked.method(), page);
+            return Box::pin(std::future::ready(Some(answer)));
+        }
+        Box::pin(async move {
+            let admin = self.admin.as_ref()?;
+            Some(admin.answer(exchange, asked).await)
+        })
     }
 }
 

@@ -42,6 +42,7 @@ impl Protocol for TcpProtocol {
             // the protocol has no way to ask whether a silent peer still lives
             keep_alive: Some(SILENCE),
             delays: false,
+            peer_begins: false,
         }
     }
 

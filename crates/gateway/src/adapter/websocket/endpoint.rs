@@ -73,9 +73,13 @@ impl WebSockets {
         }
         let decoder = Arc::clone(&self.decoder);
         let session: Box<dyn Session> = match (v1, self.streams_above) {
-            (Some(v1), _) => {
+            (Some(v1), 0) => {
                 let encoding = v1.plain();
                 Box::new(V1::new(WebSocket::new(decoder), v1, encoding))
+            }
+            (Some(v1), above) => {
+                let encoding = v1.plain();
+                Box::new(V1::new(Streamed::new(decoder, above), v1, encoding))
             }
             (None, 0) => Box::new(WebSocket::new(decoder)),
             (None, above) => Box::new(Streamed::new(decoder, above)),

@@ -51,16 +51,26 @@ impl Reads for WebSocket {
         &mut self,
         bytes: &mut [u8],
         cx: &mut Context<'_>,
-        mut each: impl FnMut(Item<'_>, &mut Context<'_>) -> Result<Flow, CloseReason>,
+        each: impl FnMut(Item<'_>, &mut Context<'_>) -> Result<Flow, CloseReason>,
     ) -> Result<Taken, CloseReason> {
-        let bytes = decode(bytes, cx, |input, now, cx| {
-            match self.decoder.next(input, &self.config, now) {
-                Ok(item) => item.map(|item| each(item, cx)).transpose(),
-                Err(error) => Err(CloseReason::from(&error)),
-            }
-        })?;
-        Ok(taken(bytes, &self.decoder))
+        read_whole((&mut self.decoder, &self.config), bytes, cx, each)
     }
+}
+
+/// Reads input and calls `each` for every item in it, whole messages.
+pub(super) fn read_whole(
+    (decoder, config): (&mut Decoder, &DecoderConfig),
+    bytes: &mut [u8],
+    cx: &mut Context<'_>,
+    mut each: impl FnMut(Item<'_>, &mut Context<'_>) -> Result<Flow, CloseReason>,
+) -> Result<Taken, CloseReason> {
+    let bytes = decode(bytes, cx, |input, now, cx| {
+        match decoder.next(input, config, now) {
+            Ok(item) => item.map(|item| each(item, cx)).transpose(),
+            Err(error) => Err(CloseReason::from(&error)),
+        }
+    })?;
+    Ok(taken(bytes, decoder))
 }
 
 impl Session for WebSocket {

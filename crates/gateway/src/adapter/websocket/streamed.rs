@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use millrace_protocol::websocket::{Decoder, DecoderConfig, Item, Kind, Payload};
 
-use super::session::{self, TRAITS};
+use super::session::{self, Reads, TRAITS};
 use crate::close::CloseReason;
 use crate::contract::{Context, Event, Flow, Fragment, Session, Taken, Traits, TransferId, Wake};
 
@@ -72,6 +72,18 @@ impl Streamed {
             }
         })?;
         Ok(session::taken(bytes, &self.decoder))
+    }
+}
+
+/// Without handing anything over: for a connection whose messages no worker gets.
+impl Reads for Streamed {
+    fn read(
+        &mut self,
+        bytes: &mut [u8],
+        cx: &mut Context<'_>,
+        each: impl FnMut(Item<'_>, &mut Context<'_>) -> Result<Flow, CloseReason>,
+    ) -> Result<Taken, CloseReason> {
+        session::read_whole((&mut self.decoder, &self.config), bytes, cx, each)
     }
 }
 

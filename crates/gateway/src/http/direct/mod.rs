@@ -23,7 +23,7 @@ pub(super) enum Next {
     End,
     /// The connection is broken.
     Broken,
-    /// The 101 is written: the connection becomes this socket.
+    /// The 101 is written, or the first output of this socket: the connection becomes the socket.
     Socket(Opened),
     /// hyper goes on. With `Some` that is its answer to the next request.
     Hyper(Option<Answer>),
@@ -126,7 +126,10 @@ impl Direct {
                         return Poll::Ready(Next::Hyper(Some(answer)));
                     }
                     Poll::Ready(Arrived::Socket(switch)) => {
-                        State::Writing(Writing::switch(connection, switch))
+                        match Writing::switch(connection, switch) {
+                            Ok(writing) => State::Writing(writing),
+                            Err(opened) => return Poll::Ready(Next::Socket(opened)),
+                        }
                     }
                     Poll::Pending => return self.poll_leaving(cx, connection),
                 },

@@ -28,19 +28,22 @@ pub(super) enum Then {
 }
 
 impl Writing {
-    /// Makes the head of a 101.
-    pub(super) fn switch(connection: &HttpConnection, switch: Switch) -> Self {
+    /// Makes the head of a 101. `Err`: the socket sends it, together with the output of others.
+    pub(super) fn switch(connection: &HttpConnection, switch: Switch) -> Result<Self, Opened> {
         let around = &connection.around;
         around.shard.count_request();
         let Switch { mut head, opened } = switch;
         append_date(around, &mut head);
         head.extend_from_slice(b"\r\n");
-        Self {
+        if connection.wire.borrow().is_bare() && opened.takes_first(&head) {
+            return Err(opened);
+        }
+        Ok(Self {
             head,
             body: Bytes::new(),
             written: 0,
             then: Then::Socket(opened),
-        }
+        })
     }
 
     /// Decides whether the connection stays open, and makes the head.

@@ -27,6 +27,9 @@ impl Accepting {
         let (stream, address) = self.0.accept().await?;
         Ok((RawStream::Tcp(stream.into_std()?), Some(address)))
     }
+
+    /// The system cannot do that.
+    pub(in crate::shard) fn hold_back(&self, _holds: bool) {}
 }
 
 impl Readiness {

@@ -52,7 +52,7 @@ impl Readiness {
     /// A stream for a task.
     pub(in crate::shard) fn stream(&self, raw: RawStream) -> io::Result<Stream> {
         match &self.watch {
-            Some(watch) => Ok(Stream::Waking(Box::new(watch.stream(raw)?))),
+            Some(watch) => Ok(Stream::Waking(Box::new(watch.stream(raw)))),
             None => Err(io::ErrorKind::Unsupported.into()),
         }
     }

@@ -14,25 +14,62 @@ use crate::shard::stage::{Actor, Speaks, Stage};
 use crate::socket::{Context, Session, Taken, Traits, Wake};
 
 /// A stage on which channels with these names keep so many messages.
-fn stage(messages: u32, limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
+pub(super) fn stage(messages: u32, limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
+    stage_with(messages, ClientTerms::default(), limits)
+}
+
+/// The same with channels in which clients may do this.
+pub(super) fn stage_with(
+    messages: u32,
+    clients: ClientTerms,
+    limits: impl FnOnce(&mut GatewayLimits),
+) -> Stage {
     let stage = Stage::new(limits);
-    let terms = ChannelTerms {
+    stage
+        .hub
+        .set_channel_terms(&[terms(messages, clients)], &stage.shard.limits);
+    stage
+}
+
+fn terms(messages: u32, clients: ClientTerms) -> ChannelTerms {
+    ChannelTerms {
         pattern: Pattern::new(b"room:*").unwrap(),
         text: b"room:*"[..].into(),
         compress: true,
         presence: false,
-        clients: ClientTerms::default(),
+        clients,
         history: Some(HistoryTerms {
             messages,
             age_ms: 60_000,
         }),
+    }
+}
+
+#[test]
+fn a_start_with_other_terms_begins_anew() {
+    let stage = stage(10, |_| {});
+    let first = say(&stage, numbers(1..=5));
+    let limits = &stage.shard.limits;
+    let kept = || {
+        let past = stage.hub.history(b"room:1", (Start::Last(100), false), 100);
+        past.map(|past| (past.position, past.messages.len()))
     };
-    stage.hub.set_channel_terms(&[terms], &stage.shard.limits);
-    stage
+    let own = ClientTerms::default();
+    stage.hub.set_channel_terms(&[terms(10, own)], limits);
+    assert_eq!(kept(), Some((first, 5)));
+    stage.hub.set_channel_terms(&[terms(2, own)], limits);
+    let (position, count) = kept().unwrap();
+    assert_eq!((position.offset, count), (0, 0));
+    assert_ne!(position.epoch, first.epoch);
+    assert_eq!(stage.hub.core().history_size(), (0, 0));
+    say(&stage, numbers(1..=5));
+    assert_eq!(kept().map(|kept| kept.1), Some(2));
+    stage.hub.set_channel_terms(&[], limits);
+    assert_eq!((kept(), stage.hub.core().history_size()), (None, (0, 0)));
 }
 
 /// Publishes texts, and returns the position of the last one.
-fn say(stage: &Stage, texts: impl IntoIterator<Item = String>) -> Position {
+pub(super) fn say(stage: &Stage, texts: impl IntoIterator<Item = String>) -> Position {
     let mut dirty = ShardSet::default();
     let publish = |text: String| {
         let message = (Kind::Text, text.as_bytes());
@@ -45,7 +82,7 @@ fn say(stage: &Stage, texts: impl IntoIterator<Item = String>) -> Position {
     position.expect("there is a text")
 }
 
-fn enter(stage: &Stage, actor: &Actor, start: Start) -> Entered {
+pub(super) fn enter(stage: &Stage, actor: &Actor, start: Start) -> Entered {
     let mut dirty = ShardSet::default();
     let entrance = Entrance {
         start,
@@ -59,13 +96,17 @@ fn enter(stage: &Stage, actor: &Actor, start: Start) -> Entered {
     entered.expect("the socket is open")
 }
 
-fn frames(stage: &Stage, actor: &Actor, texts: impl IntoIterator<Item = String>) -> Vec<u8> {
+pub(super) fn frames(
+    stage: &Stage,
+    actor: &Actor,
+    texts: impl IntoIterator<Item = String>,
+) -> Vec<u8> {
     let texts = texts.into_iter();
     let frames = texts.map(|text| stage.frame(actor, Some(b"room:1"), text.as_bytes()));
     frames.collect::<Vec<_>>().concat()
 }
 
-fn numbers(range: std::ops::RangeInclusive<u32>) -> impl Iterator<Item = String> {
+pub(super) fn numbers(range: std::ops::RangeInclusive<u32>) -> impl Iterator<Item = String> {
     range.map(|number| number.to_string())
 }
 
@@ -123,65 +164,6 @@ fn a_position_that_is_gone_is_told_and_the_subscription_stands() {
     assert_eq!(other.got(), frames(&stage, &other, numbers(9..=10)));
 }
 
-/// Ten megabytes for a connection whose outbox may hold 64 KiB.
-#[test]
-fn a_slow_reader_gets_a_long_past_without_being_closed() {
-    let stage = stage(10_000, |limits| {
-        limits.outbox_bytes = 64 * 1024;
-        limits.outbox_read_pause_bytes = 32 * 1024;
-    });
-    let text = |number: u32| format!("{number} {}", "x".repeat(10_000));
-    say(&stage, (1..=1000).map(text));
-    let actor = stage.open(Speaks::WebSocket);
-    enter(&stage, &actor, Start::Last(1000));
-    stage.run();
-    let mut got = Vec::new();
-    let mut rounds = 0;
-    let expected = frames(&stage, &actor, (1..=1010).map(text));
-    while got.len() < expected.len() {
-        let charge = actor.connection.io.borrow().outbox.charge();
-        assert!(charge <= 64 * 1024, "{charge} bytes wait");
-        if rounds % 50 == 0 && rounds < 500 {
-            say(&stage, [text(1001 + rounds / 50)]);
-        }
-        actor.peer.borrow_mut().give_room(20_000);
-        stage.run();
-        got.extend(actor.got());
-        rounds += 1;
-        assert!(rounds < 2000, "it goes on");
-    }
-    assert!(got == expected, "everything came in order");
-    assert!(rounds > 400);
-    stage.assert_nothing_left();
-}
-
-#[test]
-fn sockets_that_come_back_at_once_share_one_frame_per_message() {
-    let stage = stage(100, |_| {});
-    let text = |number: u32| format!("{number} {}", "x".repeat(5000));
-    say(&stage, (1..=20).map(text));
-    let before = stage.hub.ledgers().held();
-    let actors: Vec<_> = (0..30).map(|_| stage.open(Speaks::WebSocket)).collect();
-    for actor in &actors {
-        enter(&stage, actor, Start::Last(100));
-    }
-    stage.run();
-    let held = stage.hub.ledgers().held() - before;
-    let once = 20 * 5100;
-    let entries = 30 * 20 * crate::limits::ENTRY_CHARGE;
-    assert!(held >= 19 * 5000, "{held} bytes wait");
-    assert!(held <= once + entries, "{held} bytes wait for all of them");
-    for actor in &actors {
-        actor.read_all();
-    }
-    stage.run();
-    let expected = frames(&stage, &actors[0], (1..=20).map(text));
-    for actor in &actors {
-        assert!(actor.got() == expected);
-    }
-    stage.assert_nothing_left();
-}
-
 /// A WebSocket session that notes what it is told about channels.
 struct Noting {
     inner: Box<dyn Session>,
@@ -225,6 +207,18 @@ fn note(name: &[u8], entering: &Entering) -> String {
     format!("{name} at {offset:?}, tag {}", entering.tag)
 }
 
+/// A connection, and what its session is told.
+pub(super) fn noting(stage: &Stage) -> (Rc<Actor>, Rc<RefCell<Vec<String>>>) {
+    let notes = Rc::<RefCell<Vec<String>>>::default();
+    let actor = stage.open_with(Speaks::WebSocket, |id: SocketId| {
+        Box::new(Noting {
+            inner: stage.session(Speaks::WebSocket, id),
+            notes: Rc::clone(&notes),
+        })
+    });
+    (actor, notes)
+}
+
 #[test]
 fn a_session_is_told_where_it_enters_and_of_each_gap() {
     let stage = stage(10, |limits| {
@@ -233,13 +227,7 @@ fn a_session_is_told_where_it_enters_and_of_each_gap() {
     });
     let text = |number: u32| format!("{number} {}", "x".repeat(20_000));
     say(&stage, (1..=10).map(text));
-    let notes = Rc::<RefCell<Vec<String>>>::default();
-    let actor = stage.open_with(Speaks::WebSocket, |id: SocketId| {
-        Box::new(Noting {
-            inner: stage.session(Speaks::WebSocket, id),
-            notes: Rc::clone(&notes),
-        })
-    });
+    let (actor, notes) = noting(&stage);
     enter(&stage, &actor, Start::Last(10));
     stage.run();
     assert_eq!(notes.take(), ["room:1 at Some(10), tag 7"]);
@@ -318,8 +306,10 @@ fn a_closed_or_unsubscribed_reader_leaves_nothing() {
     stage.subscribe(&actors[0], b"room:1", -1);
     stage.run();
     assert_eq!(stage.shard.behind(), 1);
+    assert!(stage.shard.held_of_past() > 0);
     actors[1].peer.borrow_mut().vanish();
     stage.run();
+    assert_eq!(stage.shard.held_of_past(), 0);
     stage.assert_nothing_left();
     assert_eq!(stage.shard.behind(), 0);
 }

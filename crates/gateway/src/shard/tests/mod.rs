@@ -4,14 +4,17 @@
 mod compression;
 mod conformance;
 mod deadlines;
+mod gaps;
 mod history;
 mod inbound;
 mod opening;
 mod random;
+mod readers;
 mod relays;
 mod resp;
 mod splice;
 mod splice_random;
+mod v1;
 
 use crate::event::Handlers;
 use crate::limits::GatewayLimits;

@@ -163,7 +163,7 @@ impl Context<'_> {
         let length = payload.len();
         // an event that something ended is not counted as a message
         let is_message = fields.len() + length > 0;
-        let has_room = self.append_event(event, fields, payload);
+        let has_room = self.append_event(event, fields, payload) && self.has_credit();
         let unhurried = !is_message || self.count(length);
         Flow::go_if(has_room && unhurried)
     }
@@ -173,6 +173,28 @@ impl Context<'_> {
         if matches!(self.audience, Audience::Both | Audience::Last) && self.handles(event) {
             self.append_event(event, fields, payload.into());
         }
+    }
+
+    /// Asks the worker something, which is not counted as an event of this connection. If the worker's queue is full then,
+    /// input waits until it has room.
+    pub(crate) fn ask(&mut self, event: Event, fields: &[u8], payload: &[u8]) {
+        if !matches!(self.audience, Audience::Both | Audience::Last) {
+            return;
+        }
+        if !self.append_event(event, fields, payload.into()) {
+            self.extra().awaits_worker = true;
+        }
+    }
+
+    /// Whether the worker's queue was full when the session last [asked](Self::ask), so that input has to stop.
+    pub(crate) fn awaits_worker(&self) -> bool {
+        let extra = self.parts.extra.as_deref();
+        extra.is_some_and(|extra| extra.awaits_worker)
+    }
+
+    /// Bytes of a socket's messages that may wait for its worker.
+    pub(crate) fn unhandled_bytes(&self) -> usize {
+        self.env.limits().unhandled_bytes
     }
 
     fn append_event(&mut self, event: Event, fields: &[u8], payload: Cow<'_, [u8]>) -> bool {
@@ -208,6 +230,7 @@ impl Context<'_> {
         self.outcome.passed = true;
         let length = ID_BYTES + bytes.len();
         let has_room = self.append(length, |parcel| parcel.piece(id.get(), bytes, last));
+        let has_room = has_room && self.has_credit();
         Flow::go_if(has_room && has_credit)
     }
 
@@ -279,8 +302,12 @@ impl Context<'_> {
         self.append(ID_BYTES + 4, |parcel| parcel.turn(id.get(), turn));
     }
 
-    /// Appends a record with this many bytes of payload; `append` returns its parcel. Returns whether another record may
-    /// follow.
+    fn has_credit(&self) -> bool {
+        !self.parts.credit.is_spent(self.env.limits())
+    }
+
+    /// Appends a record with this many bytes of payload; `append` returns its parcel. Returns whether the worker's queue has
+    /// room for another one.
     fn append(&mut self, bytes: usize, append: impl FnOnce(&mut Parcel) -> u64) -> bool {
         let worker = &self.connection.worker;
         if self.parcel.is_none() {
@@ -293,8 +320,7 @@ impl Context<'_> {
         };
         let number = append(parcel);
         self.parts.credit.spend(number, record_bytes(bytes));
-        let room = worker.queue().accepts_more(parcel, self.env.queue_limits());
-        room && !self.parts.credit.is_spent(self.env.limits())
+        worker.queue().accepts_more(parcel, self.env.queue_limits())
     }
 }
 

@@ -184,11 +184,12 @@ impl Env {
             full.push(worker.id());
             return false;
         }
-        self.worker_has_room(connection, io)
+        // what the worker is asked does not count as an event of its connection
+        !connection.traits.get().feeds_worker || self.worker_has_room(connection, io)
     }
 
     /// Whether a worker's queue can take another event. If not, the worker wakes this shard when it has caught up.
-    fn queue_has_room(&self, queue: &Queue) -> bool {
+    pub(crate) fn queue_has_room(&self, queue: &Queue) -> bool {
         let (events, bytes) = self.queue_limits();
         if queue.has_room(events, bytes) {
             return true;

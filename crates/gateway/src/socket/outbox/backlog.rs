@@ -164,7 +164,7 @@ impl Backlog {
                 self.drop_one_in_parts(oldest)
             } else {
                 // the entry that is being written stays
-                self.drop_one(1, oldest)
+                self.drop_one(1, oldest).map(|(_, entry)| entry.messages)
             };
             let Some(messages) = messages else {
                 break;
@@ -174,9 +174,9 @@ impl Backlog {
         dropped
     }
 
-    /// Drops the oldest or newest message from this index on; returns how many messages its entry had. Control frames and
-    /// parts are never dropped.
-    pub(super) fn drop_one(&mut self, from: usize, oldest: bool) -> Option<u32> {
+    /// Drops the oldest or newest message from this index on; returns its entry, and the index that this had. Control
+    /// frames and parts are never dropped.
+    pub(super) fn drop_one(&mut self, from: usize, oldest: bool) -> Option<(usize, Entry)> {
         let droppable = |&index: &usize| {
             let entry = &self.queue[index];
             entry.messages > 0 && entry.asked == 0
@@ -194,7 +194,7 @@ impl Backlog {
             self.drop_empty();
         }
         self.forget(&entry);
-        Some(entry.messages)
+        Some((index, entry))
     }
 
     /// Drops every entry but the one that was begun; returns the number of dropped messages.

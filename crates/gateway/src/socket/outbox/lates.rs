@@ -47,6 +47,14 @@ impl Lates {
         });
     }
 
+    /// Records that an entry was put in front of that at this index.
+    pub(super) fn insert(&mut self, index: usize) {
+        let from = self.left + index;
+        for (place, _) in &mut self.waiting {
+            *place += usize::from(*place >= from);
+        }
+    }
+
     /// Takes the indexes of the entries of a frame that is made now.
     pub(super) fn take(&mut self, made: &Late) -> Vec<usize> {
         let left = self.left;

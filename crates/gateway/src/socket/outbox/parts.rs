@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::backlog::{Backlog, Entry, wide};
 use super::lates::Lates;
+use super::notices::Spot;
 use super::{Outbox, narrow};
 use crate::frame::{Frame, Ledger};
 use crate::limits::{ENTRY_CHARGE, GatewayLimits};
@@ -135,14 +136,37 @@ impl Backlog {
     /// Like [`drop_one`](Self::drop_one): what waits for the end is newer than what does not.
     #[cold]
     pub(super) fn drop_one_in_parts(&mut self, oldest: bool) -> Option<u32> {
-        let ahead = self.ahead.as_deref_mut()?;
+        self.drop_around_parts(oldest)
+            .map(|(_, entry)| entry.messages)
+    }
+
+    /// The same, with where the entry was.
+    pub(super) fn drop_around_parts(&mut self, oldest: bool) -> Option<(Spot, Entry)> {
+        let ahead = |(index, entry)| {
+            (
+                Spot {
+                    is_ahead: true,
+                    index,
+                },
+                entry,
+            )
+        };
+        let behind = |(index, entry)| {
+            (
+                Spot {
+                    is_ahead: false,
+                    index,
+                },
+                entry,
+            )
+        };
         if oldest {
             // the entry that is being written stays
-            let first = ahead.drop_one(1, true);
-            return first.or_else(|| self.drop_one(0, true));
+            let first = self.ahead.as_mut()?.drop_one(1, true).map(ahead);
+            return first.or_else(|| self.drop_one(0, true).map(behind));
         }
-        let last = self.drop_one(0, false);
-        last.or_else(|| self.ahead.as_mut()?.drop_one(1, false))
+        let last = self.drop_one(0, false).map(behind);
+        last.or_else(|| self.ahead.as_mut()?.drop_one(1, false).map(ahead))
     }
 
     fn end_parts(&mut self) -> bool {

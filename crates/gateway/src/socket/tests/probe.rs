@@ -206,6 +206,7 @@ impl Session for Probe {
                 let at = entered.position.map(|position| position.offset);
                 say(cx, &format!("entered {at:?} {:?}", entered.recovered));
             }
+            Wake::Called(_) | Wake::WorkerGone => {}
             Wake::Gap(_, last) => say(cx, &format!("gap to {}", last.offset)),
         }
         Ok(())

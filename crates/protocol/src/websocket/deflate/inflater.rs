@@ -79,6 +79,26 @@ impl Inflater {
         Ok(Payload::Owned(message))
     }
 
+    /// The first bytes of a message that refers to no other, at most `most`; `None`: they cannot be inflated.
+    pub fn beginning(&mut self, compressed: &[u8], most: usize) -> Option<Vec<u8>> {
+        self.begin(&[], 0).ok()?;
+        let mut text = vec![0; most];
+        let (mut input, mut length) = (compressed, 0);
+        while let Some(room) = text.get_mut(length..).filter(|room| !room.is_empty()) {
+            let (taken, written, status) = step(&mut self.stream, input, room).ok()?;
+            input = input.get(taken..).unwrap_or_default();
+            length += written;
+            if matches!(status, Status::StreamEnd)
+                || (taken == 0 && written == 0)
+                || input.is_empty()
+            {
+                break;
+            }
+        }
+        text.truncate(length);
+        Some(text)
+    }
+
     /// Gives back what a long message has needed.
     fn settle(&mut self) {
         if self.room.len() > SHORT {

@@ -93,6 +93,7 @@ const NODE: Crate = Crate {
             &[
                 "adopt.rs",
                 "backpressure.rs",
+                "calling.rs",
                 "cluster.rs",
                 "control.rs",
                 "dial.rs",

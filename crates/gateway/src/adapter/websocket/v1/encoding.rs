@@ -10,6 +10,10 @@ pub(crate) const HEADED: HeadedDef = HeadedDef {
     name: "millrace.v1",
     around: 64,
     append,
+    append_direct: |annotation, out| {
+        append_direct(Some(mark(annotation)), out);
+        out.push(b'\n');
+    },
 };
 
 fn append(message: &Message<'_>, out: &mut Vec<u8>) {

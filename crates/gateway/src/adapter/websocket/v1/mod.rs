@@ -1,12 +1,19 @@
 //! The subprotocol `millrace.v1` on WebSocket connections: clients subscribe and publish by themselves, as far as the terms
-//! of channels allow, and no JavaScript takes part.
+//! of channels allow. JavaScript takes part only where the worker has handlers for that.
 
+mod asked;
+mod asking;
 mod bads;
+mod calling;
+mod calls;
 mod encoding;
+mod entering;
 mod members;
 mod operations;
 mod presence;
+mod questions;
 mod session;
+mod speaker;
 mod unwrap;
 
 use std::sync::Arc;
@@ -23,6 +30,8 @@ pub(super) struct V1Listener {
     plain: Encoding,
     /// The most subscriptions of a socket.
     subscriptions: usize,
+    /// The most unanswered calls of a client, and the most operations of channels that wait for handlers.
+    calls: usize,
     /// The interval of pings in milliseconds, which clients are told.
     ping_ms: u64,
 }
@@ -39,6 +48,7 @@ impl V1Listener {
         Self {
             plain,
             subscriptions: limits.subscriptions_per_socket,
+            calls: limits.calls_per_socket,
             ping_ms: u64::try_from(limits.ping_interval.as_millis()).unwrap_or(u64::MAX),
         }
     }

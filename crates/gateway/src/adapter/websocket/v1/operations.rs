@@ -1,14 +1,17 @@
-//! What a client of `millrace.v1` asks for, as far as no JavaScript is needed: it subscribes and publishes where the terms of
-//! the channel allow it.
+//! What a client of `millrace.v1` asks for: it subscribes and publishes where the terms of the channel allow it. No JavaScript
+//! takes part unless the worker has handlers for that.
 
-use millrace_core::{EnterError, Entrance, Kind, Position, Topic};
+use std::borrow::Cow;
+
+use millrace_core::{EnterError, Entering, Entrance, Kind, Position, Topic};
 use millrace_protocol::v1::{self, Code, Id, Incoming, Okay, Operation, Start};
-use millrace_protocol::websocket::{self, Opcode};
 
+use super::asked::{What, owned_start};
+use super::calling::{failed, said};
 use super::presence;
-use super::session::{Speaker, append_header, fail};
+use super::speaker::{Speaker, append_header, append_message, fail};
 use crate::close::CloseReason;
-use crate::contract::{ClientPublishing, Context, Flow, LateReply};
+use crate::contract::{ClientPublishing, Context, Event, Flow, LateReply};
 
 impl Speaker {
     /// Does what a client asks for, and answers.
@@ -18,20 +21,24 @@ impl Speaker {
         kind: Kind,
         cx: &mut Context<'_>,
     ) -> Result<Flow, CloseReason> {
+        if self.repeats(&incoming.operation) {
+            self.bad(None, "the id is in use", cx)?;
+            return Ok(Flow::Go);
+        }
         match incoming.operation {
             Operation::Subscribe {
                 id,
                 channel,
                 start,
                 info,
-            } => self.subscribe(&id, &channel, (start.as_ref(), info), cx)?,
-            Operation::Unsubscribe { id, channel } => return Ok(unsubscribe(&id, &channel, cx)),
+            } => return self.wants_in(id, channel, (start, info), cx),
+            Operation::Unsubscribe { id, channel } => return self.wants_out(id, channel, cx),
             Operation::Publish { id, channel, key } => {
-                let to = (&channel[..], key.as_deref().map(str::as_bytes));
-                publish(id.as_ref(), to, (kind, incoming.payload), cx);
+                let message = (kind, incoming.payload);
+                return self.wants_to_publish(id, (channel, key), message, cx);
             }
-            Operation::Call { id, .. } => {
-                fail(Some(&id), Code::NotFound, "there is no such method", cx);
+            Operation::Call { id, method } => {
+                return Ok(self.call(id, &method, (kind, incoming.payload), cx));
             }
             Operation::History {
                 id,
@@ -64,25 +71,99 @@ impl Speaker {
                 }
             }
             Operation::Ping => cx.reply(|out| append_header(v1::append_pong, out)),
-            // answers to calls that nobody waits for
-            Operation::Answer { .. } | Operation::Failure { .. } => {}
+            Operation::Answer { id } => {
+                self.client_answered(&id, said(kind, incoming.payload));
+            }
+            Operation::Failure { id, code, reason } => {
+                self.client_answered(&id, failed(&code, reason.as_deref()));
+            }
         }
         Ok(Flow::Go)
     }
 
-    fn subscribe(
+    /// A subscription has its place among the channel's messages: what was in front is delivered, and what follows is behind
+    /// the position. Answers, if that has waited.
+    pub(super) fn entered(&mut self, entering: &Entering, cx: &mut Context<'_>) {
+        if let Some(waiting) = self.entering.take(entering.tag) {
+            let entered = entering.entered;
+            let recovered = entered.recovered.or(waiting.recovered);
+            say_okay(&waiting.id, entered.position, recovered, cx);
+        }
+    }
+
+    fn wants_in(
+        &mut self,
+        id: Id<'_>,
+        channel: Cow<'_, [u8]>,
+        (start, info): (Option<Start<'_>>, Option<&str>),
+        cx: &mut Context<'_>,
+    ) -> Result<Flow, CloseReason> {
+        let terms = cx.hub().client_terms(&channel);
+        if !terms.subscribe {
+            deny(Some(&id), cx);
+        } else if self.waits(&channel, Event::V1Subscribe, cx) {
+            let what = What::Subscribe {
+                channel: channel.into(),
+                start: start.map(owned_start),
+                info: info.map(Into::into),
+            };
+            return self.line_up(Some(id), what, cx);
+        } else {
+            let info = info.filter(|_| terms.info);
+            self.subscribe(&id, &channel, (start.as_ref(), info), cx)?;
+        }
+        Ok(Flow::Go)
+    }
+
+    fn wants_out(
+        &mut self,
+        id: Id<'_>,
+        channel: Cow<'_, [u8]>,
+        cx: &mut Context<'_>,
+    ) -> Result<Flow, CloseReason> {
+        if self.holds(&channel) {
+            let channel = channel.into();
+            return self.line_up(Some(id), What::Unsubscribe { channel }, cx);
+        }
+        unsubscribe(&id, &channel, cx);
+        if let Some(asked) = self.asked.as_deref_mut() {
+            asked.resumes += 1;
+        }
+        Ok(Flow::Stop)
+    }
+
+    fn wants_to_publish(
+        &mut self,
+        id: Option<Id<'_>>,
+        (channel, key): (Cow<'_, [u8]>, Option<Cow<'_, str>>),
+        (kind, payload): (Kind, &[u8]),
+        cx: &mut Context<'_>,
+    ) -> Result<Flow, CloseReason> {
+        if self.waits(&channel, Event::V1Publish, cx)
+            && cx.hub().client_terms(&channel).publish != ClientPublishing::Denied
+        {
+            let what = What::Publish {
+                channel: channel.into(),
+                key: key.as_deref().map(Into::into),
+                kind,
+                payload: payload.into(),
+            };
+            return self.line_up(id, what, cx);
+        }
+        let to = (&channel[..], key.as_deref().map(str::as_bytes));
+        publish(id.as_ref(), to, (kind, payload), cx);
+        Ok(Flow::Go)
+    }
+
+    /// Subscribes a client that may do that, and say this of itself.
+    pub(super) fn subscribe(
         &mut self,
         id: &Id<'_>,
         channel: &[u8],
         (start, info): (Option<&Start<'_>>, Option<&str>),
         cx: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
-        let terms = cx.hub().client_terms(channel);
-        if !terms.subscribe {
-            deny(Some(id), cx);
-            return Ok(());
-        }
-        let member = match presence::member(channel, info.filter(|_| terms.info), cx) {
+        let member = match presence::member(channel, info, cx) {
             Ok(member) => member,
             Err(error) => {
                 fail(Some(id), Code::Limit, &error.to_string(), cx);
@@ -90,23 +171,28 @@ impl Speaker {
             }
         };
         let most = self.terms.listener.subscriptions;
+        let tag = self.entering.tag();
         let entered = cx.post(|hub, socket, dirty| {
             let has_room = hub.admits_entering(socket, 1);
             let entrance = Entrance {
                 start: begin(start),
                 references: 0,
                 own: true,
-                tag: 0,
+                tag,
             };
             has_room.then(|| hub.enter_at(socket, channel, entrance, most, dirty))
         });
         match entered {
-            // the shard learns of the subscription later, so nothing of the channel is in front of this answer
             Some(Ok(entered)) => {
                 presence::enter(channel, member, cx);
                 // a channel that keeps nothing recovers nothing
                 let asked = matches!(start, Some(Start::Since(_))).then_some(false);
-                say_okay(id, entered.position, entered.recovered.or(asked), cx);
+                if entered.is_new {
+                    // the shard learns of it later, so nothing of the channel is in front of this answer
+                    say_okay(id, entered.position, entered.recovered.or(asked), cx);
+                } else {
+                    self.entering.wait(id.clone().into_owned(), asked);
+                }
             }
             Some(Err(error @ EnterError::Already)) => self.bad(Some(id), &error.to_string(), cx)?,
             Some(Err(error)) => fail(Some(id), Code::Limit, &error.to_string(), cx),
@@ -117,15 +203,15 @@ impl Speaker {
 }
 
 /// Ends the client's subscription. The answer comes behind what was published before, and input waits for that.
-fn unsubscribe(id: &Id<'_>, channel: &[u8], cx: &mut Context<'_>) -> Flow {
+pub(super) fn unsubscribe(id: &Id<'_>, channel: &[u8], cx: &mut Context<'_>) {
     cx.post(|hub, socket, dirty| hub.exit_own(socket, channel, dirty));
     let mut answer = Vec::new();
     append_header(|line| Okay::new(id).append(line), &mut answer);
     cx.reply_in_order(LateReply::Short(answer.into()), 0);
-    Flow::Stop
 }
 
-fn publish(
+/// Publishes, if the terms allow it.
+pub(super) fn publish(
     id: Option<&Id<'_>>,
     to: (&[u8], Option<&[u8]>),
     (kind, payload): (Kind, &[u8]),
@@ -180,7 +266,9 @@ fn say_okay(
 
 /// Whether a client may ask what a channel has. If not, it is told: it may not learn whether there is such a thing.
 fn may_look(id: &Id<'_>, channel: &[u8], cx: &mut Context<'_>) -> bool {
-    let may = cx.hub().client_terms(channel).subscribe
+    // where a handler decides about subscriptions, its decision counts here, too
+    let is_open = cx.hub().client_terms(channel).subscribe && !cx.handles(Event::V1Subscribe);
+    let may = is_open
         || cx.post(|hub, socket, _| hub.core().is_subscribed(socket, Topic::Channel(channel)));
     if !may {
         deny(Some(id), cx);
@@ -233,17 +321,8 @@ fn history(
             answers: Some(id),
             ..v1::Publication::default()
         };
-        cx.reply(|out| {
-            let mut message = Vec::new();
-            publication.append(&mut message);
-            message.push(b'\n');
-            message.extend_from_slice(kept.message.payload());
-            let opcode = match kept.message.kind() {
-                Kind::Text => Opcode::Text,
-                Kind::Binary => Opcode::Binary,
-            };
-            websocket::append_frame(out, opcode, &message);
-        });
+        let message = (kept.message.kind(), kept.message.payload());
+        cx.reply(|out| append_message(|line| publication.append(line), message, out));
     }
 }
 

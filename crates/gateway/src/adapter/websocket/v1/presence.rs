@@ -5,7 +5,7 @@ use millrace_protocol::v1::{self, Code, Id, Okay};
 use millrace_protocol::websocket::{self, Opcode};
 
 use super::members::texts;
-use super::session::{Speaker, append_header, fail};
+use super::speaker::{Speaker, append_header, fail};
 use crate::close::CloseReason;
 use crate::contract::Context;
 

@@ -1,16 +1,19 @@
 //! One connection that offers `millrace.v1`: its messages are operations, unless `handleOpen` chooses another subprotocol.
 
-use millrace_core::{Kind, Number, SocketId};
+use millrace_core::{Number, Position, SocketId};
 use millrace_protocol::v1;
 use millrace_protocol::websocket::{self, Item, Opcode};
 
 use super::super::session::{self, Reads, TRAITS};
 use super::V1Terms;
-use super::bads::Bads;
+use super::entering::Entering;
 use super::members;
-use super::unwrap::unwrap;
+use super::speaker::{Speaker, append_header};
+use super::unwrap::{head, unwrap};
 use crate::close::CloseReason;
-use crate::contract::{Context, Encoding, Flow, Fragment, Presence, Session, Taken, Traits, Wake};
+use crate::contract::{
+    Context, Encoding, Fragment, Operation, Presence, Session, Taken, Traits, Wake,
+};
 
 /// See the module. What reads the frames is the session that the connection has with another subprotocol.
 #[derive(Debug)]
@@ -20,13 +23,6 @@ pub(in crate::adapter::websocket) struct V1<R> {
     agreed: Agreed,
     /// The encoding of messages once it is agreed that it is spoken.
     encoding: Encoding,
-}
-
-/// What the operations of a connection need.
-#[derive(Debug)]
-pub(super) struct Speaker {
-    pub(super) terms: V1Terms,
-    pub(super) bads: Option<Box<Bads>>,
 }
 
 /// Which subprotocol the connection has.
@@ -43,7 +39,13 @@ impl<R: Reads> V1<R> {
     pub(in crate::adapter::websocket) fn new(reads: R, terms: V1Terms, encoding: Encoding) -> Self {
         Self {
             reads,
-            speaker: Speaker { terms, bads: None },
+            speaker: Speaker {
+                terms,
+                bads: None,
+                entering: Entering::default(),
+                asked: None,
+                calls: None,
+            },
             agreed: Agreed::Open,
             encoding,
         }
@@ -99,21 +101,33 @@ impl<R: Reads> Session for V1<R> {
     }
 
     fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
-        if let Wake::Gap(channel, last) = why {
-            if self.agreed != Agreed::Other {
-                let epoch = last.epoch.to_string();
-                let gap = |line: &mut Vec<u8>| {
-                    v1::append_gap(channel.as_bytes(), (&epoch, last.offset), line);
-                };
-                cx.reply(|out| append_header(gap, out));
+        match why {
+            Wake::Gap(channel, last) if self.agreed != Agreed::Other => {
+                cx.reply(|out| append_gap(channel.as_bytes(), last, out));
+                return Ok(());
             }
-            return Ok(());
+            Wake::Entered(_, entering) => {
+                self.speaker.entered(entering, cx);
+                return Ok(());
+            }
+            why if self.agreed != Agreed::Own => return self.reads.wake(why, cx),
+            Wake::Told(answer) if answer.operation() == Some(Operation::V1Answer) => {
+                return self.speaker.answered(&answer, cx);
+            }
+            Wake::Called(calling) => self.speaker.call_client(calling, cx),
+            Wake::Resumed => return self.speaker.resumed(cx),
+            Wake::WorkerGone => self.speaker.worker_gone(cx),
+            why => return self.reads.wake(why, cx),
         }
-        self.reads.wake(why, cx)
+        Ok(())
     }
 
     fn append_ping(&mut self, out: &mut Vec<u8>) {
         self.reads.append_ping(out);
+    }
+
+    fn calls_client(&self) -> bool {
+        self.agreed == Agreed::Own
     }
 
     fn has_fragments(&self) -> bool {
@@ -157,6 +171,16 @@ impl<R: Reads> Session for V1<R> {
         append_header(|line| members::append(hub, channel, presence, line), out);
     }
 
+    fn number_of(&mut self, frame: &[u8]) -> Option<(Vec<u8>, u64)> {
+        let head = head(frame)?;
+        let (channel, offset) = v1::number_of(&head)?;
+        Some((channel.into_owned(), offset))
+    }
+
+    fn append_gap(&mut self, channel: &[u8], last: Position, out: &mut Vec<u8>) {
+        append_gap(channel, last, out);
+    }
+
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
         self.reads.append_close(reason, out);
     }
@@ -164,58 +188,16 @@ impl<R: Reads> Session for V1<R> {
     fn unfinished(&self) -> usize {
         self.reads.unfinished()
     }
-}
 
-/// Appends a header without a payload as a frame.
-pub(super) fn append_header(header: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
-    let mut line = Vec::new();
-    header(&mut line);
-    websocket::append_frame(out, Opcode::Text, &line);
-}
-
-impl Speaker {
-    /// Handles a message of the client.
-    fn message(
-        &mut self,
-        kind: Kind,
-        message: &[u8],
-        cx: &mut Context<'_>,
-    ) -> Result<Flow, CloseReason> {
-        if cx.is_closing() {
-            return Ok(Flow::Go);
-        }
-        let flow = match v1::decode(message) {
-            Ok(incoming) => self.operate(incoming, kind, cx)?,
-            Err(bad) => {
-                self.bad(bad.id.as_ref(), bad.reason, cx)?;
-                Flow::Go
-            }
-        };
-        let done = cx.done(message.len());
-        Ok(Flow::go_if(flow == Flow::Go && done == Flow::Go))
-    }
-
-    /// Answers a message that is malformed, or makes no sense now. Too many of those end the connection.
-    pub(super) fn bad(
-        &mut self,
-        id: Option<&v1::Id<'_>>,
-        reason: &str,
-        cx: &mut Context<'_>,
-    ) -> Result<(), CloseReason> {
-        fail(id, v1::Code::Bad, reason, cx);
-        if self.bads.get_or_insert_default().add(cx.now()) {
-            return Err(CloseReason::TOO_MANY_BAD);
-        }
-        Ok(())
+    fn received(&self) -> usize {
+        self.reads.received()
     }
 }
 
-/// Answers with an error.
-pub(super) fn fail(id: Option<&v1::Id<'_>>, code: v1::Code, reason: &str, cx: &mut Context<'_>) {
-    cx.reply(|out| {
-        append_header(
-            |line| v1::append_error(id, code.text(), Some(reason), line),
-            out,
-        );
-    });
+fn append_gap(channel: &[u8], last: Position, out: &mut Vec<u8>) {
+    let epoch = last.epoch.to_string();
+    append_header(
+        |line| v1::append_gap(channel, (&epoch, last.offset), line),
+        out,
+    );
 }

@@ -1,7 +1,11 @@
 //! Undoes the encoding of `millrace.v1`, for a connection to which messages were sent before `handleOpen` chose another
 //! subprotocol. Pure.
 
-use millrace_core::Kind;
+use std::borrow::Cow;
+
+use millrace_core::{Annotation, Kind};
+use millrace_protocol::v1::{self, HEADER_BYTES, Mark};
+use millrace_protocol::websocket::deflate::Inflater;
 use millrace_protocol::websocket::{self, Opcode};
 
 /// Appends the frames in `sent`, each with its payload alone. Those without a payload are messages of the subprotocol itself
@@ -16,7 +20,10 @@ pub(super) fn unwrap(mut sent: &[u8], out: &mut Vec<u8>) {
         let Some(end) = frame.payload.iter().position(|byte| *byte == b'\n') else {
             continue;
         };
-        let payload = frame.payload.get(end + 1..).unwrap_or_default();
+        let (header, payload) = frame.payload.split_at(end);
+        let payload = payload.get(1..).unwrap_or_default();
+        let marked = mark_of(header).and_then(|mark| mark.apply(kind, payload).ok());
+        let payload = marked.as_deref().unwrap_or(payload);
         let opcode = match kind {
             Kind::Text => Opcode::Text,
             Kind::Binary => Opcode::Binary,
@@ -24,6 +31,31 @@ pub(super) fn unwrap(mut sent: &[u8], out: &mut Vec<u8>) {
         websocket::append_part(out, opcode, frame.is_last, None, payload);
     }
 }
+
+/// The mark of a virtual socket in the header of a message.
+fn mark_of(header: &[u8]) -> Option<Annotation> {
+    v1::mark_of(header, |mark| match mark {
+        Mark::Number(number) => Some(Annotation::UserData(number)),
+        Mark::Prefix(prefix) => Annotation::prefix(prefix).ok().flatten(),
+    })
+    .flatten()
+}
+
+/// What a frame with a message begins with, at least its head; inflated if it is compressed.
+pub(super) fn head(frame: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let is_compressed = frame.first()? & RSV1 != 0;
+    let (frame, _) = split(frame)?;
+    frame.kind?;
+    if is_compressed {
+        return Inflater::new()
+            .beginning(frame.payload, HEADER_BYTES + 1)
+            .map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(frame.payload))
+}
+
+/// The bit of compressed messages.
+const RSV1: u8 = 0x40;
 
 /// A frame of the gateway, which is not masked.
 struct Frame<'a> {
@@ -69,12 +101,106 @@ fn split(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use millrace_core::{Epoch, Name, Position, Space};
+    use millrace_protocol::websocket::deflate::WindowBits;
+
     use super::*;
+    use crate::frame::{CompressionTerms, Encodings, Message, Via};
 
     fn frame(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         websocket::append_frame(&mut out, opcode, payload);
         out
+    }
+
+    #[test]
+    fn a_frame_says_which_number_it_has() {
+        let numbered = |encoding, encodings: &Encodings, length| {
+            let channel = Name::new(Space::Channel, b"room \"1\"");
+            let number = millrace_core::Number {
+                position: Position {
+                    epoch: Epoch::new(1),
+                    offset: 77,
+                },
+                unix_ms: 5,
+                from: None,
+            };
+            let via = Via {
+                channel: &channel,
+                pattern: None,
+                mark: None,
+                from: Some("7"),
+                number: Some(&number),
+            };
+            let payload = vec![b'\n'; length];
+            let message = Message {
+                kind: Kind::Text,
+                payload: &payload,
+                via: Some(via),
+            };
+            encodings.encode(encoding, &message).unwrap()
+        };
+        let encodings = Encodings::new();
+        let terms = CompressionTerms {
+            level: 1,
+            window: WindowBits::MOST,
+            threshold: 0,
+            takeover: false,
+        };
+        let all = [
+            encodings.headed(super::super::HEADED),
+            encodings
+                .compressed_headed(terms, super::super::HEADED)
+                .unwrap(),
+        ];
+        for (encoding, length) in all.into_iter().flat_map(|one| [(one, 0), (one, 200_000)]) {
+            let frame = numbered(encoding, &encodings, length);
+            let head = head(&frame).unwrap();
+            let (channel, offset) = millrace_protocol::v1::number_of(&head).unwrap();
+            assert_eq!((&channel[..], offset), (&b"room \"1\""[..], 77));
+        }
+        for other in [
+            frame(Opcode::Ping, b""),
+            frame(Opcode::Text, b"{}\n"),
+            frame(Opcode::Text, b"{\"c\":\"a\"}\n"),
+            frame(Opcode::Text, b"{\"c\":\"a\",\"o\":1,\"v\":2}\n"),
+            frame(Opcode::Text, b"{\"t\":\"gap\",\"c\":\"a\",\"o\":1}\n"),
+        ] {
+            let number = head(&other).and_then(|head| {
+                let (_, offset) = millrace_protocol::v1::number_of(&head)?;
+                Some(offset)
+            });
+            assert_eq!(number, None);
+        }
+    }
+
+    #[test]
+    fn the_mark_of_a_virtual_socket_becomes_part_of_the_payload() {
+        for (head, kind, payload, expected) in [
+            (
+                "{\"v\":5}",
+                Opcode::Text,
+                "{\"a\":1}",
+                &b"{\"_vsud\":5,\"a\":1}"[..],
+            ),
+            (
+                "{\"c\":\"a\",\"v\":-1}",
+                Opcode::Binary,
+                "x",
+                b"\xff\xff\xff\xffx",
+            ),
+            ("{\"v\":\"a\\n\"}", Opcode::Text, "x", b"a\nx"),
+            ("{\"vb\":\"/w==\"}", Opcode::Binary, "x", b"\xffx"),
+            ("{\"v\":5}", Opcode::Text, "no object", b"no object"),
+            ("{\"c\":\"v\"}", Opcode::Text, "x", b"x"),
+        ] {
+            let mut out = Vec::new();
+            unwrap(
+                &frame(kind, format!("{head}\n{payload}").as_bytes()),
+                &mut out,
+            );
+            assert_eq!(out, frame(kind, expected), "{head}");
+        }
     }
 
     #[test]

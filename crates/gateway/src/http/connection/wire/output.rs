@@ -8,6 +8,7 @@ use tokio::io::AsyncWrite as _;
 
 use super::Wire;
 use crate::http::connection::Around;
+use crate::net::stream::Stream;
 use crate::shard::Shard;
 
 impl Wire {
@@ -31,6 +32,11 @@ impl Wire {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     pub(in crate::http) fn bare(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         self.stream.as_ref()?.bare()
+    }
+
+    /// Whether all output is sent, and later output may go to the stream without this.
+    pub(in crate::http) fn is_bare(&self) -> bool {
+        self.write_buffer.is_empty() && self.stream.as_ref().is_some_and(Stream::is_plain)
     }
 
     /// Sends the buffered output.

@@ -1,0 +1,138 @@
+// `call`: the server calls a method of a client of `millrace.v1`.
+import test from 'ava';
+import { WebSocket } from 'ws';
+
+import { until } from '../support/deadline.mjs';
+import { createClient } from '../support/millrace-client.mjs';
+import { open, ownServer, sharedServer, worker } from '../support/server.mjs';
+import { speak } from '../support/v1.mjs';
+
+const channels = [['room:*', { clients: { subscribe: true, publish: true } }]];
+const options = { workerPath: worker('v1-handlers'), threads: 1, ioThreads: 2, channels };
+const server = sharedServer(test, options);
+
+/** Why a call is rejected: the code and the reason. */
+async function rejected(t, calling) {
+  const { name, code, message } = await t.throwsAsync(calling);
+  t.is(name, 'CallError');
+  return message === code ? [code] : [code, message.slice(`${code}: `.length)];
+}
+
+test('parameters and results are text and bytes as they are, and other values go as JSON', async (t) => {
+  const client = await speak(t, server);
+  const id = Number(client.hi.s);
+  const given = [
+    [undefined, undefined],
+    ['text', 'text'],
+    ['', ''],
+    [{ a: [1] }, '{"a":[1]}'],
+    [7, '7'],
+    [null, 'null'],
+    [Buffer.from([0xff, 10]), Buffer.from([0xff, 10])],
+    ['x'.repeat(200_000), 'x'.repeat(200_000)],
+  ];
+  let number = 0;
+  for (const [params, sent] of given) {
+    const answer = server.call('call', id, 'method', params);
+    const [header, payload] = await client.next();
+    number += 1;
+    t.deepEqual(header, { t: 'call', id: number, m: 'method' });
+    t.deepEqual(payload, sent);
+    client.send({ t: 'ok', id: number }, payload);
+    t.deepEqual(await answer, sent ?? '');
+  }
+});
+
+test('calls are answered in any order, once, and unknown answers are ignored', async (t) => {
+  const client = await speak(t, server);
+  const id = Number(client.hi.s);
+  const answers = [1, 2, 3].map((number) => server.call('call', id, 'number', number));
+  const ids = {};
+  for (const _ of answers) {
+    const [header, payload] = await client.next();
+    ids[payload] = header.id;
+  }
+  for (let round = 0; round < 30; round++) client.send({ t: 'ok', id: 'unknown' });
+  client.send({ t: 'ok', id: ids[3] }, 'three');
+  client.send({ t: 'err', id: ids[3], code: 'late' });
+  client.send({ t: 'err', id: ids[1], code: 'own', reason: 'because' });
+  client.send({ t: 'err', id: ids[2], code: 'bare' });
+  t.is(await answers[2], 'three');
+  t.deepEqual(await rejected(t, answers[0]), ['own', 'because']);
+  t.deepEqual(await rejected(t, answers[1]), ['bare']);
+  t.deepEqual(await client.all(), []);
+});
+
+test('a late answer is ignored, and does not count as malformed', async (t) => {
+  const client = await speak(t, server);
+  const id = Number(client.hi.s);
+  const late = server.call('call', id, 'late', undefined, { timeoutMs: 50 });
+  t.deepEqual(await rejected(t, late), ['timeout', 'no answer within 50 ms']);
+  const [header] = await client.next();
+  for (let round = 0; round < 20; round++) client.send({ t: 'ok', id: header.id }, 'too late');
+  t.deepEqual(await client.all(), []);
+});
+
+test('a call to nobody, to a client that leaves or to one of another protocol is rejected', async (t) => {
+  t.deepEqual(await rejected(t, server.call('call', 2 ** 40, 'method')), ['closed']);
+  const raw = await open(t, server);
+  raw.send('my id');
+  t.deepEqual(await rejected(t, server.call('call', Number(await raw.text()), 'method')), [
+    'not_found',
+    'the socket does not speak millrace.v1',
+  ]);
+  const client = await speak(t, server);
+  const pending = server.call('call', Number(client.hi.s), 'method');
+  pending.catch(() => {});
+  await client.next();
+  client.ws.close();
+  t.deepEqual(await rejected(t, pending), ['closed']);
+});
+
+test('callsPerSocket bounds the calls that a client has not answered', async (t) => {
+  const own = await ownServer(t, { ...options, limits: { callsPerSocket: 3 } });
+  const client = await speak(t, own);
+  const id = Number(client.hi.s);
+  const short = own.call('call', id, 'm', undefined, { timeoutMs: 50 });
+  t.deepEqual(await rejected(t, short), ['timeout', 'no answer within 50 ms']);
+  // one that is waited for no longer has no place
+  const calls = [1, 2, 3].map((number) => own.call('call', id, 'm', number));
+  const headers = [];
+  for (let count = 0; count < 4; count++) headers.push((await client.next())[0]);
+  t.deepEqual(await rejected(t, own.call('call', id, 'm', 4)), ['limit', 'too many calls are unanswered']);
+  client.send({ t: 'ok', id: headers[1].id });
+  t.is(await calls[0], '');
+  const next = own.call('call', id, 'm', 5);
+  const [header] = await client.next();
+  for (const { id: one } of [headers[2], headers[3], header]) client.send({ t: 'ok', id: one }, 'done');
+  t.deepEqual(await Promise.all([calls[1], calls[2], next]), ['done', 'done', 'done']);
+});
+
+test('wrong arguments are a TypeError', async (t) => {
+  const wrong = [
+    [['x', 'm'], /socketId/],
+    [[1, ''], /method/],
+    [[1, 'x'.repeat(1025)], /method/],
+    [[1, 'm', undefined, { timeoutMs: 0 }], /timeoutMs/],
+    [[1, 'm', undefined, { timeout: 5 }], /timeout/],
+  ];
+  for (const [args, message] of wrong) {
+    await t.throwsAsync(server.call('call', ...args), { message });
+  }
+});
+
+test('millrace/client calls, is called, and both sides have CallErrors', async (t) => {
+  const client = createClient(`ws://${server.addresses[0]}/`, { WebSocket });
+  t.teardown(() => client.close());
+  await until(() => client.status === 'open', 'the client to be open');
+  t.deepEqual(await client.call('parsed', { a: 1 }), { got: { a: 1 } });
+  t.deepEqual(await client.call('echo', Buffer.from([1, 2])), new Uint8Array([1, 2]));
+  t.is(await client.call('nothing'), undefined);
+  const sold = await t.throwsAsync(client.call('code sold_out|gone'));
+  t.like(sold, { name: 'CallError', code: 'sold_out', reason: 'gone' });
+  client.handle('double', (value) => ({ doubled: value.of * 2 }));
+  t.is(await server.call('call', Number(client.socketId), 'double', { of: 21 }), '{"doubled":42}');
+  t.deepEqual(await rejected(t, server.call('call', Number(client.socketId), 'other')), ['not_found']);
+  const denied = await t.throwsAsync(client.publish('room:1', Buffer.from('no')));
+  t.is(denied.code, 'denied');
+});

@@ -1,0 +1,27 @@
+//! The first line that a client sends to a NATS server. Owns how it proves who we are.
+
+use super::line::quote;
+use crate::config::Credentials;
+
+/// Appends `CONNECT`. `nonce` is what the server wants signed.
+pub(super) fn connect(credentials: &Credentials, nonce: &str, out: &mut Vec<u8>) {
+    let Credentials {
+        user,
+        password,
+        token,
+        signer,
+    } = credentials;
+    out.extend_from_slice(
+        b"CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":false,\"echo\":false,\
+        \"lang\":\"rust\",\"version\":\"1\",\"protocol\":1,\"name\":\"millrace\"",
+    );
+    let given = [("user", user), ("pass", password), ("auth_token", token)];
+    let given = given.map(|(name, value)| Some((name, value.clone()?)));
+    let signed = signer.as_ref().map(|signer| signer.fields(nonce));
+    let all = given.into_iter().flatten();
+    for (name, value) in all.chain(signed.into_iter().flatten()) {
+        out.extend_from_slice(format!(",\"{name}\":").as_bytes());
+        quote(&value, out);
+    }
+    out.extend_from_slice(b"}\r\n");
+}

@@ -1,0 +1,302 @@
+//! What a client of `millrace.v1` waits for: the questions to its worker's handlers, and what waits behind them, because the
+//! operations of one channel keep their order. Pure.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use millrace_core::Kind;
+use millrace_protocol::v1::{Id, Since, Start};
+
+/// See the module. The session bounds it.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// In the order in which they came.
+    all: VecDeque<Item>,
+    /// The number of the newest.
+    last: u32,
+    bytes: usize,
+    calls: usize,
+    /// Answers to `unsub` that are on their way.
+    pub(super) resumes: u32,
+}
+
+/// An operation that is not done yet.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) number: u32,
+    pub(super) id: Option<Id<'static>>,
+    pub(super) what: What,
+    pub(super) state: State,
+}
+
+/// An operation for which a handler may be asked, or that has to wait for one.
+#[derive(Debug)]
+pub(super) enum What {
+    /// A call, whose parameters of this many bytes the worker has.
+    Call(usize),
+    Subscribe {
+        channel: Box<[u8]>,
+        start: Option<Start<'static>>,
+        info: Option<Box<str>>,
+    },
+    Unsubscribe {
+        channel: Box<[u8]>,
+    },
+    Publish {
+        channel: Box<[u8]>,
+        key: Option<Box<str>>,
+        kind: Kind,
+        payload: Box<[u8]>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Something of the same channel is in front of it.
+    Waits,
+    /// The worker has it.
+    Asked,
+    /// It is done, and its answer is on its way behind what was posted before.
+    Leaving,
+}
+
+impl What {
+    /// `None`: it belongs to no channel.
+    pub(super) fn channel(&self) -> Option<&[u8]> {
+        match self {
+            Self::Call(_) => None,
+            Self::Subscribe { channel, .. }
+            | Self::Unsubscribe { channel }
+            | Self::Publish { channel, .. } => Some(channel),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let channel = self.channel().map_or(0, <[u8]>::len);
+        let rest = match self {
+            Self::Call(bytes) => *bytes,
+            Self::Subscribe { info, .. } => info.as_deref().map_or(0, str::len),
+            Self::Unsubscribe { .. } => 0,
+            Self::Publish { payload, .. } => payload.len(),
+        };
+        channel + rest
+    }
+}
+
+impl Asked {
+    /// Adds an operation behind the others.
+    pub(super) fn push(&mut self, id: Option<Id<'static>>, what: What) -> u32 {
+        self.last = self.last.wrapping_add(1);
+        self.bytes += what.bytes();
+        self.calls += usize::from(what.channel().is_none());
+        let state = match what {
+            What::Call(_) => State::Asked,
+            _ => State::Waits,
+        };
+        let number = self.last;
+        self.all.push_back(Item {
+            number,
+            id,
+            what,
+            state,
+        });
+        number
+    }
+
+    /// Whether a client still waits for the answer with this id.
+    pub(super) fn is_in_use(&self, id: &Id<'_>) -> bool {
+        self.all.iter().any(|item| item.id.as_ref() == Some(id))
+    }
+
+    /// Whether something of this channel is not done.
+    pub(super) fn holds(&self, channel: &[u8]) -> bool {
+        self.all
+            .iter()
+            .any(|item| item.what.channel() == Some(channel))
+    }
+
+    /// The first operation of a channel, if it waits for nothing any more.
+    pub(super) fn next(&mut self, channel: &[u8]) -> Option<&mut Item> {
+        let mut all = self.all.iter_mut();
+        let first = all.find(|item| item.what.channel() == Some(channel));
+        first.filter(|item| item.state == State::Waits)
+    }
+
+    /// Removes an operation, if it is in this state.
+    pub(super) fn take(&mut self, number: u32, state: State) -> Option<Item> {
+        let mut all = self.all.iter();
+        let at = all.position(|item| item.number == number && item.state == state)?;
+        let item = self.all.remove(at)?;
+        self.bytes = self.bytes.saturating_sub(item.what.bytes());
+        self.calls -= usize::from(item.what.channel().is_none());
+        if self.all.is_empty() {
+            // most connections have few of them, and seldom
+            self.all = VecDeque::new();
+        }
+        Some(item)
+    }
+
+    /// The numbers of those in a state.
+    pub(super) fn numbers(&self, state: State) -> Vec<u32> {
+        let found = self.all.iter().filter(|item| item.state == state);
+        found.map(|item| item.number).collect()
+    }
+
+    /// Removes all.
+    pub(super) fn clear(&mut self) -> impl Iterator<Item = Item> + use<> {
+        (self.bytes, self.calls) = (0, 0);
+        std::mem::take(&mut self.all).into_iter()
+    }
+
+    /// How many calls wait for their answers.
+    pub(super) fn calls(&self) -> usize {
+        self.calls
+    }
+
+    /// How many other operations wait.
+    pub(super) fn others(&self) -> usize {
+        self.all.len() - self.calls
+    }
+
+    /// The bytes of all.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// Where a client begins, with memory of its own.
+pub(super) fn owned_start(start: Start<'_>) -> Start<'static> {
+    match start {
+        Start::Last(most) => Start::Last(most),
+        Start::Since(Since { epoch, offset }) => Start::Since(Since {
+            epoch: Cow::Owned(epoch.into_owned()),
+            offset,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn unsubscribe(channel: &[u8]) -> What {
+        What::Unsubscribe {
+            channel: channel.into(),
+        }
+    }
+
+    fn publish(channel: &[u8], payload: &[u8]) -> What {
+        What::Publish {
+            channel: channel.into(),
+            key: None,
+            kind: Kind::Text,
+            payload: payload.into(),
+        }
+    }
+
+    #[test]
+    fn operations_of_one_channel_keep_their_order_and_others_do_not_wait() {
+        let mut asked = Asked::default();
+        let first = asked.push(None, publish(b"a", b"1"));
+        let second = asked.push(None, unsubscribe(b"a"));
+        let other = asked.push(None, unsubscribe(b"b"));
+        let next = asked.next(b"a").unwrap();
+        assert_eq!(next.number, first);
+        next.state = State::Asked;
+        assert!(asked.next(b"a").is_none(), "the first is being asked");
+        assert_eq!(asked.next(b"b").unwrap().number, other);
+        assert!(asked.take(second, State::Asked).is_none(), "it only waits");
+        assert!(asked.take(first, State::Asked).is_some());
+        assert!(asked.take(first, State::Asked).is_none(), "only once");
+        assert_eq!(asked.next(b"a").unwrap().number, second);
+        assert!(asked.next(b"c").is_none() && !asked.holds(b"c") && asked.holds(b"a"));
+    }
+
+    #[test]
+    fn what_waits_is_counted() {
+        let mut asked = Asked::default();
+        let id = Id::Number(7);
+        let call = asked.push(Some(id.clone()), What::Call(100));
+        asked.push(Some(Id::Text("x".into())), publish(b"chan", b"12345"));
+        assert_eq!((asked.calls(), asked.others(), asked.bytes()), (1, 1, 109));
+        assert!(asked.is_in_use(&id) && !asked.is_in_use(&Id::Number(8)));
+        assert_eq!(asked.numbers(State::Asked), [call]);
+        assert!(asked.take(call, State::Asked).is_some());
+        assert_eq!((asked.calls(), asked.others(), asked.bytes()), (0, 1, 9));
+        assert_eq!(asked.clear().count(), 1);
+        assert_eq!((asked.calls(), asked.others(), asked.bytes()), (0, 0, 0));
+        assert_ne!(
+            asked.push(None, What::Call(0)),
+            call,
+            "late answers name none"
+        );
+    }
+
+    /// Steps: an operation of a channel, a call, an answer to one that is being asked, and a beginning of what waits.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Operation(u8, usize),
+        Call(usize),
+        Answer(usize),
+        Begin(u8),
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Beside a list of what is not done: number, channel, bytes, whether it is being asked.
+        #[test]
+        fn each_channel_is_a_line_of_its_own(steps in prop::collection::vec(steps(), 1..200)) {
+            let mut asked = Asked::default();
+            let mut model: Vec<(u32, Option<u8>, usize, bool)> = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Operation(channel, bytes) => {
+                        let number = asked.push(None, publish(&[channel], &vec![0; bytes]));
+                        model.push((number, Some(channel), bytes + 1, false));
+                    }
+                    Step::Call(bytes) => {
+                        model.push((asked.push(None, What::Call(bytes)), None, bytes, true));
+                    }
+                    Step::Answer(which) => {
+                        let number = model.get(which % model.len().max(1)).map_or(0, |one| one.0);
+                        let at = model.iter().position(|one| one.0 == number && one.3);
+                        let taken = asked.take(number, State::Asked);
+                        prop_assert_eq!(taken.is_some(), at.is_some());
+                        if let Some(at) = at {
+                            model.remove(at);
+                        }
+                    }
+                    Step::Begin(channel) => {
+                        let first = model.iter_mut().find(|one| one.1 == Some(channel));
+                        let waits = first.filter(|one| !one.3);
+                        let next = asked.next(&[channel]);
+                        prop_assert_eq!(
+                            next.as_ref().map(|item| item.number),
+                            waits.as_ref().map(|one| one.0)
+                        );
+                        if let (Some(item), Some(one)) = (next, waits) {
+                            item.state = State::Asked;
+                            one.3 = true;
+                        }
+                    }
+                }
+                let calls = model.iter().filter(|one| one.1.is_none()).count();
+                prop_assert_eq!(asked.calls(), calls);
+                prop_assert_eq!(asked.others(), model.len() - calls);
+                prop_assert_eq!(asked.bytes(), model.iter().map(|one| one.2).sum::<usize>());
+            }
+        }
+    }
+
+    fn steps() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..3_u8, 0..50_usize).prop_map(|(channel, bytes)| Step::Operation(channel, bytes)),
+            (0..50_usize).prop_map(Step::Call),
+            (0..50_usize).prop_map(Step::Answer),
+            (0..3_u8).prop_map(Step::Begin),
+        ]
+    }
+}

@@ -1,0 +1,34 @@
+//! The calls of the application that a client of `millrace.v1` has not answered. Pure.
+
+use crate::contract::{Question, Reply};
+
+/// See the module. The session bounds it.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    last: u64,
+    waiting: Vec<(u64, Question)>,
+}
+
+impl Calls {
+    /// The id of a new call; the question is handed back if as many as `most` are waited for.
+    pub(super) fn add(&mut self, question: Question, most: usize) -> Result<u64, Question> {
+        if self.waiting.len() >= most {
+            // those that the application waits for no longer
+            self.waiting.retain(|(_, question)| !question.is_over());
+        }
+        if self.waiting.len() >= most {
+            return Err(question);
+        }
+        self.last += 1;
+        self.waiting.push((self.last, question));
+        Ok(self.last)
+    }
+
+    /// Answers a call. One that is unknown was answered, or is waited for no longer.
+    pub(super) fn answer(&mut self, id: u64, reply: Reply) {
+        let at = self.waiting.iter().position(|(waits, _)| *waits == id);
+        if let Some(at) = at {
+            self.waiting.remove(at).1.answer(reply);
+        }
+    }
+}

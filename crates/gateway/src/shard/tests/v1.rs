@@ -1,0 +1,175 @@
+//! What clients of `millrace.v1` see of the numbers of a channel with history.
+
+use super::history::{enter, say, stage_with};
+use crate::config::ClientTerms;
+use crate::limits::{GatewayLimits, OutboxPolicy};
+use crate::shard::stage::{Actor, Speaks, Stage};
+use millrace_core::{Annotation, Kind, Position, ShardSet, Start, Target};
+
+fn stage(limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
+    let clients = ClientTerms {
+        subscribe: true,
+        ..ClientTerms::default()
+    };
+    stage_with(1000, clients, limits)
+}
+
+/// The client sends a text.
+fn ask(actor: &Actor, text: &str) {
+    let length = u8::try_from(text.len()).expect("short");
+    assert!(length < 126);
+    // masked with zeros
+    let frame = [&[0x81, 0x80 | length, 0, 0, 0, 0], text.as_bytes()].concat();
+    actor.peer.borrow_mut().feed(&frame);
+}
+
+/// The headers in what a client has received: those of texts whose payloads have no brace.
+fn headers(got: &[u8]) -> Vec<String> {
+    let got = String::from_utf8_lossy(got).into_owned();
+    let each = got.split('{').skip(1);
+    each.map(|part| format!("{{{}", part.split('}').next().unwrap_or_default()))
+        .collect()
+}
+
+fn field(header: &str, name: &str) -> Option<u64> {
+    let (_, behind) = header.split_once(&format!("\"{name}\":"))?;
+    let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+#[test]
+fn the_answer_to_a_second_subscription_has_its_place_among_the_messages() {
+    for start in ["", ",\"since\":{\"e\":\"EPOCH\",\"o\":2}"] {
+        let stage = stage(|_| {});
+        let actor = stage.open(Speaks::V1);
+        actor.read_all();
+        let position = say(&stage, (1..=3).map(|number| number.to_string()));
+        stage.subscribe(&actor, b"room:1", 1);
+        stage.run();
+        // these are on their way when the client asks
+        say(&stage, (4..=6).map(|number| number.to_string()));
+        let start = start.replace("EPOCH", &position.epoch.to_string());
+        ask(
+            &actor,
+            &format!("{{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\"{start}}}"),
+        );
+        stage.run();
+        say(&stage, (7..=8).map(|number| number.to_string()));
+        stage.run();
+        let got = actor.got();
+        let text = String::from_utf8_lossy(&got);
+        let (before, behind) = text.split_once("\"t\":\"ok\"").expect("it is answered");
+        let offsets = |text: &str| {
+            let all = text.split("\"c\":\"room:1\",\"o\":").skip(1);
+            let numbers = all.map(|part| part.split(',').next().unwrap_or_default().to_owned());
+            numbers.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(offsets(before), "4 5 6");
+        assert!(behind.contains("\"o\":6"), "{behind}");
+        let expected = if start.is_empty() {
+            "7 8"
+        } else {
+            "3 4 5 6 7 8"
+        };
+        assert_eq!(offsets(behind), expected);
+        stage.assert_nothing_left();
+    }
+}
+
+/// Checks that the numbers that a client sees have no hole that it is not told of. Returns the next one, and the gaps.
+fn check(actor: &Actor) -> (u64, usize) {
+    let (mut next, mut gaps) = (1, 0);
+    for header in headers(&actor.got()) {
+        let Some(offset) = field(&header, "o") else {
+            continue;
+        };
+        if header.contains("\"t\":\"gap\"") {
+            assert!(offset >= next, "{header} but {next} is next");
+            gaps += 1;
+        } else {
+            assert_eq!(offset, next, "{header}");
+        }
+        next = offset + 1;
+    }
+    (next, gaps)
+}
+
+#[test]
+fn what_a_policy_drops_is_told_as_a_gap_where_it_was() {
+    for outbox_policy in [OutboxPolicy::DropOldest, OutboxPolicy::DropNewest] {
+        let stage = stage(|limits| {
+            limits.outbox_bytes = 4096;
+            limits.outbox_policy = outbox_policy;
+        });
+        let actor = stage.open(Speaks::V1);
+        enter(&stage, &actor, Start::Next);
+        stage.run();
+        let mut newest = 0;
+        for round in 1..300_u32 {
+            let texts = (0..round % 37)
+                .map(|number| "x".repeat(usize::try_from(number * 31 % 400).expect("small")));
+            let last: Vec<Position> = texts.map(|text| say(&stage, [text])).collect();
+            newest = last.last().map_or(newest, |last| last.offset);
+            stage.run();
+            let charge = actor.connection.io.borrow().outbox.charge();
+            assert!(charge < 3 * 4096, "{charge} bytes wait");
+            let room = usize::try_from(round * 7919 % 3000).expect("small");
+            actor.peer.borrow_mut().give_room(room);
+            stage.run();
+        }
+        actor.read_all();
+        stage.run();
+        newest = newest.max(say(&stage, ["last".to_owned()]).offset);
+        stage.run();
+        let (next, gaps) = check(&actor);
+        assert_eq!(next, newest + 1, "{outbox_policy:?}");
+        assert!(gaps > 10, "{gaps} gaps");
+        stage.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_message_to_a_virtual_socket_has_its_mark_in_the_header() {
+    let stage = stage(|_| {});
+    let actors = [Speaks::V1, Speaks::WebSocket].map(|speaks| stage.open(speaks));
+    let mut got = Vec::new();
+    for actor in &actors {
+        actor.read_all();
+        let mut dirty = ShardSet::default();
+        let annotation = Some(Annotation::UserData(5));
+        let alias = stage.hub.core().create_virtual(actor.socket, annotation);
+        for text in ["{\"a\":1}", &"x".repeat(5000)] {
+            let who = [Target::Socket(alias)];
+            stage
+                .hub
+                .send(&who, Kind::Text, text.as_bytes(), &[], &mut dirty);
+        }
+        stage.hub.wake(&mut dirty);
+        stage.run();
+        got.push(actor.got());
+    }
+    let long = "x".repeat(5000);
+    let expected = |actor: &Actor, texts: [&str; 2]| {
+        let frames = texts.map(|text| {
+            let mut frame = Vec::new();
+            let payload = text.as_bytes();
+            crate::frame::Encodings::append_lead(
+                &crate::frame::Message {
+                    kind: Kind::Text,
+                    payload,
+                    via: None,
+                },
+                &mut frame,
+            );
+            frame
+        });
+        assert!(actor.connection.io.borrow().outbox.is_empty());
+        frames.concat()
+    };
+    let headed = format!("{{\"v\":5}}\n{long}");
+    let own = expected(&actors[0], ["{\"v\":5}\n{\"a\":1}", &headed]);
+    assert!(got[0].ends_with(&own), "{}", got[0].escape_ascii());
+    // a text that is no object cannot be marked
+    let raw = expected(&actors[1], ["{\"_vsud\":5,\"a\":1}", &long]);
+    assert_eq!(got[1], raw);
+}
