@@ -33,14 +33,19 @@ import {
   type ListenerOptions,
   type LogLevel,
   type LogLine,
+  type Member,
   type MillraceError,
   type Name,
   type Origins,
   outboxBytes,
   type PathOptions,
   type Position,
+  type Presence,
+  type PresenceCount,
   type ProtocolName,
   type Published,
+  presence,
+  presenceCount,
   publish,
   type RespLimits,
   type RespOptions,
@@ -55,6 +60,7 @@ import {
   sendStream,
   setKey,
   setKeyIf,
+  setPresence,
   setToken,
   start,
   stats,
@@ -75,7 +81,7 @@ const options: StartOptions = {
   ioUring: false,
   channels: {
     'img:*': { compress: false, clients: { subscribe: true, publish: { from: true } } },
-    'room:*': { history: { messages: 100, ageMs: 60_000 } },
+    'room:*': { history: { messages: 100, ageMs: 60_000 }, presence: true, clients: { info: true } },
   },
   limits: { messageBytes: 1024, outboxPolicy: 'dropOldest', backplaneFull: 'drop', handlerTimeoutMs: 100 },
   origins: ['https://a.example'],
@@ -222,6 +228,16 @@ export async function use(): Promise<void> {
     const data: string | Buffer | undefined = kept.publications[0]?.data;
     void data;
   }
+  const { members }: Presence = await presence('room:1');
+  const one: Member | undefined = members[0];
+  const said: unknown = one?.info;
+  const at: string | undefined = one?.node;
+  const present: PresenceCount = await presenceCount('room:1');
+  const isMember: boolean = await setPresence(1, 'room:1', { name: 'Ada' });
+  const entered: SubscribeResult[] = await subscribe(1, 'room:1', { member: { name: 'Ada' } });
+  void [said, at, present.members + present.sockets, isMember, entered[0]?.position?.offset];
+  // @ts-expect-error a pattern has no members
+  await subscribe(1, { pattern: '*' }, { member: 1 });
   // @ts-expect-error a key is text
   await publish('room:1', 'x', { idempotencyKey: 1 });
   // @ts-expect-error a pattern has no past

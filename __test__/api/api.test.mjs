@@ -23,6 +23,9 @@ const FUNCTIONS = [
   'send',
   'publish',
   'history',
+  'presence',
+  'presenceCount',
+  'setPresence',
   'subscribe',
   'unsubscribe',
   'copySubscriptions',
@@ -92,9 +95,12 @@ for (const [index, [name, args, argument]] of WRONG.entries()) {
   });
 }
 
+/** These reject, or may be called without arguments. */
+const OTHERS = ['start', 'attach', 'createGateway', 'stats', 'drained', 'sendStream', 'publish', 'history'];
+OTHERS.push('presence', 'presenceCount', 'setPresence');
+
 for (const name of FUNCTIONS) {
-  if (['start', 'attach', 'createGateway', 'stats', 'drained', 'sendStream', 'publish', 'history'].includes(name))
-    continue;
+  if (OTHERS.includes(name)) continue;
   test(`${name}() without arguments is a TypeError`, (t) => {
     t.throws(() => millrace[name](), { instanceOf: TypeError });
   });

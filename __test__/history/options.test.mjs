@@ -36,4 +36,9 @@ test('history needs both bounds, within their ranges', (t) => {
     problemsOf({ channels: { a: { history } }, backplane: { url: 'redis://127.0.0.1' } }),
     /history is kept on one node only/,
   );
+  t.regex(
+    problemsOf({ channels: { a: { presence: true } }, backplane: { url: 'redis://127.0.0.1' } }),
+    /presence is known on one node only/,
+  );
+  t.regex(problemsOf({ channels: { a: { presence: 1 } } }), /\.presence must be true or false, not 1/);
 });

@@ -12,13 +12,14 @@ function read(clients) {
 }
 
 test('clients may do nothing unless the terms say so', (t) => {
-  const nothing = { subscribe: false, publish: false, showsPublisher: false };
+  const nothing = { subscribe: false, publish: false, showsPublisher: false, info: false };
   for (const [clients, plan] of [
     [undefined, nothing],
     [{}, nothing],
     [{ subscribe: undefined, publish: false }, nothing],
     [{ subscribe: true }, { ...nothing, subscribe: true }],
     [{ publish: true }, { ...nothing, publish: true }],
+    [{ info: true }, { ...nothing, info: true }],
     [{ publish: { from: true } }, { ...nothing, publish: true, showsPublisher: true }],
     [{ publish: { from: false } }, { ...nothing, publish: true }],
   ]) {

@@ -49,10 +49,13 @@ export const ERROR_CODES = {
     'A cookie was to be signed, or signed cookies were read, in an app that was made without `cookieSecret`.',
   ERR_MILLRACE_NO_STREAMS: 'A message cannot be sent in parts, because the socket is not a WebSocket.',
   ERR_MILLRACE_NO_HISTORY: "The channel's terms in the option `channels` ask for no history.",
+  ERR_MILLRACE_NO_PRESENCE: "The channel's terms in the option `channels` do not ask for presence.",
   ERR_MILLRACE_NO_NET_SOCKET:
     "A request listener asked the socket of a request for something that only a `net.Socket` has; the message says what. Or the server that `nodeHandler` got has listeners for `'upgrade'` events, which are never emitted.",
   ERR_MILLRACE_OVERLOADED:
     'An I/O thread has nearly `limits.shardInboxBytes` to do already, so no socket was subscribed. Try again later, or split a call for very many sockets into several.',
+  ERR_MILLRACE_PRESENCE_FULL:
+    'What the members of all channels say of themselves takes `limits.presenceBytes` already, so nothing was changed.',
   ERR_MILLRACE_REQUEST_ABORTED:
     "The rest of a request's body will not arrive: its client has left, or the request has been answered.",
   ERR_MILLRACE_SHARD_FAILED:

@@ -45,6 +45,7 @@ export type {
   /** The name that `warpsocket` gives it. */
   WorkerModule as WorkerInterface,
 } from './gateway/gateway.js';
+export type { Member, Presence, PresenceCount } from './gateway/members.js';
 export type {
   History,
   HistoryOptions,
@@ -76,6 +77,7 @@ export type { GatewayLimits, Limits, ListenerLimits } from './options/limits.js'
 export type { Listener, ListenerOptions } from './options/start-options.js';
 export type { TlsIdentity, TlsOptions, TlsSource } from './options/tls.js';
 export type { FetchApp } from './options/worker-options.js';
+export { presence, presenceCount, setPresence } from './presence-functions.js';
 export type * from './protocols/listeners.js';
 export { defineWorker, type WorkerTypesOf } from './worker/define.js';
 export type { AnswerBody, PlainAnswer } from './worker/fetch/answer.js';
@@ -91,7 +93,6 @@ export type {
   Transport,
 } from './worker/open-request.js';
 export type { WorkerTypes } from './worker/worker-types.js';
-
 /**
  * Starts workers and listens. Resolves when every worker is ready, its `handleStart` included, and every address is
  * bound. It may be called again, for more addresses and, with `workerPath`, for more workers. All calls share one core.
@@ -183,12 +184,15 @@ export function subscribe(who: Target, channel: Name | Pattern, delta?: number):
 /**
  * Subscribes sockets to a channel with history, from a position on: they get the messages that are kept behind it, and
  * then what is published, without a hole and each message once. A socket that is subscribed already begins anew there.
+ * With `member` they become members of a channel with presence.
  *
  * @param who socket ids, or channels whose present subscribers are meant; virtual sockets have no place in the past
- * @param options `since`: a position, after which they go on; or `last`: so many of the last messages
+ * @param options `since`: a position, after which they go on; or `last`: so many of the last messages; `member`: what the
+ * other subscribers see of them, JSON
  * @returns how each socket has entered; sockets that are gone are left out
  * @throws {TypeError} as a rejection, naming the bad argument; nothing was changed
- * @throws {MillraceError} as a rejection: ERR_MILLRACE_NO_HISTORY, ERR_MILLRACE_OVERLOADED; nothing was changed
+ * @throws {MillraceError} as a rejection: ERR_MILLRACE_NO_HISTORY, ERR_MILLRACE_NO_PRESENCE, ERR_MILLRACE_PRESENCE_FULL,
+ * ERR_MILLRACE_OVERLOADED; nothing was changed
  * @example
  * ```ts
  * const [result] = await subscribe(socketId, 'room:1', { since: { epoch, offset } });

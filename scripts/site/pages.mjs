@@ -13,6 +13,7 @@ const SUBJECTS = [
     'Sockets and channels',
     [
       'docs/channels',
+      'docs/presence',
       'docs/client',
       'docs/calls',
       'docs/workers',

@@ -30,6 +30,8 @@ pub(crate) struct Left {
     pub(crate) route: Route,
     /// Whether it was the channel's last subscription.
     pub(crate) last: bool,
+    /// Whether what this changes among the members has to be [told](crate::Post::presence_is_due).
+    pub(crate) is_due: bool,
 }
 
 /// One subscription: the application's, that of the socket's own client, or both.
@@ -159,6 +161,7 @@ impl Channel {
             channel: self.id,
             route,
             last: self.members.is_empty(),
+            is_due: false,
         })
     }
 

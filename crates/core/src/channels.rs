@@ -1,5 +1,5 @@
-//! One lock shard of the channels. Owns the channels, sharded ones in a map of their own, their ids and their pasts; never
-//! touches a socket, never posts.
+//! One lock shard of the channels. Owns the channels, sharded ones in a map of their own, their ids, their pasts and their
+//! members; never touches a socket, never posts.
 
 use crate::channel::{Channel, Left};
 use crate::history::HistoryTerms;
@@ -8,6 +8,7 @@ use crate::name::{Name, Space};
 use crate::name_map::{Hashed, NameMap};
 use crate::pasts::PastTable;
 use crate::patterns::Patterns;
+use crate::rooms::Rooms;
 use crate::sync::LOCK_SHARDS;
 use crate::terms::{TermsList, first_match};
 
@@ -23,9 +24,17 @@ pub(crate) struct ChannelTable<K> {
     patterns: Option<Patterns>,
     /// The patterns of the channels' terms, the same in every lock shard; `None`: no channel has terms.
     terms: Option<TermsList>,
-    /// The pasts of channels; `None`: no terms ask for history. Apart from the channels, so that those without history
-    /// take no more memory, and so that a past may outlive the subscriptions.
-    pasts: Option<Box<PastTable<K>>>,
+    /// `None`: no terms ask for it.
+    beside: Option<Box<Beside<K>>>,
+}
+
+/// What channels have beside their subscriptions if their terms ask for it. Apart from the channels, so that others take no
+/// more memory, and so that a past may outlive the subscriptions.
+struct Beside<K> {
+    /// `None`: no terms ask for history.
+    pasts: Option<PastTable<K>>,
+    /// `None`: no terms ask for presence.
+    rooms: Option<Rooms>,
 }
 
 impl<K> ChannelTable<K> {
@@ -39,33 +48,64 @@ impl<K> ChannelTable<K> {
             subscriptions: 0,
             patterns: None,
             terms: None,
-            pasts: None,
+            beside: None,
         }
     }
 
     /// Replaces the patterns of terms, for channels that are made from now on, and what the channels have kept.
     pub(crate) fn set_terms(&mut self, terms: Option<TermsList>, pasts: Option<PastTable<K>>) {
         self.terms = terms;
-        self.pasts = pasts.map(Box::new);
+        if pasts.is_some() || self.beside.is_some() {
+            self.beside_mut().pasts = pasts;
+        }
+    }
+
+    /// From now on channels may have members, in rooms that are made if there are none yet.
+    pub(crate) fn keep_rooms(&mut self, make: impl FnOnce() -> Rooms) -> &mut Rooms {
+        self.beside_mut().rooms.get_or_insert_with(make)
+    }
+
+    fn beside_mut(&mut self) -> &mut Beside<K> {
+        self.beside.get_or_insert_with(|| {
+            Box::new(Beside {
+                pasts: None,
+                rooms: None,
+            })
+        })
     }
 
     /// Whether channels may have pasts.
     #[inline]
     pub(crate) fn has_pasts(&self) -> bool {
-        self.pasts.is_some()
+        self.pasts().is_some()
     }
 
+    #[inline]
     pub(crate) fn pasts(&self) -> Option<&PastTable<K>> {
-        self.pasts.as_deref()
+        self.beside.as_deref()?.pasts.as_ref()
     }
 
     pub(crate) fn pasts_mut(&mut self) -> Option<&mut PastTable<K>> {
-        self.pasts.as_deref_mut()
+        self.beside.as_deref_mut()?.pasts.as_mut()
+    }
+
+    pub(crate) fn rooms_mut(&mut self) -> Option<&mut Rooms> {
+        self.beside.as_deref_mut()?.rooms.as_mut()
+    }
+
+    /// The members of the channels, if this one has presence.
+    pub(crate) fn rooms_of(&mut self, key: Hashed<'_>) -> Option<&mut Rooms> {
+        self.beside.as_deref()?.rooms.as_ref()?;
+        let terms = match self.get(key) {
+            Some(channel) => channel.id.terms(),
+            None => terms_of(self.terms.as_ref()?, key),
+        };
+        self.rooms_mut().filter(|rooms| rooms.has(terms))
     }
 
     /// What is kept of this channel.
     pub(crate) fn history_of(&self, key: Hashed<'_>) -> Option<HistoryTerms> {
-        let pasts = self.pasts.as_deref()?;
+        let pasts = self.pasts()?;
         let terms = match self.get(key) {
             Some(channel) => channel.id.terms(),
             None => terms_of(self.terms.as_ref()?, key),
@@ -98,7 +138,8 @@ impl<K> ChannelTable<K> {
             self.made += 1;
             let name = Name::new(key.space, key.name);
             let channel = Box::new(Channel::new(id, name));
-            if let Some(pasts) = &mut self.pasts
+            if let Some(beside) = &mut self.beside
+                && let Some(pasts) = &mut beside.pasts
                 && let Some(terms) = pasts.terms(id.terms())
             {
                 pasts.make(key, terms, || channel.name.clone());
@@ -116,25 +157,37 @@ impl<K> ChannelTable<K> {
     /// Removes a channel that has no member.
     pub(crate) fn discard(&mut self, key: Hashed<'_>) {
         self.space_mut(key.space).remove(key);
-        if let Some(pasts) = &mut self.pasts
+        if let Some(beside) = &mut self.beside
             && key.space == Space::Channel
         {
-            pasts.vacate(key);
+            if let Some(pasts) = &mut beside.pasts {
+                pasts.vacate(key);
+            }
+            if let Some(rooms) = &mut beside.rooms {
+                rooms.close(key);
+            }
         }
     }
 
-    /// Subscribers that may be behind are gone, as far as they are no members any more.
-    pub(crate) fn forget(&mut self, key: Hashed<'_>, subscribers: &[SocketId]) {
-        if let Some(pasts) = &mut self.pasts
-            && key.space == Space::Channel
-        {
-            let channel = self.channels.get(key);
+    /// Subscriptions of these have ended, or one of two has: those that are no subscribers any more may be behind, and
+    /// some may be no members any more. True: it has to be told.
+    pub(crate) fn forget(&mut self, key: Hashed<'_>, subscribers: &[SocketId]) -> bool {
+        let Some(beside) = &mut self.beside else {
+            return false;
+        };
+        if key.space != Space::Channel {
+            return false;
+        }
+        let channel = self.channels.get(key);
+        if let Some(pasts) = &mut beside.pasts {
             let is_gone =
                 |id: &&SocketId| channel.is_none_or(|channel| !channel.members.contains_key(*id));
             for id in subscribers.iter().filter(is_gone) {
                 pasts.forget(key, *id);
             }
         }
+        let rooms = beside.rooms.as_mut();
+        rooms.is_some_and(|rooms| rooms.keep_up(key, channel, subscribers))
     }
 
     /// Updates the total when a channel's members have changed from `before` to `after`.
@@ -144,11 +197,11 @@ impl<K> ChannelTable<K> {
 
     /// Removes a subscription whatever its reference count, and the channel if that was its last subscription.
     pub(crate) fn remove(&mut self, key: Hashed<'_>, subscriber: SocketId) -> Option<Left> {
-        let left = self.get_mut(key)?.remove_with_id(subscriber)?;
+        let mut left = self.get_mut(key)?.remove_with_id(subscriber)?;
         if left.last {
             self.discard(key);
         } else {
-            self.forget(key, &[subscriber]);
+            left.is_due = self.forget(key, &[subscriber]);
         }
         self.subscriptions -= 1;
         Some(left)
@@ -263,6 +316,7 @@ mod tests {
                 channel,
                 route: route(0, socket),
                 last,
+                is_due: false,
             };
             assert_eq!(table.remove(key, ids[0]), Some(left(1, false)));
             assert_eq!(table.remove(key, ids[0]), None);

@@ -27,7 +27,9 @@ mod pattern;
 mod pattern_index;
 mod patterns;
 mod post;
+mod presence;
 mod registry;
+mod rooms;
 mod route;
 mod sockets;
 mod sync;
@@ -46,9 +48,13 @@ pub use crate::kind::Kind;
 pub use crate::name::{Name, Space, Topic};
 pub use crate::pattern::{Pattern, PatternError};
 pub use crate::post::{Match, Numbered, Post, Recipient};
-pub use crate::registry::{
-    Bookmark, ChannelState, ChannelSummary, Core, Counts, EnterError, Entrance, OwnError, Past,
-    Reach, SocketState, Target, TokenError,
+pub use crate::presence::{
+    Batch, Changes, INFO_CHARGE, Info, InfoError, MemberCount, MemberState, News, PresenceBounds,
 };
+pub use crate::registry::{
+    Bookmark, ChannelState, ChannelSummary, Core, Counts, EnterError, Entrance, NoPresence,
+    OwnError, Past, Reach, SocketState, Target, TokenError,
+};
+pub use crate::rooms::Maker;
 pub use crate::route::{Route, ShardIndex, ShardSet};
 pub use crate::sockets::{Closed, SocketInfo, Token};

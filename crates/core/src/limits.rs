@@ -32,3 +32,7 @@ pub const SOCKET_ID_END: u64 = 1 << 53;
 
 /// Bytes of the key that names a publication, inclusive. Callers refuse longer ones; a longer key has no effect.
 pub const KEY_BYTES: usize = 64;
+
+/// Bytes of what a member of a channel says of itself, inclusive. A longer one is refused with
+/// [`InfoError::TooLong`](crate::InfoError::TooLong).
+pub const INFO_BYTES: usize = 4096;

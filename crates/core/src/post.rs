@@ -6,6 +6,7 @@ use crate::annotation::Annotation;
 use crate::history::{Entering, Number, Position};
 use crate::id::{ChannelId, SocketId, TermsIndex};
 use crate::name::{Name, Topic};
+use crate::presence::Batch;
 use crate::route::{Route, ShardIndex};
 
 /// One entry of an I/O shard's recipient list.
@@ -125,7 +126,18 @@ pub trait Post {
         true
     }
 
-    /// The time in milliseconds of Unix time. Asked only for channels with history.
+    /// Something has changed among the members of a channel: [`tell_presence`](crate::Core::tell_presence) is to be called
+    /// some time later. Not called again until then.
+    fn presence_is_due(&mut self) {}
+
+    /// Posts what has changed among the members of a channel, for its subscribers on this shard and those that the batch
+    /// names. False: the shard's inbox is full.
+    fn presence(&mut self, shard: ShardIndex, batch: &Arc<Batch>) -> bool {
+        let _ = (shard, batch);
+        true
+    }
+
+    /// The time in milliseconds of Unix time. Asked only for channels with history or presence.
     fn unix_ms(&mut self) -> u64 {
         0
     }

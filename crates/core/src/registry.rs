@@ -6,6 +6,7 @@ mod history;
 mod lifecycle;
 mod listing;
 mod own;
+mod presence;
 mod publish;
 mod recover;
 mod store;
@@ -29,6 +30,7 @@ use crate::name_map::Hashed;
 use crate::pasts::{PastTable, Totals};
 use crate::patterns::PatternTable;
 use crate::post::Post;
+use crate::presence::Totals as PresenceTotals;
 use crate::sockets::{Removed, SocketTable};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Sharded};
 use crate::terms::TermsList;
@@ -38,6 +40,7 @@ pub use self::history::Past;
 pub use self::lifecycle::TokenError;
 pub use self::listing::{Bookmark, ChannelSummary};
 pub use self::own::OwnError;
+pub use self::presence::NoPresence;
 pub use self::publish::Reach;
 pub use self::recover::Entrance;
 pub use self::subscribe::Target;
@@ -63,6 +66,8 @@ pub struct Core<K = ()> {
     hasher: RandomState,
     /// What the pasts of all channels keep; set with the terms.
     history: OnceLock<Arc<Totals>>,
+    /// What the members of all channels take; set if some have presence.
+    presence: OnceLock<Arc<PresenceTotals>>,
 }
 
 impl<K> Core<K> {
@@ -79,6 +84,7 @@ impl<K> Core<K> {
             opened: AtomicU64::new(0),
             hasher,
             history: OnceLock::new(),
+            presence: OnceLock::new(),
         }
     }
 
@@ -129,6 +135,9 @@ impl<K> Core<K> {
                     post.leave(left.channel, subscriber, left.route);
                     if left.last {
                         post.wanted(name, false);
+                    }
+                    if left.is_due {
+                        post.presence_is_due();
                     }
                 }
             });

@@ -11,6 +11,9 @@ impl ShardIndex {
     /// How many I/O shards there can be.
     pub const END: u8 = 64;
 
+    /// The first shard, which there always is.
+    pub const FIRST: Self = Self(0);
+
     /// The shard with this number; `None` from 64 on.
     pub const fn new(index: u8) -> Option<Self> {
         if index < Self::END {

@@ -37,6 +37,8 @@ pub struct ChannelTerms {
     pub compress: bool,
     /// How much of the past is kept; `None`: nothing, and messages have no positions. Default `None`.
     pub history: Option<HistoryTerms>,
+    /// Whether members are known, and subscribers are told of their joins and leaves. Default false.
+    pub presence: bool,
     /// What clients of `millrace.v1` may do without JavaScript being asked. Default: nothing.
     pub clients: ClientTerms,
 }
@@ -73,8 +75,8 @@ impl ClientTerms {
 
 impl PartialEq for ChannelTerms {
     fn eq(&self, other: &Self) -> bool {
-        (&self.text, self.compress, self.clients, self.history)
-            == (&other.text, other.compress, other.clients, other.history)
+        (&self.text, self.compress, self.clients) == (&other.text, other.compress, other.clients)
+            && (self.history, self.presence) == (other.history, other.presence)
     }
 }
 

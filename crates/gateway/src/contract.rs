@@ -31,6 +31,7 @@ pub(crate) use crate::socket::env::Env;
 pub(crate) use crate::socket::links::{Dial, Dialled, Link, Reached};
 pub(crate) use crate::socket::transfers::{Owner, TakesSteps};
 pub(crate) use crate::socket::{
-    Context, Flow, Fragment, Goodbye, Liveness, Session, Taken, Traits, Wake,
+    Context, Flow, Fragment, Goodbye, Liveness, MemberChange, Presence, Session, Taken, Traits,
+    Wake,
 };
 pub(crate) use crate::worker::queue;

@@ -95,6 +95,10 @@ limits! {
         history_bytes: usize = 64 * 1024 * 1024, 1..=BYTES, "the histories of the channels that were published to longest ago are dropped as a whole; a channel that exceeds it alone loses its own";
         /// Channels with history that keep messages and have no subscriber.
         history_channels: u32 = 100_000, 1..=COUNT, "the history of the one that was published to longest ago is dropped";
+        /// Bytes of what the members of channels with presence say of themselves, each `info` charged its length + 128; one that several sockets got by one call is charged once.
+        presence_bytes: usize = 64 * 1024 * 1024, 1..=BYTES, "a further `info` is refused: `limit` on the wire, `ERR_MILLRACE_PRESENCE_FULL` in JavaScript";
+        /// Members of a channel with presence above which subscribers are told only their number; also its changes within 50 ms above which they are told the number in place of the changes.
+        presence_events: usize = 1_000, 1..=COUNT, "`count` is told";
         /// Time without progress of a blocked write.
         write_timeout: Duration = Duration::from_secs(30), 1..=DAY, "the connection is cut";
         /// Events of one socket that its worker has not handled yet.
@@ -149,6 +153,8 @@ limits! {
         patterns: usize = 65_536, "a further one is refused with `ERR_MILLRACE_TOO_MANY_PATTERNS`";
         /// Bytes of an `idempotencyKey`, at least one.
         idempotency_key_bytes: usize = 64, "refused with a `TypeError`";
+        /// Bytes of the JSON of a member's `info`.
+        presence_info_bytes: usize = 4_096, "refused: `limit` on the wire, a `TypeError` in JavaScript";
         /// Bytes of a token.
         token_bytes: usize = 1024 * 1024, "refused with a `TypeError`";
         /// Bytes of a `limitKey`, at least one.
@@ -203,6 +209,15 @@ mod tests {
         let limits = FixedLimits::default();
         assert_eq!(limits.pattern_bytes, millrace_core::limits::PATTERN_BYTES);
         assert_eq!(limits.patterns, millrace_core::limits::PATTERNS);
+    }
+
+    #[test]
+    fn the_limit_of_infos_is_that_of_the_core() {
+        let limits = FixedLimits::default();
+        assert_eq!(
+            limits.presence_info_bytes,
+            millrace_core::limits::INFO_BYTES
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::failure::Outcome;
 use crate::js::{Js, Value};
 use crate::{
     add_worker, adopt, backpressure, calling, cluster, control, debug, dial, hot, log, past,
-    replies, stats, streams,
+    presence, replies, stats, streams,
 };
 
 /// Makes an object with every function of `gateway`.
@@ -46,6 +46,9 @@ fn functions<'s>(js: Js<'s>, bound: &Rc<Bound>) -> Outcome<Value<'s>> {
         c"publish" => past::publish,
         c"subscribeAt" => past::subscribe_at,
         c"history" => past::history,
+        c"presence" => presence::members,
+        c"presenceCount" => presence::count,
+        c"setPresence" => presence::set,
         c"copySubscriptions" => hot::copy_subscriptions,
         c"hasSubscriptions" => hot::has_subscriptions,
         c"createVirtualSocket" => hot::create_virtual_socket,

@@ -51,6 +51,9 @@ fn channels(options: &Options<'_>) -> Outcome<Vec<ChannelTerms>> {
             terms.boolean(c"compress", &mut compress)?;
             let mut clients = ClientTerms::default();
             terms.boolean(c"subscribe", &mut clients.subscribe)?;
+            terms.boolean(c"info", &mut clients.info)?;
+            let mut presence = false;
+            terms.boolean(c"presence", &mut presence)?;
             let (mut publish, mut shows_publisher) = (false, false);
             terms.boolean(c"publish", &mut publish)?;
             terms.boolean(c"showsPublisher", &mut shows_publisher)?;
@@ -67,6 +70,7 @@ fn channels(options: &Options<'_>) -> Outcome<Vec<ChannelTerms>> {
                 compress,
                 clients,
                 history: history(&terms)?,
+                presence,
             })
         })
         .collect()

@@ -38,6 +38,7 @@ mod memory;
 mod module;
 mod numbers;
 mod past;
+mod presence;
 mod questions;
 mod replies;
 mod ring_again;

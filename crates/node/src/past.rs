@@ -2,7 +2,7 @@
 //! the results; the rules are in the core.
 
 use millrace_gateway::{
-    Entered, Kept, KeptMessage, Kind, Manner, PastError, Position, SocketId, Start, Topic,
+    Entered, Kept, KeptMessage, Kind, Maker, Manner, PastError, Position, SocketId, Start, Topic,
 };
 
 use crate::arguments::{self, Items, TopicAt};
@@ -11,6 +11,7 @@ use crate::entry::Call;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Value};
 use crate::numbers;
+use crate::presence;
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
@@ -49,17 +50,19 @@ pub(crate) fn publish<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     Ok(Some(object))
 }
 
-/// `subscribeAt(who, channel, epoch, offset, last): { id, recovered, position }[]`; `undefined`: the channel has no
-/// history.
+/// `subscribeAt(who, channel, epoch, number, member): { id, recovered, position }[]`; `undefined`: the channel has no history;
+/// `null`: it has no presence. `number` is the offset, or without an epoch how many of the last messages. `member` is JSON:
+/// the sockets become members; with it the others may be absent.
 pub(crate) fn subscribe_at<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
-    let (js, [who, channel, epoch, offset, last, ..]) = (call.js, call.arguments);
+    let (js, [who, channel, epoch, number, member, ..]) = (call.js, call.arguments);
     let mut scratch = call.own.environment().scratch().borrow();
     let who = Items::read(js, who, "who", &mut scratch)?;
     let channel = TopicAt::read(js, channel, "channel", &mut scratch)?;
-    let start = if arguments::is_undefined(js, last)? {
-        start(js, epoch, offset)?
+    let is_last = arguments::is_undefined(js, epoch)? && !arguments::is_undefined(js, number)?;
+    let start = if is_last {
+        Start::Last(arguments::whole(js, number, "options.last")?)
     } else {
-        Start::Last(arguments::whole(js, last, "options.last")?)
+        start(js, epoch, number)?
     };
     let Topic::Channel(channel) = channel.topic(&scratch) else {
         return Err(Failure::Argument(
@@ -68,10 +71,25 @@ pub(crate) fn subscribe_at<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         ));
     };
     arguments::check_length("channel", channel.len(), call.own.channel_name_bytes())?;
+    let has_presence = || {
+        call.own
+            .with(|gateway| gateway.core().has_presence(channel))
+    };
+    if !arguments::is_undefined(js, member)? && !has_presence()? {
+        return Ok(Some(js.null()?));
+    }
+    let info = presence::info(call, member)?;
     let entered = who.with(&scratch, |who| {
         call.own.post(|gateway, dirty| {
-            gateway.history(channel, (Start::Next, false), 0)?;
-            Some(gateway.subscribe_at(who, channel, start, dirty))
+            if start != Start::Next {
+                gateway.history(channel, (Start::Next, false), 0)?;
+            }
+            let entered = gateway.subscribe_at(who, channel, start, dirty);
+            if let (Some(info), Ok(entered)) = (&info, &entered) {
+                let ids: Vec<_> = entered.iter().map(|(id, _)| *id).collect();
+                gateway.make_members(&ids, channel, (Maker::Application, Some(info)), dirty);
+            }
+            Some(entered)
         })
     })?;
     let Some(entered) = entered else {

@@ -2,6 +2,7 @@
 
 import type { ErrorCode } from '../errors.js';
 import type { ClusterInfo } from '../gateway/cluster-info.js';
+import type { PresenceCount } from '../gateway/members.js';
 import type { History, Published, SubscribeResult } from '../gateway/positions.js';
 import type { Stats } from '../gateway/stats.js';
 import type { Data, Name, Pattern, Target } from '../gateway/target.js';
@@ -125,14 +126,25 @@ export interface NativeGateway {
   subscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
   unsubscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
   publish(channel: Name, data: Data, key: string | undefined, compress: boolean): Published & { isRepeated: boolean };
-  /** Undefined: the channel has no history. */
+  /**
+   * Undefined: the channel has no history; null: it has no presence. `number` is the offset, or without an epoch how many of
+   * the last messages.
+   */
   subscribeAt(
     who: Target,
     channel: Name | Pattern,
     epoch: string | undefined,
-    offset: number | undefined,
-    last: number | undefined,
-  ): SubscribeResult[] | undefined;
+    number: number | undefined,
+    member: string | undefined,
+  ): SubscribeResult[] | undefined | null;
+  /** Members behind a socket, with JSON. Undefined: the channel has no presence. */
+  presence(
+    channel: Name,
+    after: number | undefined,
+    most: number,
+  ): { socketId: number; since: number; info?: string }[] | undefined;
+  presenceCount(channel: Name): PresenceCount | undefined;
+  setPresence(socketId: number, channel: Name, info: string): boolean | undefined;
   /** Undefined: the channel has no history. */
   history(
     channel: Name,

@@ -35,6 +35,7 @@ import type { ClusterInfo } from './cluster-info.js';
 import { type DrainedOptions, untilDrained } from './drained.js';
 import { history, publish, subscribeAt } from './past.js';
 import type * as positions from './positions.js';
+import * as presence from './presence.js';
 import { Questions } from './questions.js';
 import { type SendStreamOptions, sendStream } from './send-stream.js';
 import { RunningServer, type Server } from './server.js';
@@ -334,6 +335,21 @@ export class Gateway {
     return history(this.#inOrder(), channel, options);
   }
 
+  /** See the module function `presence`. */
+  async presence(channel: Name): Promise<presence.Presence> {
+    return presence.presence(this.#inOrder(), channel);
+  }
+
+  /** See the module function `presenceCount`. */
+  async presenceCount(channel: Name): Promise<presence.PresenceCount> {
+    return presence.presenceCount(this.#inOrder(), channel);
+  }
+
+  /** See the module function `setPresence`. */
+  async setPresence(socketId: number, channel: Name, info: unknown): Promise<boolean> {
+    return presence.setPresence(this.#inOrder(), socketId, channel, info);
+  }
+
   /** See the module function `subscribe`. */
   subscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
   subscribe(who: Target, channel: Name, options: positions.SubscribeOptions): Promise<positions.SubscribeResult[]>;
@@ -458,23 +474,19 @@ export class Gateway {
 
   /** See the module function `stats`. */
   stats(): Stats {
-    return withMemory(this.#inOrder().stats());
+    return { ...this.#inOrder().stats(), residentBytes: process.memoryUsage().rss };
   }
 }
 
 let ofThisThread: Gateway | undefined;
 
-/** The gateway that the module functions of this thread use. */
+/** The gateway that the module functions of this thread use. In a worker, only a second copy of the package makes one. */
 export function threadGateway(): Gateway {
-  ofThisThread ??= newThreadGateway();
-  return ofThisThread;
-}
-
-/** In a worker, only a second copy of the package calls this: the first copy has set the thread's gateway. */
-function newThreadGateway(): Gateway {
+  if (ofThisThread) return ofThisThread;
   const id = ownWorkerData()?.gateway;
-  if (id !== undefined) return Gateway.ofWorker(binding().bind(id), id);
-  return Gateway.create(binding().bind(DEFAULT_GATEWAY), DEFAULT_GATEWAY);
+  const native = binding().bind(id ?? DEFAULT_GATEWAY);
+  ofThisThread = id === undefined ? Gateway.create(native, DEFAULT_GATEWAY) : Gateway.ofWorker(native, id);
+  return ofThisThread;
 }
 
 /** Makes this thread a worker of `gateway`. Called before the worker module is imported. */
@@ -484,11 +496,5 @@ export function setThreadGateway(gateway: Gateway): void {
 
 /** Longer texts, in UTF-16 units, are copied into a buffer of their own and sent from there. */
 const LONG = 2048;
-
 /** The id of the native side's first gateway. */
 const DEFAULT_GATEWAY = 1;
-
-/** Adds the counters that only JavaScript has. */
-function withMemory(stats: Omit<Stats, 'residentBytes'>): Stats {
-  return { ...stats, residentBytes: process.memoryUsage().rss };
-}

@@ -12,6 +12,7 @@ import type {
   SubscribeOptions,
   SubscribeResult,
 } from './positions.js';
+import { infoText, noPresence } from './presence.js';
 import type { Data, Name, Pattern, Target } from './target.js';
 
 /** Publishes. */
@@ -28,20 +29,22 @@ export function publish(native: NativeGateway, channel: Name, data: Data, option
   return { deliveries, position };
 }
 
-/** Subscribes at a position. */
+/** Subscribes at a position, or as members. */
 export function subscribeAt(
   native: NativeGateway,
   who: Target,
   channel: Name | Pattern,
   options: SubscribeOptions,
 ): SubscribeResult[] {
-  const { since, last } = read<SubscribeOptions>(options);
-  if ((since === undefined) === (last === undefined)) {
-    throw new TypeError("argument 'options' must have 'since' or 'last', and not both");
+  const { since, last, member } = read<SubscribeOptions>(options);
+  if (since === undefined ? last === undefined && member === undefined : last !== undefined) {
+    throw new TypeError("argument 'options' must have 'since' or 'last', and not both; or 'member'");
   }
   const { epoch, offset } = position(since);
-  const results = native.subscribeAt(who, channel, epoch, offset, whole(last, 'last'));
+  const info = member === undefined ? undefined : infoText(member, "option 'member'");
+  const results = native.subscribeAt(who, channel, epoch, offset ?? whole(last, 'last'), info);
   if (results === undefined) throw noHistory();
+  if (results === null) throw noPresence();
   return results;
 }
 

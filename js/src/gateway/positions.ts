@@ -27,12 +27,17 @@ export interface Published {
   position: Position | undefined;
 }
 
-/** Where sockets begin in a channel with history: one of the two. */
+/** How sockets enter a channel: where they begin in one with history, by one of the first two, and what they are in one with presence. */
 export interface SubscribeOptions {
   /** They get what was published behind this position, and then what is published. */
   since?: Position;
   /** They get so many of the last messages that are kept, and then what is published. */
   last?: number;
+  /**
+   * They become members of the channel, of whom the other subscribers see this: a value of JSON, at most 4,096 bytes.
+   * They are members until the application's subscriptions end.
+   */
+  member?: unknown;
 }
 
 /** How a socket has entered a channel. */
@@ -41,8 +46,8 @@ export interface SubscribeResult {
   id: number;
   /** With `since`: whether nothing is missing behind it. False: nothing of the past is sent. */
   recovered?: boolean;
-  /** The newest message at that moment. */
-  position: Position;
+  /** The newest message at that moment. Undefined without history. */
+  position: Position | undefined;
 }
 
 /** Options of `history`. */

@@ -22,6 +22,11 @@ export interface ChannelTerms {
    * with `backplane`.
    */
   history?: HistoryTerms;
+  /**
+   * Whether it is known who is there: members can be read and counted, and clients of `millrace.v1` are told of joins and
+   * leaves. Default: false. Not with `backplane`.
+   */
+  presence?: boolean;
   /** What clients of the subprotocol `millrace.v1` may do without JavaScript being asked. Default: nothing. */
   clients?: ClientTerms;
 }
@@ -40,6 +45,8 @@ export interface ClientTerms {
         /** Whether subscribers see the publisher's socket id. */
         from: boolean;
       };
+  /** Whether they may say what the others see of them in a channel with presence. Default: false. */
+  info?: boolean;
 }
 
 /**
@@ -59,6 +66,9 @@ export interface ChannelPlan {
   publish: boolean;
   /** Whether subscribers see who has published. */
   showsPublisher: boolean;
+  /** Whether clients may say what the others see of them. */
+  info: boolean;
+  presence?: boolean;
   history?: HistoryTerms;
 }
 
@@ -70,7 +80,7 @@ export function readChannels(value: unknown, at: string, problems: string[]): Ch
   return entries.map(({ pattern, terms, name }) => {
     const length = Buffer.byteLength(pattern);
     if (length > LONGEST) problems.push(`${name}: a pattern cannot exceed ${LONGEST} bytes, got ${length}`);
-    const { compress, clients, history } = readObject(terms, name, KEYS, problems);
+    const { compress, clients, history, presence } = readObject(terms, name, KEYS, problems);
     const plan: ChannelPlan = {
       pattern,
       compress: readFlag(compress, `${name}.compress`, problems) ?? true,
@@ -78,19 +88,21 @@ export function readChannels(value: unknown, at: string, problems: string[]): Ch
     };
     const kept = readHistory(history, `${name}.history`, problems);
     if (kept !== undefined) plan.history = kept;
+    if (readFlag(presence, `${name}.presence`, problems)) plan.presence = true;
     return plan;
   });
 }
 
-type ClientPlan = Pick<ChannelPlan, 'subscribe' | 'publish' | 'showsPublisher'>;
+type ClientPlan = Pick<ChannelPlan, 'subscribe' | 'publish' | 'showsPublisher' | 'info'>;
 
 function readClients(value: unknown, at: string, problems: string[]): ClientPlan {
-  const { subscribe, publish } = value === undefined ? NOTHING : readObject(value, at, CLIENT_KEYS, problems);
+  const { subscribe, publish, info } = value === undefined ? NOTHING : readObject(value, at, CLIENT_KEYS, problems);
   const showsPublisher = isObject(publish) && readFrom(publish, `${at}.publish`, problems);
   return {
     subscribe: readFlag(subscribe, `${at}.subscribe`, problems) ?? false,
     publish: isObject(publish) || (readPublish(publish, `${at}.publish`, problems) ?? false),
     showsPublisher,
+    info: readFlag(info, `${at}.info`, problems) ?? false,
   };
 }
 
@@ -151,9 +163,9 @@ function readEntries(value: unknown, at: string, problems: string[]): Entry[] {
   });
 }
 
-const KEYS = ['compress', 'clients', 'history'];
+const KEYS = ['compress', 'clients', 'history', 'presence'];
 
-const CLIENT_KEYS = ['subscribe', 'publish'];
+const CLIENT_KEYS = ['subscribe', 'publish', 'info'];
 
 /** The bounds of what is kept. */
 const HISTORY = {

@@ -268,6 +268,17 @@ export interface GatewayLimits {
    * published to longest ago is dropped. Default 100,000.
    */
   historyChannels?: number;
+  /**
+   * Bytes of what the members of channels with presence say of themselves, each `info` charged its length + 128; one
+   * that several sockets got by one call is charged once. When met: a further `info` is refused: `limit` on the wire,
+   * `ERR_MILLRACE_PRESENCE_FULL` in JavaScript. Default 64 MiB.
+   */
+  presenceBytes?: number;
+  /**
+   * Members of a channel with presence above which subscribers are told only their number; also its changes within 50
+   * ms above which they are told the number in place of the changes. When met: `count` is told. Default 1,000.
+   */
+  presenceEvents?: number;
   /** Time without progress of a blocked write. When met: the connection is cut. Default 30,000. */
   writeTimeoutMs?: number;
   /**
@@ -432,6 +443,8 @@ export const GATEWAY_RANGES: Readonly<Record<Exclude<keyof GatewayLimits, 'outbo
   compressionQueueBytes: { least: 1, most: 1_099_511_627_776 },
   historyBytes: { least: 1, most: 1_099_511_627_776 },
   historyChannels: { least: 1, most: 4_294_967_295 },
+  presenceBytes: { least: 1, most: 1_099_511_627_776 },
+  presenceEvents: { least: 1, most: 4_294_967_295 },
   writeTimeoutMs: { least: 1, most: 86_400_000 },
   unhandledEvents: { least: 1, most: 4_294_967_295 },
   unhandledBytes: { least: 1, most: 1_099_511_627_776 },

@@ -302,6 +302,9 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
   if (root['backplane'] !== undefined && channels?.some((terms) => terms.history !== undefined)) {
     problems.push('options.channels: history is kept on one node only, so it cannot be combined with backplane');
   }
+  if (root['backplane'] !== undefined && channels?.some((terms) => terms.presence)) {
+    problems.push('options.channels: presence is known on one node only, so it cannot be combined with backplane');
+  }
   for (const name of [...Object.keys(GATEWAY_RANGES), ...Object.keys(GATEWAY_WORDS)]) {
     const value = limits[name];
     if (!(name in OWN_LIMITS) && value !== undefined) plan[name] = value as number | string;

@@ -95,7 +95,11 @@ impl<K> Core<K> {
         };
         let before = channel.members.len();
         let Some(route) = channel.disown(id) else {
-            return !channel.members.contains_key(&id);
+            let is_gone = !channel.members.contains_key(&id);
+            if table.forget(key, &[id]) {
+                post.presence_is_due();
+            }
+            return is_gone;
         };
         self.socket_table(id).leave(id, &channel.name);
         post.leave(channel.id, id, route);
@@ -104,7 +108,9 @@ impl<K> Core<K> {
             post.wanted(&channel.name, false);
         }
         table.count(after, before);
-        table.forget(key, &[id]);
+        if table.forget(key, &[id]) {
+            post.presence_is_due();
+        }
         if after == 0 {
             table.discard(key);
         }

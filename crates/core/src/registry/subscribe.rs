@@ -252,7 +252,9 @@ impl<K> Core<K> {
         self.take_members(channel, ids, change);
         let after = channel.members.len();
         table.count(after, before);
-        table.forget(key, ids);
+        if table.forget(key, ids) {
+            change.post.presence_is_due();
+        }
         if after == 0 {
             table.discard(key);
         }

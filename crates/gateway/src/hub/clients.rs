@@ -31,6 +31,19 @@ impl Hub {
             .unwrap_or_default()
     }
 
+    /// The socket with this name; `None`: no socket of this node has it.
+    pub(crate) fn socket_named(&self, name: &str) -> Option<SocketId> {
+        let id = match self.uplink.get().and_then(|uplink| uplink.node()) {
+            Some(node) => {
+                let (of, id) = name.split_once('-')?;
+                (of == format!("{node:016x}")).then_some(id)?
+            }
+            None => name,
+        };
+        let is_written = id.bytes().all(|byte| byte.is_ascii_digit());
+        is_written.then(|| id.parse().ok().and_then(SocketId::new))?
+    }
+
     /// The id of a socket as clients see it: with a backplane it also names the node.
     pub(crate) fn socket_name(&self, id: SocketId) -> String {
         match self.uplink.get().and_then(|uplink| uplink.node()) {

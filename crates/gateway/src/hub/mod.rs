@@ -12,6 +12,7 @@ mod liveness;
 mod messaging;
 mod outgoing;
 mod poster;
+mod presence;
 mod subscribing;
 mod telling;
 mod transfers;
@@ -255,6 +256,7 @@ impl Hub {
             history: terms.history,
         });
         self.core.set_terms(of_core.collect(), bounds);
+        self.set_presence(terms, limits);
     }
 
     /// Whether messages in a channel with these terms may be compressed.

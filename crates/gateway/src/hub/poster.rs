@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use millrace_core::{
-    Annotation, ChannelId, Core, Entering, Kind, Match, Name, Position, Post, Recipient, Route,
-    ShardIndex, ShardSet, SocketId, Topic,
+    Annotation, Batch, ChannelId, Core, Entering, Kind, Match, Name, News, Position, Post,
+    Recipient, Route, ShardIndex, ShardSet, SocketId, Topic,
 };
 use smallvec::SmallVec;
 
@@ -348,6 +348,18 @@ impl<'m> Post for Poster<'_, 'm> {
             .post(shard, Command::Gap(Box::new((channel, last))));
     }
 
+    fn presence_is_due(&mut self) {
+        self.dirty.insert(FIRST);
+        self.inboxes.post(FIRST, Command::PresenceIsDue);
+    }
+
+    fn presence(&mut self, shard: ShardIndex, batch: &Arc<Batch>) -> bool {
+        self.dirty.insert(shard);
+        let command = |_: &mut Mail| Command::Presence(Arc::clone(batch));
+        let charge = COMMAND_CHARGE + batch_bytes(batch);
+        self.inboxes.deliver(shard, charge, 0, command)
+    }
+
     fn has_room(&self, shard: ShardIndex) -> bool {
         self.inboxes.has_room(shard, FEW_COMMANDS)
     }
@@ -452,6 +464,22 @@ impl Drop for Poster<'_, '_> {
     }
 }
 
+/// About what a batch takes in an inbox.
+fn batch_bytes(batch: &Batch) -> usize {
+    let News::Members(changes) = &batch.news else {
+        return size_of::<Batch>();
+    };
+    let told = changes.joined.iter().chain(&changes.updated);
+    let infos =
+        told.map(|(_, info)| MEMBER_CHARGE + info.as_ref().map_or(0, |info| info.text().len()));
+    size_of::<Batch>() + changes.left.len() * MEMBER_CHARGE + infos.sum::<usize>()
+}
+
+/// What a member is charged in a batch beside its info.
+const MEMBER_CHARGE: usize = 32;
+
+/// The I/O shard that sees that presence is told.
+const FIRST: ShardIndex = ShardIndex::FIRST;
 /// Room for so many commands is a little.
 const FEW_COMMANDS: usize = 4;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use millrace_core::{
-    Annotation, ChannelId, Entering, Kind, Name, Number, Position, SocketId, TermsIndex,
+    Annotation, Batch, ChannelId, Entering, Kind, Name, Number, Position, SocketId, TermsIndex,
 };
 
 use crate::event::{
@@ -42,6 +42,10 @@ pub(crate) enum Command {
     Enter(Box<Enter>),
     /// The recipients of a channel on this shard have missed messages up to this position.
     Gap(Box<(ChannelId, Position)>),
+    /// What has changed among the members of a channel.
+    Presence(Arc<Batch>),
+    /// Something has changed among the members of some channel, and has to be told some time later.
+    PresenceIsDue,
     /// A message for the recipients of a pattern on this shard.
     Match(Box<Matched>),
     /// A small message for one socket; its payload lies in the batch's arena.

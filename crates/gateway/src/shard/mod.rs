@@ -18,6 +18,7 @@ mod marks;
 pub(crate) mod open;
 mod parts;
 mod preamble;
+mod presence;
 #[cfg(test)]
 mod probe_tests;
 pub(crate) mod protocol;
@@ -81,6 +82,8 @@ pub(crate) struct Shard {
     parts: Parts,
     services: Arc<Services>,
     ended: Notify,
+    /// What has changed among the members of channels has to be told by this shard.
+    presence_is_due: Notify,
     /// Whether a bug ended one of its vital tasks.
     failed: Cell<bool>,
 }
@@ -125,6 +128,7 @@ impl Shard {
             parts: Parts::default(),
             services,
             ended: Notify::new(),
+            presence_is_due: Notify::new(),
             failed: Cell::new(false),
         }
     }
@@ -200,6 +204,7 @@ async fn live(shard: Rc<Shard>) -> bool {
         let timeout = shard.limits.worker_timeout;
         shard.spawn_vital(crate::hub::watch(Arc::clone(&shard.hub), timeout));
         shard.spawn_vital(crate::hub::expire(Arc::clone(&shard.hub)));
+        shard.spawn_vital(presence::tell(Rc::clone(&shard)));
     }
     shard.ended.notified().await;
     !shard.failed.get()

@@ -188,9 +188,11 @@ impl Shard {
                 channel,
                 subscriber,
             } => self.leave(channel, subscriber),
-            Command::Enter(_) | Command::Gap(_) | Command::Numbered(_) => {
-                self.apply_history(command);
-            }
+            Command::Enter(_)
+            | Command::Gap(_)
+            | Command::Numbered(_)
+            | Command::Presence(_)
+            | Command::PresenceIsDue => self.apply_terms(command),
             Command::Adopt(incoming) => super::accept::adopt(self, *incoming),
             Command::Listen(listening) => super::accept::listen(self, *listening),
             Command::TellSmall {
@@ -242,11 +244,13 @@ impl Shard {
         self.forget_parcel(worker);
     }
 
-    /// Applies a command about a channel with history.
-    fn apply_history(&self, command: Command) {
+    /// Applies a command about a channel with history or presence.
+    fn apply_terms(&self, command: Command) {
         match command {
             Command::Enter(enter) => self.enter(&enter),
             Command::Gap(gap) => self.tell_gap(gap.0, gap.1),
+            Command::Presence(batch) => self.tell_presence(&batch),
+            Command::PresenceIsDue => self.presence_is_due.notify_one(),
             Command::Numbered(_) => {
                 self.apply_numbered(&mut [command]);
             }

@@ -31,7 +31,7 @@ mod waker;
 pub(crate) mod wheel;
 mod write;
 
-use millrace_core::{Entering, Kind, Name, Number, Position, SocketId};
+use millrace_core::{Entering, Info, Kind, Name, Number, Position, SocketId};
 
 use crate::close::CloseReason;
 use crate::event::{Calling, Instruction, Step, TransferId};
@@ -87,6 +87,10 @@ pub(crate) trait Session {
     /// Encodes that a message of a channel with history was published, which its client does not get. Called only if the
     /// encoding of its messages has heads.
     fn append_excepted(&mut self, _channel: &[u8], _number: &Number, _out: &mut Vec<u8>) {}
+
+    /// Encodes what has changed among the members of a channel. Called only if the encoding of its messages has heads; the
+    /// result is sent to others with that encoding, too, unless it is for this socket alone.
+    fn append_presence(&mut self, _channel: &[u8], _presence: &Presence<'_>, _out: &mut Vec<u8>) {}
 
     /// The channel and the offset of a message in one of its frames, if its client sees offsets. Called only if the encoding
     /// of its messages has heads.
@@ -152,6 +156,28 @@ pub(crate) struct Fragment<'a> {
     pub(crate) is_first: bool,
     pub(crate) is_last: bool,
     pub(crate) payload: &'a [u8],
+}
+
+/// What has changed among the members of a channel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Presence<'a> {
+    /// Only their number is told.
+    Count(usize),
+    Changed {
+        change: MemberChange,
+        members: &'a [(SocketId, Option<Info>)],
+        /// One of them that is left out.
+        without: Option<SocketId>,
+    },
+}
+
+/// What members have done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MemberChange {
+    Joined,
+    Left,
+    /// They say something else of themselves.
+    Updated,
 }
 
 /// Properties of a session, which do not change while the connection is open.

@@ -26,7 +26,8 @@ pub use code::Code;
 pub use id::Id;
 pub use server::{
     Mark, MemberEvent, Okay, Publication, append_call, append_count, append_direct, append_error,
-    append_gap, append_hi, append_members, append_pong, append_subscribed, mark_of, number_of,
+    append_gap, append_hi, append_member_list, append_members, append_pong, append_subscribed,
+    compact, mark_of, number_of,
 };
 
 /// The name of the subprotocol.

@@ -236,7 +236,17 @@ pub fn append_members<'m>(
         MemberEvent::Update => "update",
     };
     begin(kind, channel, out);
-    out.extend_from_slice(b",\"m\":[");
+    out.extend_from_slice(b",\"m\":");
+    append_member_list(members, out);
+    out.push(b'}');
+}
+
+/// Appends members as a payload: an array of objects with the id of each one's socket and its info in JSON, if it has one.
+pub fn append_member_list<'m>(
+    members: impl IntoIterator<Item = (&'m str, Option<&'m str>)>,
+    out: &mut Vec<u8>,
+) {
+    out.push(b'[');
     for (place, (socket, info)) in members.into_iter().enumerate() {
         if place > 0 {
             out.push(b',');
@@ -249,7 +259,25 @@ pub fn append_members<'m>(
         }
         out.push(b'}');
     }
-    out.extend_from_slice(b"]}");
+    out.push(b']');
+}
+
+/// A value in JSON without the spaces between its parts, and so without line ends.
+pub fn compact(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let (mut is_text, mut is_escaped) = (false, false);
+    for character in json.chars() {
+        if is_text {
+            is_text = is_escaped || character != '"';
+            is_escaped = !is_escaped && character == '\\';
+        } else if matches!(character, ' ' | '\t' | '\r' | '\n') {
+            continue;
+        } else {
+            is_text = character == '"';
+        }
+        out.push(character);
+    }
+    out
 }
 
 /// Appends `count`: how many members a channel has.

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use millrace_protocol::v1::{Id, Incoming, Okay, Operation, Publication, Since, Start, decode};
+use millrace_protocol::v1::{
+    self, Id, Incoming, Okay, Operation, Publication, Since, Start, decode,
+};
 use proptest::prelude::*;
 
 /// A JSON string, with an escape for each character that `escaped` selects.
@@ -122,4 +124,25 @@ proptest! {
             prop_assert!(!bad.reason.is_empty());
         }
     }
+}
+
+#[test]
+fn a_compact_value_has_only_the_spaces_of_its_texts() {
+    for (value, compact) in [
+        ("1", "1"),
+        (" [ 1 ,\t2 ]\r", "[1,2]"),
+        (r#"{ "a b" : " c \" d " }"#, r#"{"a b":" c \" d "}"#),
+        (r#"[ "\\" , "\\\" x" ]"#, r#"["\\","\\\" x"]"#),
+        ("\"\u{e9} \u{1f600}\"", "\"\u{e9} \u{1f600}\""),
+    ] {
+        assert_eq!(v1::compact(value), compact);
+    }
+}
+
+#[test]
+fn members_are_a_list() {
+    let mut out = Vec::new();
+    v1::append_member_list([], &mut out);
+    v1::append_member_list([("1", None), ("2\"", Some("{}"))], &mut out);
+    assert_eq!(out, br#"[][{"s":"1"},{"s":"2\"","info":{}}]"#);
 }

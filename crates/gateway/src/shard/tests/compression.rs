@@ -199,6 +199,7 @@ fn terms_of_channels_say_what_is_not_compressed() {
         pattern: Pattern::new(text).unwrap(),
         text: text.into(),
         compress,
+        presence: false,
         clients: ClientTerms::default(),
         history: None,
     };

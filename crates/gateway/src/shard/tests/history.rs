@@ -36,6 +36,7 @@ fn terms(messages: u32, clients: ClientTerms) -> ChannelTerms {
         pattern: Pattern::new(b"room:*").unwrap(),
         text: b"room:*"[..].into(),
         compress: true,
+        presence: false,
         clients,
         history: Some(HistoryTerms {
             messages,

@@ -125,8 +125,17 @@ impl Speaker {
     /// Does what a client has asked for and may.
     fn perform(&mut self, item: &Item, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         match (&item.what, &item.id) {
-            (What::Subscribe { channel, start, .. }, Some(id)) => {
-                self.subscribe(id, channel, start.as_ref(), cx)
+            (
+                What::Subscribe {
+                    channel,
+                    start,
+                    info,
+                },
+                Some(id),
+            ) => {
+                let may_say = cx.hub().client_terms(channel).info;
+                let info = info.as_deref().filter(|_| may_say);
+                self.subscribe(id, channel, (start.as_ref(), info), cx)
             }
             (
                 What::Publish {

@@ -8,6 +8,7 @@ use millrace_protocol::v1::{self, Code, Id, Incoming, Okay, Operation, Start};
 
 use super::asked::{What, owned_start};
 use super::calling::{failed, said};
+use super::presence;
 use super::speaker::{Speaker, append_header, append_message, fail};
 use crate::close::CloseReason;
 use crate::contract::{ClientPublishing, Context, Event, Flow, LateReply};
@@ -51,14 +52,20 @@ impl Speaker {
                     history(&id, &channel, (start, reverse), limit, cx);
                 }
             }
-            Operation::Presence { id, channel, .. } => {
+            Operation::Presence {
+                id,
+                channel,
+                limit,
+                after,
+            } => {
                 if may_look(&id, &channel, cx) {
-                    fail(Some(&id), Code::NotFound, "the channel has no presence", cx);
+                    let after = after.as_deref();
+                    self.presence(&id, &channel, (limit, after), cx)?;
                 }
             }
-            Operation::Info { id, channel, .. } => {
+            Operation::Info { id, channel, info } => {
                 if cx.hub().client_terms(&channel).info {
-                    fail(Some(&id), Code::NotFound, "it is no member", cx);
+                    presence::set_info(&id, &channel, info, cx);
                 } else {
                     deny(Some(&id), cx);
                 }
@@ -91,7 +98,8 @@ impl Speaker {
         (start, info): (Option<Start<'_>>, Option<&str>),
         cx: &mut Context<'_>,
     ) -> Result<Flow, CloseReason> {
-        if !cx.hub().client_terms(&channel).subscribe {
+        let terms = cx.hub().client_terms(&channel);
+        if !terms.subscribe {
             deny(Some(&id), cx);
         } else if self.waits(&channel, Event::V1Subscribe, cx) {
             let what = What::Subscribe {
@@ -101,7 +109,8 @@ impl Speaker {
             };
             return self.line_up(Some(id), what, cx);
         } else {
-            self.subscribe(&id, &channel, start.as_ref(), cx)?;
+            let info = info.filter(|_| terms.info);
+            self.subscribe(&id, &channel, (start.as_ref(), info), cx)?;
         }
         Ok(Flow::Go)
     }
@@ -146,14 +155,21 @@ impl Speaker {
         Ok(Flow::Go)
     }
 
-    /// Subscribes a client that may do that.
+    /// Subscribes a client that may do that, and say this of itself.
     pub(super) fn subscribe(
         &mut self,
         id: &Id<'_>,
         channel: &[u8],
-        start: Option<&Start<'_>>,
+        (start, info): (Option<&Start<'_>>, Option<&str>),
         cx: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
+        let member = match presence::member(channel, info, cx) {
+            Ok(member) => member,
+            Err(error) => {
+                fail(Some(id), Code::Limit, &error.to_string(), cx);
+                return Ok(());
+            }
+        };
         let most = self.terms.listener.subscriptions;
         let tag = self.entering.tag();
         let entered = cx.post(|hub, socket, dirty| {
@@ -168,6 +184,7 @@ impl Speaker {
         });
         match entered {
             Some(Ok(entered)) => {
+                presence::enter(channel, member, cx);
                 // a channel that keeps nothing recovers nothing
                 let asked = matches!(start, Some(Start::Since(_))).then_some(false);
                 if entered.is_new {

@@ -7,10 +7,13 @@ use millrace_protocol::websocket::{self, Item, Opcode};
 use super::super::session::{self, Reads, TRAITS};
 use super::V1Terms;
 use super::entering::Entering;
+use super::members;
 use super::speaker::{Speaker, append_header};
 use super::unwrap::{head, unwrap};
 use crate::close::CloseReason;
-use crate::contract::{Context, Encoding, Fragment, Operation, Session, Taken, Traits, Wake};
+use crate::contract::{
+    Context, Encoding, Fragment, Operation, Presence, Session, Taken, Traits, Wake,
+};
 
 /// See the module. What reads the frames is the session that the connection has with another subprotocol.
 #[derive(Debug)]
@@ -161,6 +164,11 @@ impl<R: Reads> Session for V1<R> {
             ..v1::Publication::default()
         };
         append_header(|line| publication.append(line), out);
+    }
+
+    fn append_presence(&mut self, channel: &[u8], presence: &Presence<'_>, out: &mut Vec<u8>) {
+        let hub = &self.speaker.terms.hub;
+        append_header(|line| members::append(hub, channel, presence, line), out);
     }
 
     fn number_of(&mut self, frame: &[u8]) -> Option<(Vec<u8>, u64)> {
