@@ -10,6 +10,7 @@ const channels = [
   ['room:*', { clients: both }],
   ['kept:*', { clients: both, history: { messages: 10, ageMs: 60_000 } }],
   ['secret:*', {}],
+  ['present:*', { presence: true, clients: both }],
 ];
 const options = { workerPath: worker('v1-handlers'), threads: 1, ioThreads: 2, channels };
 const server = sharedServer(test, options);
@@ -31,6 +32,20 @@ async function seen(client) {
   client.send({ t: 'call', id: 'seen', m: 'seen' });
   return JSON.parse((await client.next())[1]);
 }
+
+test.serial('the others see of a member what handleSubscribe says', async (t) => {
+  const other = await speak(t, server);
+  const client = await speak(t, server);
+  // without `clients.info`, what the client says itself is not shown
+  t.deepEqual(await other.subscribe('present:1', { info: 'mine' }), { t: 'ok' });
+  t.deepEqual(await client.subscribe('present:1', { info: 'member' }), { t: 'ok' });
+  t.deepEqual((await other.next())[0], { t: 'join', c: 'present:1', m: [{ s: client.hi.s, info: { name: 'me' } }] });
+  other.send({ t: 'pres', id: 1, c: 'present:1' });
+  const [, members] = await other.next();
+  t.deepEqual(JSON.parse(members), [{ s: other.hi.s }, { s: client.hi.s, info: { name: 'me' } }]);
+  t.is((await client.subscribe('present:2', { info: 'long' })).code, 'failed', 'it has 4,097 bytes');
+  await seen(client);
+});
 
 test.serial('handleSubscribe decides, and gets what the client said', async (t) => {
   const client = await speak(t, server, { headers: { 'x-user': 'ann' } });

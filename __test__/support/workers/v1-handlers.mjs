@@ -27,6 +27,7 @@ export function handleSubscribe(channel, socketId, token, request) {
   seen.push(['sub', channel, socketId, token?.toString(), request]);
   return answer(request.info ?? '', () => {
     if (request.info === 'odd') return 7;
+    if (request.info === 'long') return { member: 'x'.repeat(4095) };
     return request.info === 'member' ? { member: { name: 'me' } } : request.info !== 'no';
   });
 }

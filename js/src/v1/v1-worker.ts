@@ -1,5 +1,6 @@
 /** `millrace.v1` in a worker: asks the module's handlers what clients may do, and answers. Has no state. */
 
+import { infoText } from '../gateway/presence.js';
 import type { Data, Name } from '../gateway/target.js';
 import type { ProtocolEvent, ProtocolHost, ProtocolWorker } from '../protocols/protocol.js';
 import { EVENT_V1_CALL, EVENT_V1_PUBLISH, EVENT_V1_SUBSCRIBE, OPERATION_V1_ANSWER } from '../worker/kinds.generated.js';
@@ -22,9 +23,11 @@ function subscribe({ module }: ProtocolHost, asked: Asked): unknown {
   const info: unknown = (asked.flags & INFO) === 0 ? undefined : JSON.parse(asked.event.payload.toString());
   const { since } = asked;
   return asked.whenDone(module.handleSubscribe?.(asked.channel, socketId, token, { since, info }), (answer) => {
-    if (answer === true || (typeof answer === 'object' && answer !== null)) asked.say(YES);
-    else if (answer === false) asked.say(DENIED);
-    else throw wrong('handleSubscribe', 'a boolean or { member }', answer);
+    if (answer === true) return asked.say(YES);
+    if (answer === false) return asked.say(DENIED);
+    if (typeof answer !== 'object' || answer === null) throw wrong('handleSubscribe', 'a boolean or { member }', answer);
+    if (answer.member === undefined) return asked.say(YES);
+    return asked.sayData(infoText(answer.member, 'member of handleSubscribe'));
   });
 }
 

@@ -187,6 +187,11 @@ impl Speaker {
                 }
                 self.perform(&item, cx)?;
             }
+            (What::Subscribe { channel, start, .. }, Some(id)) if given.is_some() => {
+                // what the handler says of the client counts, whatever the client may say of itself
+                let member = given.and_then(|(_, member)| str::from_utf8(member).ok());
+                self.subscribe(id, channel, (start.as_ref(), member), cx)?;
+            }
             _ => self.perform(&item, cx)?,
         }
         self.done(&item, cx)
