@@ -23,8 +23,8 @@ import { Failure, fail, npm, ROOT } from './process.mjs';
 /** Where the tarballs go. */
 const PACKAGES = path.join(ROOT, 'target/packages');
 
-/** The largest size of an addon. Raise it only by decision. */
-const MOST_BYTES = 6.25 * 2 ** 20;
+/** The largest size of an addon. Raise it only by decision (docs/decisions/0053-an-addon-may-have-seven-mebibytes.md). */
+const MOST_BYTES = 7 * 2 ** 20;
 
 /** Fields of package.json for developers of Millrace, not for its users. */
 const DEVELOPMENT = ['scripts', 'napi', 'ava', 'devDependencies', 'overrides'];

@@ -291,7 +291,7 @@ export async function use(): Promise<void> {
   // @ts-expect-error a link has a URL
   await start({ bind: 'x', backplane: { prefix: 'app' } });
   // @ts-expect-error no such option
-  await start({ bind: 'x', backplane: { url: 'nats://h', nkey: 'x' } });
+  await start({ bind: 'x', backplane: { url: 'nats://h', seed: 'x' } });
   // @ts-expect-error a time is a number
   await start({ bind: 'x', backplane: { url: 'nats://h', waitMs: '5s' } });
   // @ts-expect-error bind is required

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { ROOT } from './markdown.mjs';
 
 /** How sources read environment variables. */
-const OURS = ['js/src', 'scripts', '__test__/support', 'examples', 'benchmark/runner', '.ci'];
+const OURS = ['js/src', 'scripts', '__test__/support', '__test__/v1', 'examples', 'benchmark/runner', '.ci'];
 
 /** Programs that the pages may use without naming their source. */
 const FOREIGN = 'apt-get cd curl docker export git go mkdir nc nginx pip redis-cli rustup systemctl'.split(' ');

@@ -70,7 +70,7 @@ export type {
 } from './gateway/stats.js';
 export type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
 export type { LogLevel, LogLine } from './log/log-line.js';
-export type { BackplaneOptions, BackplaneTls } from './options/backplane.js';
+export type { BackplaneOptions, BackplaneTls, SentinelLogin } from './options/backplane.js';
 export type { Channels, ChannelTerms, ClientTerms, HistoryTerms } from './options/channels.js';
 export type { BackplaneFull, OutboxPolicy } from './options/limit-values.js';
 export type { GatewayLimits, Limits, ListenerLimits } from './options/limits.js';

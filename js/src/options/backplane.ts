@@ -15,6 +15,14 @@ export interface BackplaneTls {
   servername?: string;
 }
 
+/** The login for Redis Sentinels. */
+export interface SentinelLogin {
+  /** The user. Default: the Sentinels' default user. */
+  user?: string;
+  /** The password. */
+  password?: string;
+}
+
 /** The link between nodes. */
 export interface BackplaneOptions {
   /**
@@ -41,7 +49,7 @@ export interface BackplaneOptions {
   /** The seed of an NKey (`SU…`), for a user that the NATS server knows by its public key. */
   nkey?: string;
   /** The login for Sentinels, if they ask for one. `user` and `password` above are those of the Redis server. */
-  sentinel?: { user?: string; password?: string };
+  sentinel?: SentinelLogin;
   /** More TLS options, for URLs that use TLS. */
   tls?: BackplaneTls;
   /**

@@ -106,7 +106,7 @@ fn short_messages_of_many_readers_are_spread_over_turns() {
     assert!(actors.iter().all(|actor| actor.got() == expected));
 }
 
-/// With `MILLRACE_TEST_HISTORY=full` as many as the issue of this feature names.
+/// With `MILLRACE_TEST_HISTORY=full` there are 10,000 of them.
 #[test]
 fn sockets_that_come_back_at_once_share_one_frame_per_message() {
     let full = std::env::var_os("MILLRACE_TEST_HISTORY").is_some_and(|how| how == "full");
