@@ -33,18 +33,34 @@ async function seen(client) {
   return JSON.parse((await client.next())[1]);
 }
 
+/** Sends a message, and resolves with the answer, behind what is told of members meanwhile. */
+async function answered(client, header) {
+  client.send({ id: 'a', ...header });
+  for (;;) {
+    const message = await client.next();
+    if (message[0].id === 'a') return message;
+  }
+}
+
 test.serial('the others see of a member what handleSubscribe says', async (t) => {
   const other = await speak(t, server);
   const client = await speak(t, server);
+  const c = 'present:1';
   // without `clients.info`, what the client says itself is not shown
-  t.deepEqual(await other.subscribe('present:1', { info: 'mine' }), { t: 'ok' });
-  t.deepEqual(await client.subscribe('present:1', { info: 'member' }), { t: 'ok' });
-  t.deepEqual((await other.next())[0], { t: 'join', c: 'present:1', m: [{ s: client.hi.s, info: { name: 'me' } }] });
-  other.send({ t: 'pres', id: 1, c: 'present:1' });
-  const [, members] = await other.next();
+  t.is((await answered(other, { t: 'sub', c, info: 'mine' }))[0].t, 'ok');
+  t.is((await answered(client, { t: 'sub', c, info: 'member' }))[0].t, 'ok');
+  for (;;) {
+    const [told] = await other.next();
+    const found = told.m.find(({ s }) => s === client.hi.s);
+    if (found === undefined) continue;
+    t.deepEqual(found, { s: client.hi.s, info: { name: 'me' } });
+    break;
+  }
+  const [, members] = await answered(other, { t: 'pres', c });
   t.deepEqual(JSON.parse(members), [{ s: other.hi.s }, { s: client.hi.s, info: { name: 'me' } }]);
-  t.is((await client.subscribe('present:2', { info: 'long' })).code, 'failed', 'it has 4,097 bytes');
-  await seen(client);
+  const [refused] = await answered(client, { t: 'sub', c: 'present:2', info: 'long' });
+  t.is(refused.code, 'failed', 'it has 4,097 bytes');
+  await answered(client, { t: 'call', m: 'seen' });
 });
 
 test.serial('handleSubscribe decides, and gets what the client said', async (t) => {

@@ -290,6 +290,7 @@ test('above presenceEvents only the number is told, and once when it falls below
   await agrees(own, watcher);
   const { length } = watcher.counts;
   clients[3].ws.terminate();
+  await until(() => watcher.told.at(-1) !== 'count', 'a change of members');
   await agrees(own, watcher);
   t.is(watcher.known.size, 3);
   t.is(watcher.counts.length, length);

@@ -74,10 +74,10 @@ impl<K> ChannelTable<K> {
         })
     }
 
-    /// Whether channels may have pasts.
+    /// Whether channels may have more than subscriptions.
     #[inline]
-    pub(crate) fn has_pasts(&self) -> bool {
-        self.pasts().is_some()
+    pub(crate) fn has_beside(&self) -> bool {
+        self.beside.is_some()
     }
 
     #[inline]

@@ -39,6 +39,8 @@ export function streamLink(fetch: FetchLike, url: string, token: string | undefi
         // what the server sends meanwhile does not show that it receives
         const timer = setTimeout(fail, POST_MS, 'no answer');
         const { status } = await fetch(url, init).finally(() => clearTimeout(timer));
+        // as over a WebSocket: sent again, it would be refused again
+        if (status === 413) return lose(1009, 'HTTP 413');
         if (status !== 204) throw `HTTP ${status}`;
       })
       .catch(fail);

@@ -8,6 +8,11 @@ import type { Data } from '../gateway/target.js';
  * @throws {TypeError} if JSON cannot have it
  */
 export function payloadOf(value: unknown, name: string): Data | undefined {
+  // other threads may be writing it, so its bytes are copied
+  if (value instanceof SharedArrayBuffer) return new Uint8Array(value).slice();
+  if (ArrayBuffer.isView(value) && value.buffer instanceof SharedArrayBuffer) {
+    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice();
+  }
   if (value === undefined || typeof value === 'string' || value instanceof ArrayBuffer) return value;
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
   const text = JSON.stringify(value) as string | undefined;

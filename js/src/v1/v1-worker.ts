@@ -25,7 +25,8 @@ function subscribe({ module }: ProtocolHost, asked: Asked): unknown {
   return asked.whenDone(module.handleSubscribe?.(asked.channel, socketId, token, { since, info }), (answer) => {
     if (answer === true) return asked.say(YES);
     if (answer === false) return asked.say(DENIED);
-    if (typeof answer !== 'object' || answer === null) throw wrong('handleSubscribe', 'a boolean or { member }', answer);
+    if (typeof answer !== 'object' || answer === null)
+      throw wrong('handleSubscribe', 'a boolean or { member }', answer);
     if (answer.member === undefined) return asked.say(YES);
     return asked.sayData(infoText(answer.member, 'member of handleSubscribe'));
   });
@@ -125,7 +126,6 @@ class Asked {
 
   #tell(verdict: number, payload?: Data, more: [number, number] = [0, 0]): void {
     if (this.#isOver) return;
-    this.#isOver = true;
     const { gateway, replies, worker } = this.#host;
     const { socketId } = this.event;
     const fields = Buffer.alloc(ANSWER_BYTES);
@@ -134,6 +134,8 @@ class Asked {
     // what the handler sent before comes first
     replies.flush();
     const told = worker.tell(socketId, OPERATION_V1_ANSWER, fields, payload);
+    // only now: if that throws, the answer is that the handler failed
+    this.#isOver = true;
     // the client would wait for ever
     if (!told) gateway.close(socketId, TRY_AGAIN_LATER, 'The server has too much to do');
   }

@@ -7,6 +7,7 @@ mod line;
 mod login;
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::net::IpAddr;
 
 use ahash::RandomState;
 
@@ -75,6 +76,11 @@ impl Nats {
             is_ready: false,
         };
         wire.info(info);
+        // The first line is never encrypted, so anybody on the way may have written it. An address is safe, because its
+        // certificate must have the name of a configured server.
+        if let Some(servers) = &mut wire.servers {
+            servers.retain(|server| server.host.parse::<IpAddr>().is_ok());
+        }
         wire
     }
 

@@ -113,7 +113,7 @@ impl<K> Core<K> {
         }
         let key = self.hashed(Space::Channel, channel);
         let table = self.channel_table(key);
-        if table.has_pasts() {
+        if table.has_beside() {
             return self.publish_but_to(table, (key.hash, channel), message, except, post);
         }
         post.upstream(Topic::Channel(channel), message);

@@ -160,7 +160,10 @@ impl<K> Core<K> {
         change: &mut Change<'_, P>,
     ) {
         let mut table = self.channel_table(key);
-        if let Some(pasts) = table.pasts_mut() {
+        // a sharded channel may have the same name
+        if key.space == Space::Channel
+            && let Some(pasts) = table.pasts_mut()
+        {
             change.lost = pasts.take_all_lost(key);
         }
         let channel = table.get_or_make(key);

@@ -247,6 +247,7 @@ impl Hub {
         };
         let known = std::mem::replace(&mut *self.terms.lock(), terms.into());
         if *known == *terms && self.core.history_bounds() == Some(bounds) {
+            self.set_presence(terms, limits);
             return;
         }
         let has_clients = terms.iter().any(|terms| terms.clients.is_any());

@@ -134,7 +134,8 @@ pub(crate) trait Session {
         self.unfinished()
     }
 
-    /// Bytes of transfers that wait for the worker. Read only if the session has transfers.
+    /// Bytes that wait for the worker beside its events: those of transfers, and of messages that wait for handlers of others.
+    /// Read only if the session has transfers, or its input was held.
     fn waiting(&self) -> usize {
         0
     }

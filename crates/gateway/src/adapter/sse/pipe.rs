@@ -103,6 +103,8 @@ pub(super) struct Pipe {
     left: Pin<Box<dyn Future<Output = ()>>>,
     /// What makes events of the frames of `millrace.v1`.
     unframed: Option<Unframed>,
+    /// Events that are not passed on yet.
+    events: Bytes,
 }
 
 impl Pipe {
@@ -116,6 +118,7 @@ impl Pipe {
             stream,
             left: Box::pin(async move { client.half_closed.wait().await }),
             unframed,
+            events: Bytes::new(),
         }
     }
 }
@@ -129,20 +132,29 @@ impl HttpBody for Pipe {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let pipe = self.get_mut();
-        let is_over = pipe.unframed.as_ref().is_some_and(Unframed::is_over);
-        if is_over || pipe.left.as_mut().poll(cx).is_ready() {
+        if pipe.left.as_mut().poll(cx).is_ready() {
             return Poll::Ready(None);
         }
         // the buffer is not zeroed, because an event is short
         let mut piece = [MaybeUninit::uninit(); PIPE_BYTES];
         loop {
+            if !pipe.events.is_empty() {
+                // HTTP/2 keeps what it is given until the peer takes it, and ends a stream that takes too long for a piece
+                let length = pipe.events.len().min(PIPE_BYTES);
+                let events = pipe.events.split_to(length);
+                return Poll::Ready(Some(Ok(Frame::data(events))));
+            }
+            if pipe.unframed.as_ref().is_some_and(Unframed::is_over) {
+                return Poll::Ready(None);
+            }
             let mut buffer = ReadBuf::uninit(&mut piece);
             ready!(Pin::new(&mut pipe.stream).poll_read(cx, &mut buffer))?;
             let filled = buffer.filled();
             if filled.is_empty() {
                 return Poll::Ready(None);
             }
-            let events = match &mut pipe.unframed {
+            // the first part of a long frame is no event
+            pipe.events = match &mut pipe.unframed {
                 None => Bytes::copy_from_slice(filled),
                 Some(unframed) => {
                     let mut events = Vec::new();
@@ -150,10 +162,6 @@ impl HttpBody for Pipe {
                     events.into()
                 }
             };
-            // the first part of a long frame is no event
-            if !events.is_empty() {
-                return Poll::Ready(Some(Ok(Frame::data(events))));
-            }
         }
     }
 }

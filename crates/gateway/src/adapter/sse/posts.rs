@@ -7,6 +7,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use hyper::body::Body as _;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
@@ -95,8 +96,7 @@ impl Posts {
             return answer;
         }
         let limit = exchange.client.listener.config.limits.handshake_timeout;
-        let sent = tokio::time::timeout(limit, self.send(request, most)).await;
-        match sent.unwrap_or(Err((StatusCode::SERVICE_UNAVAILABLE, LATE))) {
+        match self.send(request, most, limit).await {
             Ok(()) => {
                 let mut answer = Response::new(Body::empty());
                 *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -106,9 +106,14 @@ impl Posts {
         }
     }
 
-    async fn send(&self, request: &mut Asked, most: usize) -> Result<(), Refused> {
+    async fn send(&self, request: &mut Asked, most: usize, limit: Duration) -> Result<(), Refused> {
         let unknown = (StatusCode::NOT_FOUND, UNKNOWN);
         let stream = self.find(request.headers()).ok_or(unknown)?;
+        // bodies are received one at a time for a stream, and only while it takes messages, however many requests there are
+        let place = tokio::time::timeout(limit, stream.clone().reserve_owned()).await;
+        let place = place
+            .map_err(|_| (StatusCode::SERVICE_UNAVAILABLE, LATE))?
+            .map_err(|_| unknown)?;
         let kind = request.headers().get(CONTENT_TYPE);
         let is_bytes = kind.is_some_and(|kind| {
             let known = kind.as_bytes().get(..BYTES.len());
@@ -119,10 +124,16 @@ impl Posts {
         } else {
             Opcode::Text
         };
-        let message = read(request.body_mut(), most).await?;
+        let message = tokio::select! {
+            message = read(request.body_mut(), most) => message?,
+            () = stream.closed() => return Err(unknown),
+        };
         let mut frame = Vec::with_capacity(message.len() + 10);
         websocket::append_frame(&mut frame, opcode, &message);
-        stream.send(frame).await.map_err(|_| unknown)
+        if place.send(frame).is_closed() {
+            return Err(unknown);
+        }
+        Ok(())
     }
 }
 

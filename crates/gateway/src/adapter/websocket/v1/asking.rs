@@ -14,9 +14,6 @@ use crate::contract::{Context, Event, Flow, Instruction};
 impl Speaker {
     /// Whether an operation has an id that an unanswered one has.
     pub(super) fn repeats(&self, operation: &Operation<'_>) -> bool {
-        let Some(asked) = self.asked.as_deref() else {
-            return false;
-        };
         let id = match operation {
             Operation::Publish { id, .. } => id.as_ref(),
             Operation::Subscribe { id, .. }
@@ -27,7 +24,10 @@ impl Speaker {
             | Operation::Info { id, .. } => Some(id),
             Operation::Ping | Operation::Answer { .. } | Operation::Failure { .. } => None,
         };
-        id.is_some_and(|id| asked.is_in_use(id))
+        let asked = self.asked.as_deref();
+        id.is_some_and(|id| {
+            self.entering.is_in_use(id) || asked.is_some_and(|asked| asked.is_in_use(id))
+        })
     }
 
     /// Whether something of this channel is not done yet.

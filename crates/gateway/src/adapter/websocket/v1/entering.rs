@@ -35,6 +35,11 @@ impl Entering {
         });
     }
 
+    /// Whether an answer with this id waits.
+    pub(super) fn is_in_use(&self, id: &Id<'_>) -> bool {
+        self.waiting.iter().any(|one| one.id == *id)
+    }
+
     /// Takes the answer that waits for the subscription with this tag.
     pub(super) fn take(&mut self, tag: u64) -> Option<Waiting> {
         let place = self.waiting.iter().position(|one| one.tag == tag)?;

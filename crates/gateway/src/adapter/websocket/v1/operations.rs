@@ -295,10 +295,18 @@ fn history(
     let Some(mut past) = past else {
         return fail(Some(id), Code::NotFound, "the channel has no history", cx);
     };
+    let mut head = Vec::new();
+    let named = v1::Publication {
+        channel,
+        answers: Some(id),
+        ..v1::Publication::default()
+    };
+    named.append(&mut head);
+    let head = head.len() + NUMBERS_BYTES;
     let mut bytes = 0;
     let fits = past.messages.iter().take_while(|kept| {
         let is_first = bytes == 0;
-        bytes += kept.message.payload().len() + 64;
+        bytes += kept.message.payload().len() + head;
         is_first || bytes <= HISTORY_BYTES
     });
     let count = fits.count();
@@ -336,3 +344,6 @@ const HISTORY_BYTES: usize = 256 * 1024;
 fn deny(id: Option<&Id<'_>>, cx: &mut Context<'_>) {
     fail(id, Code::Denied, "the channel's terms do not allow it", cx);
 }
+
+/// The most bytes of a publication's header beside its channel and the id of the question.
+const NUMBERS_BYTES: usize = 128;

@@ -6,6 +6,7 @@ use millrace_protocol::websocket::{self, Item, Opcode};
 
 use super::super::session::{self, Reads, TRAITS};
 use super::V1Terms;
+use super::asked::Asked;
 use super::entering::Entering;
 use super::members;
 use super::speaker::{Speaker, append_header};
@@ -191,6 +192,11 @@ impl<R: Reads> Session for V1<R> {
 
     fn received(&self) -> usize {
         self.reads.received()
+    }
+
+    fn waiting(&self) -> usize {
+        let asked = self.speaker.asked.as_deref();
+        self.reads.waiting() + asked.map_or(0, Asked::bytes)
     }
 }
 
