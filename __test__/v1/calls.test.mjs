@@ -38,6 +38,8 @@ test('text and bytes come back as they are, other values as JSON, and nothing fo
   t.deepEqual(await call(client, 'number'), [ok, '7']);
   t.deepEqual(await call(client, 'view'), [ok, Buffer.from([2, 3])]);
   t.deepEqual(await call(client, 'buffer'), [ok, Buffer.from([5, 6])]);
+  t.deepEqual(await call(client, 'shared'), [ok, Buffer.alloc(2)]);
+  t.deepEqual(await call(client, 'sharedBuffer'), [ok, Buffer.alloc(2)]);
   t.deepEqual(await call(client, 'long'), [ok, 'x'.repeat(300_000)]);
   t.deepEqual(await call(client, 'who'), [ok, JSON.stringify([Number(client.hi.s), 'ann'])]);
 });

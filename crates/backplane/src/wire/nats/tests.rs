@@ -238,3 +238,21 @@ fn a_refused_subject_may_contain_any_words() {
     assert_eq!(refused, [vec![channel], patterns.to_vec()].concat());
     assert_eq!(wire.unanswered(), 0);
 }
+
+#[test]
+fn servers_are_reported_and_hosts_only_from_an_encrypted_line() {
+    let info = br#"{"max_payload":100,"connect_urls":["10.0.0.1:4222","evil.example:4222"]}"#;
+    let mut wire = Nats::new("app", Credentials::default(), info, 50);
+    let mut out = Vec::new();
+    wire.open(&mut out);
+    assert_eq!(events(&mut wire, b"PONG\r\n", 99).unwrap(), ["Ready"]);
+    wire.ping(&mut out);
+    let told = events(&mut wire, b"PONG\r\n", 99).unwrap();
+    let address = r#"Servers([Server { host: "10.0.0.1", port: 4222 }])"#;
+    assert_eq!(told, [address]);
+    wire.ping(&mut out);
+    let later = b"INFO {\"connect_urls\":[\"b.example:4222\"]}\r\nPONG\r\n";
+    let told = events(&mut wire, later, 7).unwrap();
+    let host = r#"Servers([Server { host: "b.example", port: 4222 }])"#;
+    assert_eq!(told, [host]);
+}
