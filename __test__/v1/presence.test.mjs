@@ -322,6 +322,7 @@ test('a subscriber that still reads the past is told, too', async (t) => {
   await three.subscribe('old:1', { last: 10, info: 3 });
   await agrees(server, watcher);
   three.ws.terminate();
+  await until(() => watcher.told.at(-1) === 'leave', 'a member to leave');
   await agrees(server, watcher);
   t.is(watcher.known.size, 2);
 });
