@@ -55,27 +55,38 @@ withRedis('nodes use the master that a Sentinel knows, and the next one after a 
   t.regex(await replica.cli('PUBSUB', 'CHANNELS', 'millrace:*'), /millrace:room/);
 });
 
-withRedis('Sentinels and the server have logins of their own', async (t) => {
+/** A master with a password, a Sentinel with another one, and a URL with the first. */
+async function withLogins(t) {
   const master = await Redis.with(t, ['--requirepass', 'secret']);
-  const sentinel = await Sentinel.with(t, 'chat', master, {
-    lines: ['sentinel auth-pass chat secret', 'requirepass hidden'],
-  });
-  const url = `redis+sentinel://:secret@${sentinel.address}/chat`;
+  const lines = ['sentinel auth-pass chat secret', 'requirepass hidden'];
+  const sentinel = await Sentinel.with(t, 'chat', master, { lines });
+  return { master, sentinel, url: `redis+sentinel://:secret@${sentinel.address}/chat` };
+}
+
+/** A node with this backplane reports that, and neither password. */
+async function isRefused(t, backplane, said) {
+  const refused = await ownServer(t, options(backplane));
+  const lost = await until(
+    async () => (await refused.errors()).find(({ code }) => code === 'ERR_MILLRACE_BACKPLANE_LOST'),
+    'the report',
+  );
+  t.regex(lost.message, said);
+  t.notRegex(lost.message, /secret|hidden/);
+}
+
+withRedis('Sentinels and the server have logins of their own', async (t) => {
+  const { sentinel, url } = await withLogins(t);
   const node = await ownServer(t, options({ url, sentinel: { password: 'hidden' }, waitMs: 60_000 }));
   t.is((await linkOf(node)).state, 'ready');
-  for (const [backplane, said] of [
-    [url, /NOAUTH/],
-    [{ url, sentinel: { password: 'wrong' } }, /WRONGPASS/],
-    [{ url: `${url}-room`, sentinel: { password: 'hidden' } }, /knows no master that is called "chat-room"/],
-    [{ url: `redis+sentinel://${sentinel.address}/chat`, sentinel: { password: 'hidden' } }, /NOAUTH/],
-    [`redis+sentinel://127.0.0.1:${master.port}/chat`, /refused us/],
-  ]) {
-    const refused = await ownServer(t, options(backplane));
-    const lost = await until(
-      async () => (await refused.errors()).find(({ code }) => code === 'ERR_MILLRACE_BACKPLANE_LOST'),
-      'the report',
-    );
-    t.regex(lost.message, said);
-    t.notRegex(lost.message, /secret|hidden/);
-  }
+  await isRefused(t, { url, sentinel: { password: 'wrong' } }, /WRONGPASS/);
+  const withoutPassword = `redis+sentinel://${sentinel.address}/chat`;
+  await isRefused(t, { url: withoutPassword, sentinel: { password: 'hidden' } }, /NOAUTH/);
+});
+
+withRedis('what is no Sentinel, or knows no such master, is reported', async (t) => {
+  const { master, url } = await withLogins(t);
+  await isRefused(t, url, /NOAUTH/);
+  const unknown = { url: `${url}-room`, sentinel: { password: 'hidden' } };
+  await isRefused(t, unknown, /knows no master that is called "chat-room"/);
+  await isRefused(t, `redis+sentinel://127.0.0.1:${master.port}/chat`, /refused us/);
 });
