@@ -27,6 +27,7 @@ mod net;
 mod notice;
 pub mod options;
 mod permits;
+mod secret;
 mod shard;
 mod socket;
 mod stats;

@@ -36,6 +36,7 @@ mod opcode;
 mod partial;
 mod rate;
 mod rsv1;
+mod sent;
 
 pub use config::{DecoderConfig, Role};
 pub use decoder::Decoder;
@@ -45,3 +46,4 @@ pub use input::Input;
 pub use item::{Item, Payload};
 pub use masked::Masked;
 pub use opcode::{Kind, Opcode};
+pub use sent::{SentFrame, split_sent};

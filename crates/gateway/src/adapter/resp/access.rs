@@ -1,12 +1,12 @@
 //! The users of a listener: their passwords, and the commands, channels and keys they may use. Only compares; keeps no
 //! state.
 
-use std::hint::black_box;
 use std::sync::Arc;
 
 use millrace_core::{Pattern, PatternError};
 
 use super::options::{RespOptions, RespUser};
+use crate::secret::is_equal;
 
 /// The users of a listener.
 #[derive(Debug)]
@@ -178,16 +178,6 @@ fn matches_one(allowed: Option<&[Allowed]>, name: &[u8]) -> bool {
     // unlike in a subscription, `*` also matches the empty name
     let matches = |one: &Allowed| one.text == b"*" || one.pattern.matches(name);
     allowed.is_none_or(|allowed| allowed.iter().any(matches))
-}
-
-/// Compares in a time that depends only on the length of the given password.
-fn is_equal(given: &[u8], expected: &[u8]) -> bool {
-    let mut differs = u8::from(given.len() != expected.len());
-    let mut others = expected.iter().cycle();
-    for byte in given {
-        differs |= black_box(byte ^ others.next().unwrap_or(&0));
-    }
-    black_box(differs) == 0
 }
 
 /// The name of the user that a client need not name.

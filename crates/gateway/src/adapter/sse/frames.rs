@@ -1,6 +1,7 @@
 //! Takes messages of `millrace.v1` out of the frames that its session writes, and makes them events. Pure.
 
 use millrace_protocol::sse::{self, Positions};
+use millrace_protocol::websocket::split_sent;
 
 /// What the body of a stream does with what its socket writes.
 pub(super) struct Unframed {
@@ -45,7 +46,8 @@ impl Unframed {
         self.part.extend_from_slice(written);
         let part = std::mem::take(&mut self.part);
         let mut rest = &part[..];
-        while let Some((opcode, payload, behind)) = split(rest) {
+        while let Some((frame, behind)) = split_sent(rest) {
+            let (opcode, payload) = (frame.first & 0x0f, frame.payload);
             rest = behind;
             if self.is_over {
                 continue;
@@ -79,26 +81,6 @@ impl Unframed {
             _ => sse::append_heartbeat(out),
         }
     }
-}
-
-/// The opcode and the payload of the first frame, and what follows it; `None`: it is not complete.
-fn split(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let [first, second, behind @ ..] = bytes else {
-        return None;
-    };
-    let (length, behind) = match second & 0x7f {
-        126 => {
-            let (length, behind) = behind.split_first_chunk::<2>()?;
-            (u64::from(u16::from_be_bytes(*length)), behind)
-        }
-        127 => {
-            let (length, behind) = behind.split_first_chunk::<8>()?;
-            (u64::from_be_bytes(*length), behind)
-        }
-        short => (u64::from(short), behind),
-    };
-    let (payload, rest) = behind.split_at_checked(usize::try_from(length).ok()?)?;
-    Some((first & 0x0f, payload, rest))
 }
 
 const TEXT: u8 = 1;

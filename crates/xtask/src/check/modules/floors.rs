@@ -73,6 +73,7 @@ const GATEWAY: Crate = Crate {
                 "limits",
                 "notice.rs",
                 "permits",
+                "secret.rs",
                 "fault.rs",
                 "stats.rs",
                 "sync.rs",

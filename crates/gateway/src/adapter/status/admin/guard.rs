@@ -2,7 +2,6 @@
 //! Bounded in addresses. Pure: the time is an argument.
 
 use std::fmt;
-use std::hint::black_box;
 use std::net::IpAddr;
 
 use ahash::AHashMap;
@@ -10,6 +9,7 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 
 use super::limits::FixedAdminLimits;
 use crate::permits::Network;
+use crate::secret::is_equal;
 use crate::sync::Mutex;
 
 /// See the module. Times are milliseconds since the gateway was made.
@@ -101,16 +101,6 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 }
 
 const SCHEME: &[u8] = b"Bearer ";
-
-/// Compares in a time that depends only on the length of what was given.
-fn is_equal(given: &[u8], expected: &[u8]) -> bool {
-    let mut differs = u8::from(given.len() != expected.len());
-    let mut others = expected.iter().cycle();
-    for byte in given {
-        differs |= black_box(byte ^ others.next().unwrap_or(&0));
-    }
-    black_box(differs) == 0
-}
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use millrace_core::{Annotation, Kind};
 use millrace_protocol::v1::{self, HEADER_BYTES, Mark};
 use millrace_protocol::websocket::deflate::Inflater;
-use millrace_protocol::websocket::{self, Opcode};
+use millrace_protocol::websocket::{self, Opcode, SentFrame};
 
 /// Appends the frames in `sent`, each with its payload alone. Those without a payload are messages of the subprotocol itself
 /// and are left out; control frames and the later frames of a message stay.
@@ -68,22 +68,12 @@ struct Frame<'a> {
 
 /// The first frame, and what follows it.
 fn split(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
-    let [first, second, behind @ ..] = bytes else {
-        return None;
-    };
-    let (length, behind) = match second & 0x7f {
-        126 => {
-            let (length, behind) = behind.split_first_chunk::<2>()?;
-            (u64::from(u16::from_be_bytes(*length)), behind)
-        }
-        127 => {
-            let (length, behind) = behind.split_first_chunk::<8>()?;
-            (u64::from_be_bytes(*length), behind)
-        }
-        short => (u64::from(short), behind),
-    };
-    let (payload, rest) = behind.split_at_checked(usize::try_from(length).ok()?)?;
-    let whole = bytes.get(..bytes.len() - rest.len())?;
+    let (sent, rest) = websocket::split_sent(bytes)?;
+    let SentFrame {
+        whole,
+        first,
+        payload,
+    } = sent;
     let kind = match first & 0x0f {
         1 => Some(Kind::Text),
         2 => Some(Kind::Binary),
