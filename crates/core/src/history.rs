@@ -37,6 +37,9 @@ pub struct HistoryBounds {
 /// What a kept message is charged beside its length, in bytes.
 pub const ENTRY_CHARGE: u64 = 128;
 
+/// The highest offset that is taken from a store: JavaScript's numbers are exact up to there.
+pub const MOST_OFFSET: u64 = (1 << 53) - 1;
+
 /// What a channel that keeps messages is charged beside the length of its name, in bytes.
 pub const NAME_CHARGE: u64 = 512;
 
@@ -88,6 +91,8 @@ pub struct Manner<'a> {
     /// Names the message, so that it is not published twice: a later one with the same key is dropped for as long as
     /// this one is kept. Without history it has no effect.
     pub key: Option<&'a [u8]>,
+    /// Passed on to [`Post::store`](crate::Post::store): who is told what comes of it there; 0 is nobody.
+    pub ticket: u64,
 }
 
 /// What came of a publication.
@@ -100,6 +105,24 @@ pub struct Published {
     /// Whether a message with the same key was published before. Then nothing was done, and the position is that of
     /// the first.
     pub is_repeated: bool,
+    /// Whether a [store](crate::Post::store) has it: then the deliveries are the channel's subscribers at this moment, and
+    /// what comes of it is known later.
+    pub is_stored: bool,
+}
+
+/// A message as a store of histories has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored<K> {
+    /// Its number in the channel.
+    pub offset: u64,
+    /// When it was published, in milliseconds of Unix time.
+    pub unix_ms: u64,
+    /// The socket that published it, if a client did.
+    pub from: Option<SocketId>,
+    /// The message in the form in which it is kept.
+    pub message: K,
+    /// Its length in bytes.
+    pub length: usize,
 }
 
 /// Where a subscriber begins in a channel with history.

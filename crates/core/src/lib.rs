@@ -39,8 +39,8 @@ pub use crate::annotation::{Annotation, AnnotationError, NotAnObject};
 pub use crate::channel_list::Tally;
 pub use crate::history::{
     ChannelTerms, Cursor, ENTRY_CHARGE, Entered, Entering, Epoch, HistoryBounds, HistoryTerms,
-    Kept, Manner, NAME_CHARGE, Number, PastSummary, Position, Progress, Published, Room, Start,
-    Step,
+    Kept, MOST_OFFSET, Manner, NAME_CHARGE, Number, PastSummary, Position, Progress, Published,
+    Room, Start, Step, Stored,
 };
 pub use crate::id::{ChannelId, SocketId, TermsIndex};
 pub use crate::keys::{Held, Update};

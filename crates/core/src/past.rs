@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::hash::SocketMap;
 use crate::history::{
     ENTRY_CHARGE, Epoch, HistoryTerms, Kept, NAME_CHARGE, Number, PastSummary, Position, Start,
+    Stored,
 };
 use crate::id::SocketId;
 use crate::name::Name;
@@ -35,6 +36,11 @@ pub(crate) struct Past<K> {
     pub(crate) stamp: u64,
     /// Whether its channel has no subscriber.
     pub(crate) is_idle: bool,
+    /// Whether a store numbers its messages, and it was filled from there.
+    pub(crate) is_followed: bool,
+    /// Whether messages went before their bounds were reached, because all channels together kept too much. Known of those
+    /// that are followed.
+    pub(crate) is_short: bool,
     /// The cursors of subscribers that are behind.
     pub(crate) behind: SocketMap<u64>,
     /// The last message that an I/O shard did not get, until it is told.
@@ -84,6 +90,8 @@ impl<K> Past<K> {
             unix_ms: 0,
             stamp: 0,
             is_idle: true,
+            is_followed: false,
+            is_short: false,
             behind: SocketMap::default(),
             lost: Lost::new(),
             next: None,
@@ -145,9 +153,40 @@ impl<K> Past<K> {
 
     /// Drops all messages. The numbers stay.
     pub(crate) fn clear(&mut self) {
+        self.is_short |= !self.entries.is_empty();
         self.entries = VecDeque::new();
         self.keys = None;
         self.charge = 0;
+    }
+
+    /// Replaces everything by what a store has: the position of its newest message, and messages, of which the last ones
+    /// without a hole in front of the newest are kept, no more than the terms allow.
+    pub(crate) fn refill(&mut self, position: Position, entries: Vec<Stored<K>>) {
+        self.clear();
+        self.epoch = position.epoch;
+        self.newest = position.offset;
+        self.unix_ms = 0;
+        self.is_followed = true;
+        let most = usize::try_from(self.terms.messages).unwrap_or(usize::MAX);
+        // from the newest back to the first hole
+        let mut next = position.offset;
+        for stored in entries.into_iter().rev().take(most) {
+            if next == 0 || stored.offset != next {
+                break;
+            }
+            next -= 1;
+            self.unix_ms = self.unix_ms.max(stored.unix_ms);
+            let charge = count(stored.length) + ENTRY_CHARGE;
+            let charge = u32::try_from(charge).unwrap_or(u32::MAX);
+            self.charge += u64::from(charge);
+            self.entries.push_front(Entry {
+                message: stored.message,
+                unix_ms: stored.unix_ms,
+                from: stored.from,
+                charge,
+            });
+        }
+        self.is_short = false;
     }
 
     /// The offset of the kept message with this key.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::history::{Cursor, Epoch, HistoryBounds, HistoryTerms, Position, Start};
+use crate::history::{Cursor, Epoch, HistoryBounds, HistoryTerms, Position, Start, Stored};
 use crate::id::{SocketId, TermsIndex};
 use crate::name::Name;
 use crate::name_map::{Hashed, NameMap};
@@ -12,7 +12,8 @@ use crate::past::{Lost, Past};
 use crate::route::ShardIndex;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The pasts. Whenever the lock is free, each of them belongs to a channel with a subscriber, or keeps a message.
+/// The pasts. Whenever the lock is free, each of them belongs to a channel with a subscriber, or is followed in a store, or
+/// keeps a message.
 pub(crate) struct PastTable<K> {
     rows: NameMap<Past<K>>,
     terms: Arc<[Option<HistoryTerms>]>,
@@ -185,8 +186,10 @@ impl<K> PastTable<K> {
         let known_idle = self.idle.remove(&past.stamp);
         past.stamp = 0;
         if past.is_empty() {
-            if past.is_idle {
+            if past.is_idle && !past.is_followed {
                 self.remove(key, known_idle.is_some());
+            } else if known_idle.is_some() {
+                self.totals.idle.fetch_sub(1, Ordering::Relaxed);
             }
             return;
         }
@@ -239,10 +242,35 @@ impl<K> PastTable<K> {
         past.behind.clear();
         past.lost.clear();
         if past.is_empty() {
-            self.remove(key, false);
+            if !past.is_followed {
+                self.remove(key, false);
+            }
         } else if self.idle.insert(past.stamp, Place::of(past)).is_none() {
             self.totals.idle.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Replaces what a past keeps, and its numbers, by what a store has. From then on it stays until it is
+    /// [unfollowed](Self::unfollow).
+    pub(crate) fn refill(&mut self, key: Hashed<'_>, position: Position, entries: Vec<Stored<K>>) {
+        self.change(key, |past| past.refill(position, entries));
+        // a change sees only that the newest offset is another one
+        self.place(key, true);
+    }
+
+    /// A past of a channel without subscribers is not brought up to date any more: it goes.
+    pub(crate) fn unfollow(&mut self, key: Hashed<'_>) {
+        self.change(key, |past| {
+            past.is_followed = false;
+            past.clear();
+        });
+    }
+
+    /// Takes the cursors of all subscribers that are behind.
+    pub(crate) fn take_behind(&mut self, key: Hashed<'_>) -> Vec<SocketId> {
+        let past = self.rows.get_mut(key);
+        let behind = past.map(|past| std::mem::take(&mut past.behind));
+        behind.unwrap_or_default().into_keys().collect()
     }
 
     /// Where a subscriber begins; `None`: the channel has no past.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::annotation::Annotation;
-use crate::history::{Entering, Number, Position};
+use crate::history::{Entering, HistoryTerms, Manner, Number, Position};
 use crate::id::{ChannelId, SocketId, TermsIndex};
 use crate::name::{Name, Topic};
 use crate::presence::Batch;
@@ -177,6 +177,23 @@ pub trait Post {
     /// not be posted afterwards, because its recipients may be gone by then.
     fn make_ready(&mut self, message: &Self::Message, annotation: Option<&Arc<Annotation>>) {
         let _ = (message, annotation);
+    }
+
+    /// Whether a store numbers the messages of channels with history, and keeps them. Asked only for such channels.
+    fn stores(&self) -> bool {
+        false
+    }
+
+    /// Gives a message of a channel with history to the store. It comes back by [`apply`](crate::Core::apply), if the
+    /// channel is followed. No lock is held.
+    fn store(
+        &mut self,
+        channel: &[u8],
+        terms: HistoryTerms,
+        message: &Self::Message,
+        manner: &Manner<'_>,
+    ) {
+        let _ = (channel, terms, message, manner);
     }
 
     /// Whether [`upstream`](Self::upstream) takes messages of channels that have no subscriber on this node.

@@ -9,6 +9,7 @@ mod own;
 mod presence;
 mod publish;
 mod recover;
+mod replica;
 mod store;
 mod subscribe;
 mod topics;

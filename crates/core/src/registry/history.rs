@@ -95,6 +95,9 @@ impl<K> Core<K> {
                 ..Published::default()
             };
         };
+        if post.stores() {
+            return self.hand_over(table, (key, terms), message, manner, post);
+        }
         if !post.is_keepable(message) {
             drop(table);
             post.make_keepable(message);
@@ -139,13 +142,13 @@ impl<K> Core<K> {
         Published {
             deliveries,
             position: Some(number.position),
-            is_repeated: false,
+            ..Published::default()
         }
     }
 
     /// Posts a numbered message for the live subscribers of its channel. A shard that refuses it is told of the gap with
     /// the next one that it accepts.
-    fn post_numbered<P: Post<Kept = K>>(
+    pub(super) fn post_numbered<P: Post<Kept = K>>(
         &self,
         table: &mut ChannelTable<K>,
         key: Hashed<'_>,
@@ -196,7 +199,7 @@ impl<K> Core<K> {
 
     /// Drops the pasts that were published to longest ago, at most so many, until what is kept is within its bounds. No
     /// lock is held.
-    fn settle_history(&self, most: u64) {
+    pub(super) fn settle_history(&self, most: u64) {
         let Some(totals) = self.history.get() else {
             return;
         };
@@ -322,10 +325,10 @@ impl<K: Clone> Core<K> {
 
 /// The most pasts that a short publication drops: many may have lost their subscribers since the last one. A long one
 /// drops more, so that its own bytes have room.
-const DROPPED: u64 = 32;
+pub(super) const DROPPED: u64 = 32;
 
 /// The least that a past is charged.
-const LEAST: u64 = ENTRY_CHARGE + NAME_CHARGE;
+pub(super) const LEAST: u64 = ENTRY_CHARGE + NAME_CHARGE;
 
 /// The most pasts that one look for old messages drops.
 const DROPPED_AT_EXPIRY: u64 = 1024;

@@ -132,6 +132,7 @@ impl Driver {
             except: &except,
             from: self.pick(d),
             key: key.as_deref(),
+            ..Manner::default()
         };
         let published = self
             .core
