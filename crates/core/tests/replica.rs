@@ -1,0 +1,474 @@
+//! Random operations on a channel whose messages a store numbers. Each subscriber gets every number from its beginning on, in
+//! order and once, or is told exactly what is missing, in whatever order the node is filled, messages arrive and
+//! subscribers enter and read on.
+#![cfg(not(loom))]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use millrace_core::{
+    Annotation, ChannelId, ChannelTerms, Core, Cursor, Entering, Entrance, Epoch, HistoryBounds,
+    HistoryTerms, Manner, Match, Name, Numbered, Pattern, Position, Post, Progress, Recipient,
+    Room, Route, ShardIndex, SocketId, SocketInfo, Start, Stored, Target,
+};
+use proptest::prelude::*;
+
+const ROOM: &[u8] = b"room:1";
+const KEPT: usize = 4;
+
+/// What a subscriber has got of the store's messages.
+#[derive(Debug)]
+struct Reader {
+    cursor: Option<Cursor>,
+    /// Where it is: the epoch, and the offset that it has to get next.
+    at: (Epoch, u64),
+}
+
+/// The I/O shards.
+#[derive(Default)]
+struct Shards {
+    readers: BTreeMap<SocketId, Reader>,
+    joined: BTreeMap<SocketId, ShardIndex>,
+    list: Option<(ChannelId, Name)>,
+    entered: Option<Entering>,
+    /// Messages that were given to the store, by their ticket and exceptions.
+    handed: Vec<(u64, usize)>,
+    stores: bool,
+    matched: usize,
+    gaps: usize,
+}
+
+impl Shards {
+    fn get(&mut self, id: SocketId, position: Position) {
+        let reader = self.readers.get_mut(&id).expect("it has entered");
+        assert_eq!(
+            (position.epoch, position.offset),
+            reader.at,
+            "{id} has no hole, and nothing twice"
+        );
+        reader.at.1 += 1;
+    }
+
+    fn miss(&mut self, id: SocketId, last: Position) {
+        self.gaps += 1;
+        if let Some(reader) = self.readers.get_mut(&id) {
+            let is_further = reader.at.0 != last.epoch || reader.at.1 <= last.offset;
+            assert!(is_further, "{id} has missed something");
+            reader.at = (last.epoch, last.offset + 1);
+        }
+    }
+
+    fn live(&self, shard: ShardIndex) -> Vec<SocketId> {
+        let on = self.joined.iter().filter(|(_, at)| **at == shard);
+        on.map(|(id, _)| *id).collect()
+    }
+}
+
+impl Post for Shards {
+    type Message = str;
+    type Kept = Arc<str>;
+
+    fn keep(&mut self, message: &str) -> (Arc<str>, usize) {
+        (message.into(), message.len())
+    }
+
+    fn stores(&self) -> bool {
+        self.stores
+    }
+
+    fn store(&mut self, channel: &[u8], terms: HistoryTerms, _: &str, manner: &Manner<'_>) {
+        assert_eq!((channel, terms.messages), (ROOM, KEPT.try_into().expect("few")));
+        self.handed.push((manner.ticket, manner.except.len()));
+    }
+
+    fn enter(&mut self, name: &Name, route: Route, entering: &Entering) {
+        self.entered = Some(*entering);
+        self.list = Some((entering.list, name.clone()));
+        let newest = entering.entered.position.expect("the channel has history");
+        let next = entering.cursor.map_or(newest.offset + 1, |cursor| cursor.next);
+        let reader = Reader {
+            cursor: entering.cursor,
+            at: (newest.epoch, next),
+        };
+        self.readers.insert(route.socket, reader);
+    }
+
+    fn join(&mut self, _: ChannelId, _: &Name, recipient: Recipient) {
+        let known = self.joined.insert(recipient.subscriber, recipient.route.shard);
+        assert_eq!(known, None, "joins once");
+        if let Some(reader) = self.readers.get_mut(&recipient.subscriber) {
+            reader.cursor = None;
+        }
+    }
+
+    fn leave(&mut self, _: ChannelId, subscriber: SocketId, _: Route) {
+        self.joined.remove(&subscriber);
+        self.readers.remove(&subscriber);
+    }
+
+    fn publish(&mut self, _: ShardIndex, _: ChannelId, _: &str, _: &[SocketId], _: u32) -> bool {
+        panic!("every message has a number")
+    }
+
+    fn publish_numbered(
+        &mut self,
+        shard: ShardIndex,
+        _: ChannelId,
+        numbered: &Numbered<'_, str>,
+        _: &[SocketId],
+        _: u32,
+    ) -> bool {
+        for id in self.live(shard) {
+            if self.readers.contains_key(&id) {
+                self.get(id, numbered.number.position);
+            }
+        }
+        true
+    }
+
+    fn gap(&mut self, shard: ShardIndex, _: ChannelId, last: Position) {
+        for id in self.live(shard) {
+            self.miss(id, last);
+        }
+    }
+
+    fn publish_match(&mut self, _: ShardIndex, _: Match<'_>, _: &str, _: &[SocketId], _: u32) -> bool {
+        self.matched += 1;
+        true
+    }
+
+    fn direct(&mut self, _: Route, _: Option<&Arc<Annotation>>, _: &str) -> bool {
+        true
+    }
+}
+
+fn core() -> Core<Arc<str>> {
+    let core = Core::new();
+    let terms = ChannelTerms {
+        pattern: Pattern::new(b"room:*").expect("short"),
+        history: Some(HistoryTerms {
+            messages: KEPT.try_into().expect("few"),
+            age_ms: 1000,
+        }),
+    };
+    let bounds = HistoryBounds {
+        bytes: 100_000,
+        channels: 10,
+    };
+    core.set_terms(vec![terms], bounds);
+    core
+}
+
+fn open(core: &Core<Arc<str>>, shard: u8) -> SocketId {
+    let info = SocketInfo {
+        address: None,
+        worker: 0,
+    };
+    core.open(ShardIndex::new(shard).expect("few"), 7, info)
+}
+
+fn stored(offset: u64) -> Stored<Arc<str>> {
+    let message: Arc<str> = format!("message {offset}").into();
+    Stored {
+        offset,
+        unix_ms: 0,
+        from: None,
+        length: message.len(),
+        message,
+    }
+}
+
+fn at(epoch: u64, offset: u64) -> Position {
+    Position {
+        epoch: Epoch::new(epoch),
+        offset,
+    }
+}
+
+/// The last messages that a store keeps.
+fn kept(newest: u64, most: usize) -> Vec<Stored<Arc<str>>> {
+    let first = (newest + 1).saturating_sub(most.try_into().expect("few")).max(1);
+    (first..=newest).map(stored).collect()
+}
+
+fn enter(core: &Core<Arc<str>>, id: SocketId, start: Start, shards: &mut Shards) -> Option<bool> {
+    let entrance = Entrance {
+        start,
+        references: 1,
+        own: false,
+        tag: 0,
+    };
+    let entered = core.enter_at(id, ROOM, entrance, 100, shards);
+    entered.expect("it is open").recovered
+}
+
+fn apply(core: &Core<Arc<str>>, offset: u64, shards: &mut Shards) -> Option<usize> {
+    core.apply(ROOM, stored(offset), ("text", &[]), shards)
+}
+
+#[test]
+fn a_message_is_handed_over_and_comes_back_with_the_number_of_the_store() {
+    let core = core();
+    let mut shards = Shards {
+        stores: true,
+        ..Shards::default()
+    };
+    let ids = [open(&core, 0), open(&core, 1)];
+    assert!(core.fill(ROOM, (at(7, 9), kept(9, 3)), || true, &mut shards));
+    assert_eq!(enter(&core, ids[0], Start::Since(at(7, 7)), &mut shards), Some(true));
+    assert_eq!(shards.entered.and_then(|told| told.cursor).map(|cursor| cursor.next), Some(8));
+    assert_eq!(enter(&core, ids[1], Start::Next, &mut shards), None);
+    let manner = Manner {
+        except: &ids[..1],
+        ticket: 5,
+        ..Manner::default()
+    };
+    let published = core.publish_as(ROOM, "text", &manner, &mut shards);
+    assert_eq!((published.deliveries, published.position), (1, None));
+    assert!(published.is_stored && !published.is_repeated);
+    assert_eq!(core.publish(ROOM, "text", &[], &mut shards), 2);
+    assert_eq!(shards.handed, [(5, 1), (0, 0)]);
+    let past = core.history(ROOM, (Start::Last(9), false), 9, 0).expect("it has history");
+    assert_eq!((past.position, past.messages.len()), (at(7, 9), 3), "nothing was numbered here");
+    assert_eq!(apply(&core, 10, &mut shards), Some(1), "only one is live");
+    assert_eq!(shards.readers[&ids[1]].at, (Epoch::new(7), 11));
+    assert_eq!(apply(&core, 10, &mut shards), None, "it was there");
+    assert_eq!(core.followed(ROOM), Some((at(7, 10), true)));
+    assert_eq!(shards.gaps, 0);
+}
+
+#[test]
+fn what_is_followed_stays_until_it_is_unfollowed_without_a_subscriber() {
+    let core = core();
+    let mut shards = Shards::default();
+    let id = open(&core, 0);
+    assert_eq!(apply(&core, 1, &mut shards), None, "nobody follows it");
+    assert!(!core.fill(b"plain", (at(7, 9), Vec::new()), || true, &mut shards));
+    assert!(!core.fill(ROOM, (at(7, 9), Vec::new()), || false, &mut shards));
+    assert_eq!(core.followed(ROOM), None);
+    // nothing was published so far, and nobody is subscribed
+    assert!(core.fill(ROOM, (at(7, 0), Vec::new()), || true, &mut shards));
+    core.expire_history(&mut shards);
+    assert_eq!(core.followed(ROOM), Some((at(7, 0), true)));
+    assert_eq!(apply(&core, 1, &mut shards), Some(0));
+    core.subscribe(&[Target::Socket(id)], ROOM, 1, &mut shards);
+    assert!(!core.unfollow(ROOM, || panic!("it has a subscriber")));
+    core.subscribe(&[Target::Socket(id)], ROOM, -1, &mut shards);
+    assert!(!core.unfollow(ROOM, || false));
+    assert_eq!(core.history_size().1, 1);
+    assert!(core.unfollow(ROOM, || true));
+    assert_eq!((core.followed(ROOM), core.history_size()), (None, (0, 0)));
+    assert_eq!(apply(&core, 2, &mut shards), None);
+}
+
+#[test]
+fn what_does_not_fit_is_not_taken_for_all_that_is_kept() {
+    let core = core();
+    let mut shards = Shards::default();
+    let long = |offset| Stored {
+        length: 60_000,
+        ..stored(offset)
+    };
+    assert!(core.fill(ROOM, (at(7, 2), vec![long(1), long(2)]), || true, &mut shards));
+    assert_eq!(core.followed(ROOM), Some((at(7, 2), false)));
+    assert_eq!(core.history_size(), (0, 0));
+    assert!(core.fill(ROOM, (at(7, 3), kept(3, 9)), || true, &mut shards));
+    assert_eq!(core.followed(ROOM), Some((at(7, 3), true)));
+    // a hole in front, and more than the terms allow
+    let entries = vec![stored(1), stored(3), stored(4)];
+    assert!(core.fill(ROOM, (at(7, 4), entries), || true, &mut shards));
+    let offsets = || {
+        let past = core.history(ROOM, (Start::Last(99), false), 99, 0).expect("it has history");
+        let offsets = past.messages.iter().map(|kept| kept.number.position.offset);
+        offsets.collect::<Vec<_>>()
+    };
+    assert_eq!(offsets(), [3, 4]);
+    assert!(core.fill(ROOM, (at(7, 9), kept(9, 9)), || true, &mut shards));
+    assert_eq!(offsets(), [6, 7, 8, 9]);
+    assert!(core.fill(ROOM, (at(7, 9), vec![stored(7), stored(8)]), || true, &mut shards));
+    assert_eq!(offsets(), [0; 0], "the newest is not there");
+    assert!(!core.fill(ROOM, (at(7, u64::MAX), Vec::new()), || true, &mut shards));
+    assert_eq!(apply(&core, u64::MAX, &mut shards), None);
+}
+
+#[test]
+fn messages_for_patterns_are_posted_apart() {
+    let core = core();
+    let mut shards = Shards::default();
+    let id = open(&core, 0);
+    let topic = millrace_core::Topic::Pattern(b"room:*");
+    core.subscribe_to(&[Target::Socket(id)], topic, 1, &mut shards).expect("few");
+    assert!(core.fill(ROOM, (at(7, 0), Vec::new()), || true, &mut shards));
+    assert_eq!(apply(&core, 1, &mut shards), Some(0));
+    assert_eq!(shards.matched, 0);
+    assert_eq!(core.publish_to_patterns(ROOM, "text", &[], &mut shards), 1);
+    assert_eq!(shards.matched, 1);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// The store takes this many messages, of which the node hears so many.
+    Publish { messages: u64, heard: u64 },
+    /// The node is filled with what the store has; perhaps its numbers have begun anew.
+    Fill { anew: bool },
+    Enter { who: usize, start: u8, back: u64 },
+    ReadOn { who: usize, messages: u64 },
+    Leave { who: usize },
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (1..4_u64, 0..4_u64).prop_map(|(messages, heard)| Step::Publish { messages, heard }),
+        1 => any::<bool>().prop_map(|anew| Step::Fill { anew }),
+        3 => (0..5_usize, 0..4_u8, 0..7_u64)
+            .prop_map(|(who, start, back)| Step::Enter { who, start, back }),
+        3 => (0..5_usize, 1..4_u64).prop_map(|(who, messages)| Step::ReadOn { who, messages }),
+        1 => (0..5_usize).prop_map(|who| Step::Leave { who }),
+    ]
+}
+
+/// A store, a node that follows it, and five sockets.
+struct World {
+    core: Core<Arc<str>>,
+    shards: Shards,
+    sockets: Vec<SocketId>,
+    epoch: u64,
+    newest: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        let core = core();
+        let sockets = (0..5).map(|shard| open(&core, shard % 2)).collect();
+        let mut world = Self {
+            core,
+            shards: Shards::default(),
+            sockets,
+            epoch: 1,
+            newest: 0,
+        };
+        world.fill();
+        world
+    }
+
+    fn fill(&mut self) {
+        let past = (at(self.epoch, self.newest), kept(self.newest, KEPT));
+        assert!(self.core.fill(ROOM, past, || true, &mut self.shards));
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Publish { messages, heard } => {
+                let before = self.newest;
+                self.newest += messages;
+                // what is not heard is in front of what is, or comes with the next filling
+                let first = self.newest + 1 - heard.min(messages);
+                for offset in first.max(before + 1)..=self.newest {
+                    apply(&self.core, offset, &mut self.shards);
+                }
+            }
+            Step::Fill { anew } => {
+                if anew {
+                    self.epoch += 1;
+                    self.newest /= 2;
+                }
+                self.fill();
+            }
+            Step::Enter { who, start, back } => self.enter(who, start, back),
+            Step::ReadOn { who, messages } => self.read_on(who, messages),
+            Step::Leave { who } => {
+                let all = [Target::Socket(self.sockets[who])];
+                self.core.subscribe(&all, ROOM, -1000, &mut self.shards);
+            }
+        }
+    }
+
+    fn enter(&mut self, who: usize, start: u8, back: u64) {
+        let id = self.sockets[who];
+        if self.shards.readers.contains_key(&id) {
+            return;
+        }
+        let (newest, _) = self.core.followed(ROOM).expect("it is followed");
+        let since = at(newest.epoch.get(), newest.offset.saturating_sub(back));
+        let start = match start {
+            0 => Start::Next,
+            1 => Start::Last(back.try_into().expect("few")),
+            2 => Start::Since(since),
+            _ => Start::Gone,
+        };
+        let recovered = enter(&self.core, id, start, &mut self.shards);
+        let reader = &self.shards.readers[&id];
+        match start {
+            Start::Since(since) if recovered == Some(true) => {
+                assert_eq!(reader.at, (since.epoch, since.offset + 1));
+            }
+            Start::Since(_) | Start::Gone => {
+                assert_eq!(recovered, Some(false));
+                assert_eq!(reader.at, (newest.epoch, newest.offset + 1));
+            }
+            _ => assert_eq!(recovered, None),
+        }
+    }
+
+    fn read_on(&mut self, who: usize, messages: u64) {
+        let id = self.sockets[who];
+        let cursor = self.shards.readers.get(&id).and_then(|reader| reader.cursor);
+        let (Some(cursor), Some((list, name))) = (cursor, self.shards.list.clone()) else {
+            return;
+        };
+        let room = Room {
+            first: u64::MAX,
+            all: messages * 140,
+            beside: 0,
+        };
+        let mut out = Vec::new();
+        let shards = &mut self.shards;
+        let step = self.core.read_on((list, &name), (id, cursor), room, &mut out, shards);
+        if let Some(last) = step.gap {
+            shards.miss(id, last);
+        }
+        for kept in &out {
+            shards.get(id, kept.number.position);
+        }
+        match step.progress {
+            Progress::Behind(next) => {
+                let reader = shards.readers.get_mut(&id).expect("it is subscribed");
+                reader.cursor = Some(Cursor { next, ..cursor });
+            }
+            Progress::Live => assert!(shards.joined.contains_key(&id)),
+            Progress::Ended => panic!("it is subscribed, and behind"),
+        }
+    }
+
+    /// Whoever has entered gets to the newest message of the store.
+    fn end(mut self) {
+        self.fill();
+        for who in 0..self.sockets.len() {
+            for _ in 0..20 {
+                self.read_on(who, 3);
+            }
+        }
+        for (id, reader) in &self.shards.readers {
+            let newest = (Epoch::new(self.epoch), self.newest + 1);
+            assert_eq!((reader.cursor, reader.at), (None, newest), "{id}");
+        }
+        for id in std::mem::take(&mut self.sockets) {
+            self.core.close(id, &mut self.shards);
+        }
+        assert!(self.core.unfollow(ROOM, || true));
+        assert_eq!(self.core.history_size(), (0, 0));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn each_subscriber_gets_every_number_or_is_told_of_the_gap(steps in prop::collection::vec(steps(), 0..120)) {
+        let mut world = World::new();
+        for step in &steps {
+            world.step(step);
+        }
+        world.end();
+    }
+}
