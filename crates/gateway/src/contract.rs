@@ -14,9 +14,10 @@ pub(crate) use crate::event::{
 pub(crate) use crate::event::{Calling, Event, Instruction, Operation, Question, Reply, Waiting};
 pub(crate) use crate::frame::{
     Charge, CompressionTerms, Encoding, EncodingDef, Encodings, Frame, HeadedDef, LateReply,
-    Message, WordedDef,
+    KeptMessage, Message, WordedDef,
 };
 pub(crate) use crate::hub::{Hub, Worker, unix_ms};
+pub(crate) use crate::hub::{Reading, StoreVerdict, Teller};
 pub(crate) use crate::listener::Peer;
 pub(crate) use crate::net::address::ListenError;
 pub(crate) use crate::net::connect::{self, DialTarget};

@@ -42,9 +42,12 @@ impl Local for LocalNode {
 
     fn topics(&self, each: &mut dyn FnMut(Topic)) {
         for space in [Space::Channel, Space::Sharded, Space::Pattern] {
-            self.hub
-                .core()
-                .names(space, &mut |name| each(topic_of(name)));
+            self.hub.core().names(space, &mut |name| {
+                let is_stored = space == Space::Channel && self.hub.is_stored(name.as_bytes());
+                if !is_stored {
+                    each(topic_of(name));
+                }
+            });
         }
     }
 

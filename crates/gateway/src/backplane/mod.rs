@@ -2,6 +2,7 @@
 //! and answers questions about all nodes. Owns the task's lifetime; the backplane owns the wire format.
 
 mod answers;
+mod feed;
 mod local;
 mod uplink;
 
@@ -11,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use millrace_backplane::store::{SharedHistory, Store, StoreSetupError, StoreTask};
 use millrace_backplane::{
     Backplane, Bounds, Census, ClusterInfo, Config, Member, Outlet, Stats, Task, TlsError,
 };
@@ -19,6 +21,7 @@ use crate::hub::Hub;
 use crate::limits::GatewayLimits;
 use crate::sync::Mutex;
 use answers::{Answers, Pending};
+use feed::NodeFeed;
 use local::LocalNode;
 use uplink::BackplaneUplink;
 
@@ -32,6 +35,7 @@ pub(crate) struct BackplaneHandle {
 
 struct Running {
     backplane: Arc<Backplane>,
+    store: Option<Arc<Store>>,
     /// The time until which messages that still wait at the end may be sent.
     drains_until: Option<Instant>,
 }
@@ -51,12 +55,14 @@ impl BackplaneHandle {
         }
     }
 
-    /// Prepares a task for this configuration, without running it.
+    /// Prepares a task for this configuration, without running it; if the hub `keeps_history`, also that of a store of
+    /// histories.
     pub(crate) fn prepare(
         &self,
         mut config: Config,
         limits: &GatewayLimits,
-    ) -> Result<Prepared, TlsError> {
+        (hub, keeps_history): (&Arc<Hub>, bool),
+    ) -> Result<Prepared, PrepareError> {
         config.bounds = Bounds {
             queue_messages: limits.backplane_queue,
             queue_bytes: limits.backplane_queue_bytes,
@@ -64,7 +70,18 @@ impl BackplaneHandle {
             full: limits.backplane_full,
         };
         let outlet = self.outlet.get_or_init(|| Arc::new(Outlet::new()));
-        Backplane::new(config, outlet).map(|(backplane, task)| Prepared { backplane, task })
+        let store = if keeps_history {
+            let feed = Arc::new(NodeFeed::new(Arc::clone(hub)));
+            Some(Store::new(&config, outlet.node(), feed)?)
+        } else {
+            None
+        };
+        let (backplane, task) = Backplane::new(config, outlet)?;
+        Ok(Prepared {
+            backplane,
+            task,
+            store,
+        })
     }
 
     /// Runs a task on a thread of its own. The last thing it does is to call `ended`, with the reason if a bug ended
@@ -76,24 +93,36 @@ impl BackplaneHandle {
         log: Option<tracing::Dispatch>,
         ended: impl FnOnce(Result<(), String>) + Send + 'static,
     ) -> std::io::Result<JoinHandle<()>> {
-        let Prepared { backplane, task } = prepared;
+        let Prepared {
+            backplane,
+            task,
+            store,
+        } = prepared;
         let backplane = Arc::new(backplane);
+        let (store, store_task) = store.unzip();
         hub.set_uplink(|| {
             let outlet = Arc::clone(backplane.outlet());
             Arc::new(BackplaneUplink::new(outlet, hub, self))
         });
         backplane.outlet().open();
+        if let Some(store) = &store {
+            let link: SharedHistory = Arc::<Store>::clone(store);
+            hub.replicas().connect(link, Arc::downgrade(hub));
+        }
         *self.running.lock() = Some(Running {
             backplane: Arc::clone(&backplane),
+            store,
             drains_until: None,
         });
+        let refused = hub;
         let (owner, hub) = (Arc::clone(self), Arc::clone(hub));
         let outlet = Arc::clone(backplane.outlet());
         let thread = std::thread::Builder::new()
             .name("millrace-backplane".to_owned())
             .spawn(move || {
                 let _logging = log.as_ref().map(tracing::dispatcher::set_default);
-                let outcome = live(&hub, task);
+                let outcome = live(&hub, task, store_task);
+                hub.store_ended();
                 backplane.outlet().close();
                 hub.shards_caught_up();
                 owner.running.lock().take();
@@ -101,6 +130,7 @@ impl BackplaneHandle {
             });
         if thread.is_err() {
             outlet.close();
+            refused.store_ended();
             self.running.lock().take();
         }
         thread
@@ -128,6 +158,9 @@ impl BackplaneHandle {
             let least = Instant::now() + LEAST_DRAIN;
             let deadline = running.drains_until.map_or(least, |until| until.max(least));
             running.backplane.end(deadline);
+            if let Some(store) = &running.store {
+                store.end(deadline);
+            }
         }
     }
 
@@ -176,6 +209,16 @@ impl BackplaneHandle {
 pub(crate) struct Prepared {
     backplane: Backplane,
     task: Task,
+    store: Option<(Arc<Store>, StoreTask)>,
+}
+
+/// Why a backplane cannot be prepared.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PrepareError {
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Store(#[from] StoreSetupError),
 }
 
 /// Questions that the backplane and the application ask about all nodes.
@@ -197,14 +240,22 @@ impl Hub {
 }
 
 /// Runs the task until it ends for any reason.
-fn live(hub: &Arc<Hub>, task: Task) -> Result<(), String> {
+fn live(hub: &Arc<Hub>, task: Task, store: Option<StoreTask>) -> Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
             .max_blocking_threads(RESOLVERS)
             .build()?;
-        runtime.block_on(task.run(Box::new(LocalNode::new(Arc::clone(hub)))));
+        let plain = task.run(Box::new(LocalNode::new(Arc::clone(hub))));
+        runtime.block_on(async {
+            match store {
+                None => plain.await,
+                Some(store) => {
+                    tokio::join!(plain, store.run());
+                }
+            }
+        });
         // a name server that does not answer must not delay the end
         runtime.shutdown_background();
         Ok::<_, std::io::Error>(())

@@ -9,7 +9,7 @@ use millrace_core::{Name, Space, Topic};
 
 use super::BackplaneHandle;
 use crate::frame::Publication;
-use crate::hub::{Hub, Uplink};
+use crate::hub::{Hub, Replicas, Storing, Uplink};
 use crate::sync::{AtomicBool, Ordering};
 
 /// See the module. Idle while the outlet is closed.
@@ -17,6 +17,7 @@ pub(super) struct BackplaneUplink {
     outlet: Arc<Outlet>,
     hub: Weak<Hub>,
     handle: Weak<BackplaneHandle>,
+    replicas: Arc<Replicas>,
     has_dropped: AtomicBool,
 }
 
@@ -32,6 +33,7 @@ impl BackplaneUplink {
             outlet,
             hub: Arc::downgrade(hub),
             handle: Arc::downgrade(handle),
+            replicas: Arc::clone(hub.replicas()),
             has_dropped: AtomicBool::new(false),
         }
     }
@@ -39,7 +41,10 @@ impl BackplaneUplink {
 
 impl Uplink for BackplaneUplink {
     fn wanted(&self, name: &Name, wanted: bool) {
-        self.outlet.note(topic_of(name), wanted);
+        let is_stored = name.space() == Space::Channel && self.replicas.wanted(name, wanted);
+        if !is_stored {
+            self.outlet.note(topic_of(name), wanted);
+        }
     }
 
     fn publish(&self, channel: Topic<'_>, publication: &Publication) {
@@ -59,6 +64,16 @@ impl Uplink for BackplaneUplink {
             .publish(is_sharded, channel.as_bytes(), kind, body)
         {
             self.has_dropped.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn stores(&self) -> bool {
+        self.replicas.is_on()
+    }
+
+    fn store(&self, storing: Storing<'_>) {
+        if let Some(hub) = self.hub.upgrade() {
+            hub.append(storing);
         }
     }
 

@@ -17,6 +17,8 @@ struct Held {
     kind: Kind,
     /// Whether connections with compression get it as it is.
     uncompressed: bool,
+    /// The node whose socket has published it; 0: it was kept where it was published.
+    node: u64,
     payload: Box<[u8]>,
     /// What those that read it share.
     publication: Mutex<Weak<Publication>>,
@@ -24,9 +26,15 @@ struct Held {
 
 impl KeptMessage {
     pub(crate) fn new(kind: Kind, payload: &[u8], compresses: bool) -> Self {
+        Self::of_node(0, (kind, payload), compresses)
+    }
+
+    /// A message of a store that several nodes share.
+    pub(crate) fn of_node(node: u64, (kind, payload): (Kind, &[u8]), compresses: bool) -> Self {
         Self(Arc::new(Held {
             kind,
             uncompressed: !compresses,
+            node,
             payload: payload.into(),
             publication: Mutex::new(Weak::new()),
         }))
@@ -35,6 +43,11 @@ impl KeptMessage {
     /// Whether it is text or bytes.
     pub fn kind(&self) -> Kind {
         self.0.kind
+    }
+
+    /// The node whose socket has published it; 0: that is not known, or it was kept where it was published.
+    pub fn node(&self) -> u64 {
+        self.0.node
     }
 
     /// Its payload.

@@ -58,12 +58,15 @@ impl Gateway {
         if config.io_threads == 0 || config.io_threads > MAX_SHARDS {
             return Err(StartError::IoThreads(config.io_threads));
         }
-        let backplane = config
-            .backplane
-            .clone()
-            .map(|backplane| self.backplane.prepare(backplane, &config.limits))
-            .transpose()?;
+        let keeps_history = config.channels.iter().any(|terms| terms.history.is_some());
+        let prepare = |backplane| {
+            let of = (&self.hub, keeps_history);
+            self.backplane.prepare(backplane, &config.limits, of)
+        };
+        let backplane = config.backplane.clone().map(prepare).transpose()?;
         self.hub.permits().set_limits(&config.limits);
+        let has_store = keeps_history && backplane.is_some();
+        self.hub.set_store(has_store, &config.channels);
         self.hub.set_channel_terms(&config.channels, &config.limits);
         self.hub
             .inboxes()

@@ -1,6 +1,9 @@
 //! Why a gateway does not start.
 
 use millrace_backplane::TlsError as BackplaneTlsError;
+use millrace_backplane::store::StoreSetupError;
+
+use crate::backplane::PrepareError;
 
 /// Why a gateway does not start.
 #[derive(Debug, thiserror::Error)]
@@ -21,9 +24,21 @@ pub enum StartError {
     /// The TLS configuration of the backplane is invalid.
     #[error("{0}")]
     Backplane(#[from] BackplaneTlsError),
+    /// The backplane cannot keep the history of channels.
+    #[error("options.channels: {0}")]
+    History(StoreSetupError),
     /// The system refused to start a thread.
     #[error("an I/O thread could not be started: {0}")]
     Thread(std::io::Error),
+}
+
+impl From<PrepareError> for StartError {
+    fn from(error: PrepareError) -> Self {
+        match error {
+            PrepareError::Tls(error) => Self::Backplane(error),
+            PrepareError::Store(error) => Self::History(error),
+        }
+    }
 }
 
 impl StartError {
@@ -32,7 +47,7 @@ impl StartError {
         match self {
             Self::AlreadyStarted { .. } => "ERR_MILLRACE_ALREADY_STARTED",
             Self::ShuttingDown => "ERR_MILLRACE_SHUTTING_DOWN",
-            Self::IoThreads(_) => "ERR_MILLRACE_INVALID_OPTION",
+            Self::IoThreads(_) | Self::History(_) => "ERR_MILLRACE_INVALID_OPTION",
             Self::Backplane(_) => "ERR_MILLRACE_INVALID_TLS",
             Self::Thread(_) => "ERR_MILLRACE_SHARD_FAILED",
         }

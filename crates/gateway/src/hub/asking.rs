@@ -161,7 +161,7 @@ impl Hub {
         self.questions.count()
     }
 
-    fn place(&self) -> Option<Arc<Place>> {
+    pub(super) fn place(&self) -> Option<Arc<Place>> {
         self.questions.place(FixedLimits::default().drain_waits)
     }
 }

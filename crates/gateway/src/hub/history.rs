@@ -11,6 +11,7 @@ use millrace_core::{
 use super::Hub;
 use super::clock::unix_ms;
 use super::outgoing::Outgoing;
+use super::teller::Teller;
 use crate::frame::{KeptMessage, Publication};
 use crate::sync::Ordering;
 
@@ -93,10 +94,11 @@ impl Hub {
         Ok(self.core.subscribe_at(who, channel, entrance, &mut poster))
     }
 
-    /// Publishes on behalf of a client; if it `is_named`, subscribers whose protocol says it see who has published.
+    /// Publishes on behalf of a client; if it `is_named`, subscribers whose protocol says it see who has published. If a
+    /// store has the message, its session is told by this number what comes of it.
     pub(crate) fn publish_by(
         &self,
-        (socket, is_named): (SocketId, bool),
+        (socket, is_named, number): (SocketId, bool, u32),
         (channel, key): (&[u8], Option<&[u8]>),
         (kind, payload): (Kind, &[u8]),
         dirty: &mut ShardSet,
@@ -105,13 +107,19 @@ impl Hub {
             key,
             ..Manner::default()
         };
-        if !is_named {
-            return self.publish(channel, (kind, payload), &manner, dirty);
+        if self.replicas.is_on() {
+            manner.ticket = self.replicas.open_ticket(Teller::Session(socket, number));
         }
-        manner.from = Some(socket);
-        let name = self.socket_name(socket);
-        let publication = Publication::new(kind, payload).published_by(name);
-        self.publish_message(channel, &Outgoing::fresh(&publication), &manner, dirty)
+        let published = if is_named {
+            manner.from = Some(socket);
+            let name = self.socket_name(socket);
+            let publication = Publication::new(kind, payload).published_by(name);
+            self.publish_message(channel, &Outgoing::fresh(&publication), &manner, dirty)
+        } else {
+            self.publish(channel, (kind, payload), &manner, dirty)
+        };
+        self.replicas.take_ticket(manner.ticket);
+        published
     }
 
     /// Subscribes a client on behalf of its protocol; see [`Core::enter_at`](millrace_core::Core::enter_at).
@@ -142,6 +150,7 @@ impl Hub {
         let mut dirty = ShardSet::default();
         self.core.expire_history(&mut self.poster(&mut dirty));
         self.wake(&mut dirty);
+        self.sweep_replicas();
     }
 
     /// Counts messages of the past that were put into outboxes: deliveries that were not posted.

@@ -11,9 +11,14 @@ mod inbound;
 mod liveness;
 mod messaging;
 mod outgoing;
+mod past_reader;
 mod poster;
 mod presence;
+mod replicas;
+mod stored;
+mod stored_past;
 mod subscribing;
+mod teller;
 mod telling;
 mod transfers;
 mod uplink;
@@ -53,8 +58,12 @@ pub(crate) use liveness::watch;
 pub use messaging::Forwardable;
 #[cfg(test)]
 pub(crate) use outgoing::Outgoing;
+pub(crate) use past_reader::Reading;
 pub(crate) use poster::Poster;
+pub(crate) use replicas::Replicas;
+pub(crate) use stored::Storing;
 pub use subscribing::SubscribeError;
+pub(crate) use teller::{StoreVerdict, Teller};
 pub(crate) use uplink::Uplink;
 pub use worker::{TOKEN_WORDS, TokenWords, Worker};
 pub(crate) use workers::Workers;
@@ -73,6 +82,8 @@ pub struct Hub {
     encodings: Arc<Encodings>,
     /// Set at most once. The uplink may be idle.
     uplink: OnceLock<Arc<dyn Uplink>>,
+    /// The channels that are followed in a store of histories, if there is one.
+    replicas: Arc<Replicas>,
     compressing: Compressing,
     /// What the application chose for channels, by the number of their terms.
     terms: Mutex<Arc<[ChannelTerms]>>,
@@ -143,6 +154,7 @@ impl Hub {
             streams: AtomicU64::new(0),
             encodings,
             uplink: OnceLock::new(),
+            replicas: Arc::default(),
             compressing: Compressing::default(),
             terms: Mutex::new(Arc::default()),
             has_clients: AtomicBool::new(false),
@@ -204,6 +216,11 @@ impl Hub {
 
 /// Calls for the rest of the crate.
 impl Hub {
+    /// The channels that are followed in a store of histories.
+    pub(crate) fn replicas(&self) -> &Arc<Replicas> {
+        &self.replicas
+    }
+
     /// The faults that tests cause.
     pub(crate) fn faults(&self) -> &Faults {
         &self.faults
@@ -236,6 +253,16 @@ impl Hub {
     #[inline]
     pub(crate) fn encodings(&self) -> &Encodings {
         &self.encodings
+    }
+
+    /// Sets whether a store numbers the messages of channels with history, before their [terms](Self::set_channel_terms) are
+    /// set. With a store, and after one, everything goes that channels have kept.
+    pub(crate) fn set_store(&self, has_store: bool, terms: &[ChannelTerms]) {
+        if has_store || self.replicas.is_on() {
+            *self.terms.lock() = Arc::default();
+        }
+        let of_store = terms.iter().map(|one| (one.pattern.clone(), one.history));
+        self.replicas.set(has_store, of_store.collect());
     }
 
     /// Sets the terms of channels when the gateway starts. With other terms or bounds than those of an earlier start

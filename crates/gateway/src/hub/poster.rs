@@ -6,13 +6,14 @@ use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use millrace_core::{
-    Annotation, Batch, ChannelId, Core, Entering, Kind, Match, Name, News, Position, Post,
-    Recipient, Route, ShardIndex, ShardSet, SocketId, Topic,
+    Annotation, Batch, ChannelId, Core, Entering, HistoryTerms, Kind, Manner, Match, Name, News,
+    Position, Post, Recipient, Route, ShardIndex, ShardSet, SocketId, Topic,
 };
 use smallvec::SmallVec;
 
 use super::clock::unix_ms;
 use super::outgoing::{Form, Marked, Outgoing, SMALL_BYTES};
+use super::stored::Storing;
 use super::uplink::Uplink;
 use crate::frame::KeptMessage;
 use crate::inbox::{
@@ -453,6 +454,28 @@ impl<'m> Post for Poster<'_, 'm> {
 
     fn has_upstream(&self) -> bool {
         self.uplink.and_then(OnceLock::get).is_some()
+    }
+
+    fn stores(&self) -> bool {
+        let uplink = self.uplink.and_then(OnceLock::get);
+        uplink.is_some_and(|uplink| uplink.stores())
+    }
+
+    fn store(
+        &mut self,
+        channel: &[u8],
+        terms: HistoryTerms,
+        message: &Outgoing<'m>,
+        manner: &Manner<'_>,
+    ) {
+        if let Some(uplink) = self.uplink.and_then(OnceLock::get) {
+            uplink.store(Storing {
+                channel,
+                terms,
+                publication: message.share(),
+                manner,
+            });
+        }
     }
 }
 

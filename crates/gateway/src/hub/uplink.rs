@@ -5,10 +5,11 @@ use std::fmt;
 use millrace_backplane::Stats as BackplaneStats;
 use millrace_core::{Name, Topic};
 
+use super::stored::Storing;
 use crate::frame::Publication;
 
-/// Is told what other nodes have to know. Each call except [`wake`](Self::wake) happens under a lock of the core: it
-/// only records what it is told, never blocks, and never calls the core.
+/// Is told what other nodes have to know. Each call except [`wake`](Self::wake) and [`store`](Self::store) happens under a
+/// lock of the core: it only records what it is told, never blocks, and never calls the core.
 pub(crate) trait Uplink: Send + Sync + fmt::Debug {
     /// A channel or pattern got its first subscriber on this node, or lost its last one. Calls for a name are ordered
     /// by a lock, so the last one is the current state.
@@ -17,6 +18,16 @@ pub(crate) trait Uplink: Send + Sync + fmt::Debug {
     /// A message was published on this node, in the order of its channel, even if no socket here is subscribed. Never
     /// called for a message that came from another node.
     fn publish(&self, channel: Topic<'_>, publication: &Publication);
+
+    /// Whether a store numbers the messages of channels with history.
+    fn stores(&self) -> bool {
+        false
+    }
+
+    /// Gives such a message to the store. No lock is held.
+    fn store(&self, storing: Storing<'_>) {
+        let _ = storing;
+    }
 
     /// The locks are released, and something was recorded.
     fn wake(&self);

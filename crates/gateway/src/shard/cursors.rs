@@ -56,7 +56,7 @@ impl Cursors {
         if let Some(known) = self.recent.get(&place) {
             return Arc::clone(known);
         }
-        let from = || kept.number.from.map(|id| hub.socket_name(id));
+        let from = || hub.publisher(kept);
         let publication = kept.message.publication(from);
         let bytes = publication.payload().len();
         if self.recent_bytes + bytes > RECENT_BYTES || self.recent.len() >= RECENT {

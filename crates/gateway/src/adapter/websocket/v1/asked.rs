@@ -34,6 +34,12 @@ pub(super) struct Item {
 pub(super) enum What {
     /// A call, whose parameters of this many bytes the worker has.
     Call(usize),
+    /// A message of this many bytes that the store of histories has.
+    Stored(usize),
+    /// A look into the past of a channel, which the store is asked for.
+    Look {
+        channel: Box<[u8]>,
+    },
     Subscribe {
         channel: Box<[u8]>,
         start: Option<Start<'static>>,
@@ -56,15 +62,17 @@ pub(super) enum State {
     Waits,
     /// The worker has it.
     Asked,
+    /// The store of histories was asked for what the channel has kept: then it can be done.
+    Follows,
     /// It is done, and its answer is on its way behind what was posted before.
     Leaving,
 }
 
 impl What {
-    /// `None`: it belongs to no channel.
+    /// The channel whose other operations wait for it; `None`: none do.
     pub(super) fn channel(&self) -> Option<&[u8]> {
         match self {
-            Self::Call(_) => None,
+            Self::Call(_) | Self::Stored(_) | Self::Look { .. } => None,
             Self::Subscribe { channel, .. }
             | Self::Unsubscribe { channel }
             | Self::Publish { channel, .. } => Some(channel),
@@ -74,33 +82,68 @@ impl What {
     fn bytes(&self) -> usize {
         let channel = self.channel().map_or(0, <[u8]>::len);
         let rest = match self {
-            Self::Call(bytes) => *bytes,
+            Self::Call(bytes) | Self::Stored(bytes) => *bytes,
+            Self::Look { channel } => channel.len(),
             Self::Subscribe { info, .. } => info.as_deref().map_or(0, str::len),
             Self::Unsubscribe { .. } => 0,
             Self::Publish { payload, .. } => payload.len(),
         };
         channel + rest
     }
+
+    fn is_call(&self) -> bool {
+        matches!(self, Self::Call(_))
+    }
 }
 
 impl Asked {
     /// Adds an operation behind the others.
     pub(super) fn push(&mut self, id: Option<Id<'static>>, what: What) -> u32 {
+        let number = self.reserve();
+        self.push_as(number, id, what);
+        number
+    }
+
+    /// A number for an operation that is added later.
+    pub(super) fn reserve(&mut self) -> u32 {
         self.last = self.last.wrapping_add(1);
-        self.bytes += what.bytes();
-        self.calls += usize::from(what.channel().is_none());
-        let state = match what {
-            What::Call(_) => State::Asked,
-            _ => State::Waits,
+        self.last
+    }
+
+    /// Adds an operation with a reserved number.
+    pub(super) fn push_as(&mut self, number: u32, id: Option<Id<'static>>, what: What) {
+        let state = match what.channel() {
+            None => State::Asked,
+            Some(_) => State::Waits,
         };
-        let number = self.last;
+        self.count_in(&what);
         self.all.push_back(Item {
             number,
             id,
             what,
             state,
         });
-        number
+    }
+
+    /// Adds a subscription in front of the others, because its turn has come, and only the store has to be asked.
+    pub(super) fn push_first(&mut self, number: u32, id: Id<'static>, what: What) {
+        self.count_in(&what);
+        self.all.push_front(Item {
+            number,
+            id: Some(id),
+            what,
+            state: State::Follows,
+        });
+    }
+
+    fn count_in(&mut self, what: &What) {
+        self.bytes += what.bytes();
+        self.calls += usize::from(what.is_call());
+    }
+
+    fn count_out(&mut self, what: &What) {
+        self.bytes = self.bytes.saturating_sub(what.bytes());
+        self.calls -= usize::from(what.is_call());
     }
 
     /// Whether a client still waits for the answer with this id.
@@ -127,8 +170,7 @@ impl Asked {
         let mut all = self.all.iter();
         let at = all.position(|item| item.number == number && item.state == state)?;
         let item = self.all.remove(at)?;
-        self.bytes = self.bytes.saturating_sub(item.what.bytes());
-        self.calls -= usize::from(item.what.channel().is_none());
+        self.count_out(&item.what);
         if self.all.is_empty() {
             // most connections have few of them, and seldom
             self.all = VecDeque::new();
@@ -142,10 +184,15 @@ impl Asked {
         found.map(|item| item.number).collect()
     }
 
-    /// Removes all.
+    /// Removes all that wait for a worker, or for others that do.
     pub(super) fn clear(&mut self) -> impl Iterator<Item = Item> + use<> {
-        (self.bytes, self.calls) = (0, 0);
-        std::mem::take(&mut self.all).into_iter()
+        let all = std::mem::take(&mut self.all).into_iter();
+        let (stays, gone): (VecDeque<_>, VecDeque<_>) = all.partition(Item::waits_for_store);
+        for item in &gone {
+            self.count_out(&item.what);
+        }
+        self.all = stays;
+        gone.into_iter()
     }
 
     /// How many calls wait for their answers.
@@ -161,6 +208,13 @@ impl Asked {
     /// The bytes of all.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
+    }
+}
+
+impl Item {
+    fn waits_for_store(&self) -> bool {
+        let is_there = matches!(self.what, What::Stored(_) | What::Look { .. });
+        is_there || self.state == State::Follows
     }
 }
 
@@ -232,6 +286,31 @@ mod tests {
             call,
             "late answers name none"
         );
+    }
+
+    #[test]
+    fn what_the_store_has_holds_up_no_other_operation_and_outlives_the_worker() {
+        let mut asked = Asked::default();
+        let stored = asked.reserve();
+        let call = asked.push(None, What::Call(1));
+        asked.push_as(stored, Some(Id::Number(7)), What::Stored(5));
+        let channel = b"chan"[..].into();
+        let look = asked.push(None, What::Look { channel });
+        assert!(stored != call && !asked.holds(b"chan"));
+        assert_eq!((asked.calls(), asked.others(), asked.bytes()), (1, 2, 10));
+        let behind = asked.push(None, publish(b"chan", b"1"));
+        let first = asked.reserve();
+        asked.push_first(first, Id::Number(8), unsubscribe(b"chan"));
+        assert!(asked.next(b"chan").is_none() && asked.is_in_use(&Id::Number(8)));
+        let gone: Vec<_> = asked.clear().map(|item| item.number).collect();
+        assert_eq!(gone, [call, behind]);
+        assert_eq!((asked.calls(), asked.others(), asked.bytes()), (0, 3, 13));
+        assert!(asked.take(first, State::Asked).is_none());
+        assert!(asked.take(first, State::Follows).is_some());
+        for number in [stored, look] {
+            assert!(asked.take(number, State::Asked).is_some());
+        }
+        assert_eq!((asked.others(), asked.bytes()), (0, 0));
     }
 
     /// Steps: an operation of a channel, a call, an answer to one that is being asked, and a beginning of what waits.

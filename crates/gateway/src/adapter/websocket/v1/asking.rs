@@ -5,11 +5,11 @@ use millrace_core::Kind;
 use millrace_protocol::v1::{Code, Id, Okay, Operation, Start, append_error};
 
 use super::asked::{Item, State, What};
-use super::operations::{publish, unsubscribe};
+use super::operations::unsubscribe;
 use super::questions::{INFO, TEXT, Verdict, fields};
 use super::speaker::{Speaker, append_header, append_message, fail};
 use crate::close::CloseReason;
-use crate::contract::{Context, Event, Flow, Instruction};
+use crate::contract::{Context, Event, Flow, Instruction, StoreVerdict};
 
 impl Speaker {
     /// Whether an operation has an id that an unanswered one has.
@@ -80,7 +80,7 @@ impl Speaker {
     }
 
     /// Whether input may go on.
-    fn flow(&self, cx: &mut Context<'_>) -> Flow {
+    pub(super) fn flow(&self, cx: &mut Context<'_>) -> Flow {
         let is_full = self.is_full(cx);
         if is_full {
             cx.hold_input(true);
@@ -147,7 +147,7 @@ impl Speaker {
                 id,
             ) => {
                 let to = (&channel[..], key.as_deref().map(str::as_bytes));
-                publish(id.as_ref(), to, (*kind, payload), cx);
+                self.publish(id.as_ref(), to, (*kind, payload), cx);
                 Ok(())
             }
             _ => Ok(()),
@@ -164,6 +164,9 @@ impl Speaker {
             return Ok(());
         };
         let number = u32::from_le_bytes(*number);
+        if let Some(store) = StoreVerdict::read(verdict) {
+            return self.store_answered((number, &store), answer.payload(), cx);
+        }
         let asked = self.asked.as_deref_mut();
         let Some(mut item) = asked.and_then(|asked| asked.take(number, State::Asked)) else {
             return Ok(());
@@ -198,7 +201,7 @@ impl Speaker {
     }
 
     /// Goes on behind an operation that is done.
-    fn done(&mut self, item: &Item, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+    pub(super) fn done(&mut self, item: &Item, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         self.advance(item.what.channel(), cx)?;
         if !self.is_full(cx) {
             cx.hold_input(false);

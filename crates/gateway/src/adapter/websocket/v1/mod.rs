@@ -15,6 +15,7 @@ mod presence;
 mod questions;
 mod session;
 mod speaker;
+mod storing;
 mod unwrap;
 
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use millrace_core::{EnterError, Entering, Entrance, Kind, Position, Topic};
+use millrace_core::{EnterError, Entering, Entrance, Kind, Past, Position, Topic};
 use millrace_protocol::v1::{self, Code, Id, Incoming, Okay, Operation, Start};
 
 use super::asked::{What, owned_start};
@@ -11,7 +11,7 @@ use super::calling::{failed, said};
 use super::presence;
 use super::speaker::{Speaker, append_header, append_message, fail};
 use crate::close::CloseReason;
-use crate::contract::{ClientPublishing, Context, Event, Flow, LateReply};
+use crate::contract::{ClientPublishing, Context, Event, Flow, KeptMessage, LateReply, Reading};
 
 impl Speaker {
     /// Does what a client asks for, and answers.
@@ -49,7 +49,7 @@ impl Speaker {
             } => {
                 if may_look(&id, &channel, cx) {
                     let start = since.map(|since| begin(Some(&Start::Since(since))));
-                    history(&id, &channel, (start, reverse), limit, cx);
+                    return Ok(self.history(id, &channel, (start, reverse), limit, cx));
                 }
             }
             Operation::Presence {
@@ -111,6 +111,7 @@ impl Speaker {
         } else {
             let info = info.filter(|_| terms.info);
             self.subscribe(&id, &channel, (start.as_ref(), info), cx)?;
+            return Ok(self.flow_with_store(cx));
         }
         Ok(Flow::Go)
     }
@@ -151,8 +152,8 @@ impl Speaker {
             return self.line_up(id, what, cx);
         }
         let to = (&channel[..], key.as_deref().map(str::as_bytes));
-        publish(id.as_ref(), to, (kind, payload), cx);
-        Ok(Flow::Go)
+        self.publish(id.as_ref(), to, (kind, payload), cx);
+        Ok(self.flow_with_store(cx))
     }
 
     /// Subscribes a client that may do that, and say this of itself.
@@ -163,6 +164,9 @@ impl Speaker {
         (start, info): (Option<&Start<'_>>, Option<&str>),
         cx: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
+        if self.follows_first(id, channel, (start, info), cx) {
+            return Ok(());
+        }
         let member = match presence::member(channel, info, cx) {
             Ok(member) => member,
             Err(error) => {
@@ -210,27 +214,66 @@ pub(super) fn unsubscribe(id: &Id<'_>, channel: &[u8], cx: &mut Context<'_>) {
     cx.reply_in_order(LateReply::Short(answer.into()), 0);
 }
 
-/// Publishes, if the terms allow it.
-pub(super) fn publish(
-    id: Option<&Id<'_>>,
-    to: (&[u8], Option<&[u8]>),
-    (kind, payload): (Kind, &[u8]),
-    cx: &mut Context<'_>,
-) {
-    let is_named = match cx.hub().client_terms(to.0).publish {
-        ClientPublishing::Denied => {
-            if id.is_some() {
-                deny(id, cx);
+impl Speaker {
+    /// Publishes, if the terms allow it.
+    pub(super) fn publish(
+        &mut self,
+        id: Option<&Id<'_>>,
+        to: (&[u8], Option<&[u8]>),
+        (kind, payload): (Kind, &[u8]),
+        cx: &mut Context<'_>,
+    ) {
+        let is_named = match cx.hub().client_terms(to.0).publish {
+            ClientPublishing::Denied => {
+                if id.is_some() {
+                    deny(id, cx);
+                }
+                return;
             }
-            return;
+            ClientPublishing::Unnamed => false,
+            ClientPublishing::Named => true,
+        };
+        let number = self.number_for_store(cx);
+        let published = cx.post(|hub, socket, dirty| {
+            let by = (socket, is_named, number);
+            hub.publish_by(by, to, (kind, payload), dirty)
+        });
+        if published.is_stored {
+            self.is_stored(number, id, payload.len());
+        } else if let Some(id) = id {
+            say_okay(id, published.position, None, cx);
         }
-        ClientPublishing::Unnamed => false,
-        ClientPublishing::Named => true,
-    };
-    let published = cx
-        .post(|hub, socket, dirty| hub.publish_by((socket, is_named), to, (kind, payload), dirty));
-    if let Some(id) = id {
-        say_okay(id, published.position, None, cx);
+    }
+
+    /// Answers with what a channel has kept, as much of it as an answer may have.
+    fn history(
+        &mut self,
+        id: Id<'_>,
+        channel: &[u8],
+        (start, is_reverse): (Option<millrace_core::Start>, bool),
+        limit: Option<u64>,
+        cx: &mut Context<'_>,
+    ) -> Flow {
+        let most = limit.map_or(HISTORY, |limit| {
+            usize::try_from(limit).unwrap_or(usize::MAX)
+        });
+        let most = most.min(MOST_HISTORY);
+        // from the beginning, if the client names no position
+        let start = start.unwrap_or(millrace_core::Start::Last(u32::MAX));
+        if let Some(terms) = cx.hub().terms_to_read(channel) {
+            let reading = Reading {
+                start,
+                is_reverse,
+                most,
+                most_bytes: HISTORY_BYTES,
+            };
+            return self.look(id, (channel, terms), reading, cx);
+        }
+        match cx.hub().history(channel, (start, is_reverse), most) {
+            Some(past) => say_history(&id, channel, past, cx),
+            None => fail(Some(&id), Code::NotFound, "the channel has no history", cx),
+        }
+        Flow::Go
     }
 }
 
@@ -247,7 +290,7 @@ fn begin(start: Option<&Start<'_>>) -> millrace_core::Start {
     }
 }
 
-fn say_okay(
+pub(super) fn say_okay(
     id: &Id<'_>,
     position: Option<Position>,
     recovered: Option<bool>,
@@ -276,25 +319,13 @@ fn may_look(id: &Id<'_>, channel: &[u8], cx: &mut Context<'_>) -> bool {
     may
 }
 
-/// Answers with what a channel has kept, as much of it as an answer may have.
-fn history(
+/// Answers with messages of a channel, as many as an answer may have.
+pub(super) fn say_history(
     id: &Id<'_>,
     channel: &[u8],
-    (start, reverse): (Option<millrace_core::Start>, bool),
-    limit: Option<u64>,
+    mut past: Past<KeptMessage>,
     cx: &mut Context<'_>,
 ) {
-    let most = limit.map_or(HISTORY, |limit| {
-        usize::try_from(limit).unwrap_or(usize::MAX)
-    });
-    // from the beginning, if the client names no position
-    let start = start.unwrap_or(millrace_core::Start::Last(u32::MAX));
-    let past = cx
-        .hub()
-        .history(channel, (start, reverse), most.min(MOST_HISTORY));
-    let Some(mut past) = past else {
-        return fail(Some(id), Code::NotFound, "the channel has no history", cx);
-    };
     let mut head = Vec::new();
     let named = v1::Publication {
         channel,
@@ -319,8 +350,7 @@ fn history(
     };
     cx.reply(|out| append_header(|line| okay.append(line), out));
     for kept in &past.messages {
-        let from = kept.number.from;
-        let from = from.map(|socket| cx.hub().socket_name(socket));
+        let from = cx.hub().publisher(kept);
         let publication = v1::Publication {
             channel,
             offset: Some(kept.number.position.offset),

@@ -1,0 +1,324 @@
+//! Which channels this node follows in a store of histories, who waits until they are followed, and what is remembered of
+//! messages until they come back. Owns when a channel is followed and when it is forgotten; the messages are in the core.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use ahash::AHashMap;
+use millrace_backplane::store::SharedHistory;
+use millrace_core::{HistoryTerms, Name, Pattern, SocketId};
+
+use super::Hub;
+use super::stored::Teller;
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
+
+/// See the module. Its calls may come under a channel's lock of the core, and never call the core.
+#[derive(Default)]
+pub(crate) struct Replicas {
+    /// Whether a store numbers the messages of channels with history, whether it can be reached or not.
+    is_on: AtomicBool,
+    terms: Mutex<Arc<[(Pattern, Option<HistoryTerms>)]>>,
+    link: Mutex<Option<Link>>,
+    channels: Mutex<AHashMap<Box<[u8]>, Followed>>,
+    remembered: Mutex<AHashMap<u64, Remembered>>,
+    tickets: Mutex<AHashMap<u64, Teller>>,
+    /// The last mark or ticket.
+    last: AtomicU64,
+    failures: AtomicU64,
+}
+
+/// What a running store is reached by.
+#[derive(Clone)]
+pub(super) struct Link {
+    pub(super) store: SharedHistory,
+    pub(super) hub: Weak<Hub>,
+}
+
+/// A channel that is followed, or is going to be.
+struct Followed {
+    terms: HistoryTerms,
+    is_filled: bool,
+    /// Whether more is kept than this node was given.
+    is_partial: bool,
+    /// Whether it has a subscriber here.
+    is_wanted: bool,
+    /// When it was needed last.
+    used: Instant,
+    entrants: Vec<(Instant, Teller)>,
+}
+
+/// What the sending node remembers of a message until it comes back.
+#[derive(Debug)]
+pub(crate) struct Remembered {
+    /// The sockets that do not get it.
+    pub(crate) except: Box<[SocketId]>,
+    /// Whether it may be compressed.
+    pub(crate) compresses: bool,
+    since: Instant,
+}
+
+/// What has waited, or was not needed, for too long.
+pub(super) struct Due {
+    pub(super) entrants: Vec<Teller>,
+    pub(super) unused: Vec<Box<[u8]>>,
+}
+
+impl Replicas {
+    /// Sets whether a store numbers messages, and of which channels.
+    pub(crate) fn set(&self, is_on: bool, terms: Arc<[(Pattern, Option<HistoryTerms>)]>) {
+        *self.terms.lock() = terms;
+        self.is_on.store(is_on, Ordering::SeqCst);
+    }
+
+    /// Whether a store numbers the messages of channels with history.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// What is kept of a channel whose messages a store numbers.
+    pub(crate) fn terms_of(&self, channel: &[u8]) -> Option<HistoryTerms> {
+        if !self.is_on() {
+            return None;
+        }
+        let terms = Arc::clone(&self.terms.lock());
+        let first = terms.iter().find(|(pattern, _)| pattern.matches(channel));
+        first.and_then(|(_, history)| *history)
+    }
+
+    /// From now on the store is reached by this.
+    pub(crate) fn connect(&self, store: SharedHistory, hub: Weak<Hub>) {
+        *self.link.lock() = Some(Link { store, hub });
+    }
+
+    /// The store has ended: nothing is followed any more, and nobody may wait.
+    pub(crate) fn disconnect(&self) -> Vec<Teller> {
+        self.link.lock().take();
+        let channels = std::mem::take(&mut *self.channels.lock());
+        let entrants = channels.into_values().flat_map(|one| one.entrants);
+        entrants.map(|(_, teller)| teller).collect()
+    }
+
+    pub(super) fn link(&self) -> Option<Link> {
+        self.link.lock().clone()
+    }
+
+    /// Takes note that a channel has got its first subscriber here, or lost its last one. False: it is none whose messages a
+    /// store numbers.
+    pub(crate) fn wanted(&self, name: &Name, wanted: bool) -> bool {
+        let channel = name.as_bytes();
+        let Some(terms) = self.terms_of(channel) else {
+            return false;
+        };
+        let now = Instant::now();
+        let mut channels = self.channels.lock();
+        if let Some(known) = channels.get_mut(channel) {
+            (known.is_wanted, known.used) = (wanted, now);
+        } else if wanted {
+            let mut followed = Followed::new(terms, now);
+            followed.is_wanted = true;
+            self.follow(&mut channels, channel, followed);
+        }
+        true
+    }
+
+    /// Has somebody told when a channel is followed. False: it is already, and `teller` was not called.
+    pub(super) fn enter(
+        &self,
+        channel: &[u8],
+        terms: HistoryTerms,
+        teller: impl FnOnce() -> Teller,
+    ) -> bool {
+        let now = Instant::now();
+        let mut channels = self.channels.lock();
+        if let Some(known) = channels.get_mut(channel) {
+            known.used = now;
+            if !known.is_filled {
+                known.entrants.push((now, teller()));
+            }
+            return !known.is_filled;
+        }
+        let mut followed = Followed::new(terms, now);
+        followed.entrants.push((now, teller()));
+        self.follow(&mut channels, channel, followed);
+        true
+    }
+
+    fn follow(
+        &self,
+        channels: &mut AHashMap<Box<[u8]>, Followed>,
+        channel: &[u8],
+        followed: Followed,
+    ) {
+        if let Some(link) = &*self.link.lock() {
+            link.store.follow(channel, followed.terms);
+        }
+        channels.insert(channel.into(), followed);
+    }
+
+    /// Whether the core has what the store keeps of a channel.
+    pub(super) fn is_whole(&self, channel: &[u8]) -> bool {
+        let channels = self.channels.lock();
+        let known = channels.get(channel);
+        known.is_some_and(|known| known.is_filled && !known.is_partial)
+    }
+
+    /// Whether a channel was filled since it is followed.
+    pub(crate) fn is_filled(&self, channel: &[u8]) -> bool {
+        let channels = self.channels.lock();
+        channels.get(channel).is_some_and(|known| known.is_filled)
+    }
+
+    /// A channel is followed from here on: returns who has waited for that. `None`: it is not to be followed any more.
+    pub(crate) fn filled(&self, channel: &[u8], is_partial: bool) -> Option<Vec<Teller>> {
+        let mut channels = self.channels.lock();
+        let known = channels.get_mut(channel)?;
+        (known.is_filled, known.is_partial) = (true, is_partial);
+        Some(known.take_entrants())
+    }
+
+    /// A channel cannot be followed now: returns who has waited for it.
+    pub(crate) fn failed(&self, channel: &[u8]) -> Vec<Teller> {
+        let mut channels = self.channels.lock();
+        let known = channels.get_mut(channel);
+        known.map(Followed::take_entrants).unwrap_or_default()
+    }
+
+    /// What is due at this time. Unused channels are still followed until [`forget`](Self::forget).
+    pub(super) fn due(&self, now: Instant) -> Due {
+        let mut due = Due {
+            entrants: Vec::new(),
+            unused: Vec::new(),
+        };
+        for (channel, known) in self.channels.lock().iter_mut() {
+            if known.is_unused(now) {
+                due.unused.push(channel.clone());
+            }
+            let late = |(since, _): &(Instant, Teller)| now.duration_since(*since) >= MOST_WAIT;
+            if known.entrants.iter().any(late) {
+                let (late, rest) = known.take_all().into_iter().partition(late);
+                known.entrants = rest;
+                due.entrants.extend(tellers(late));
+            }
+        }
+        let mut remembered = self.remembered.lock();
+        remembered.retain(|_, one| now.duration_since(one.since) < REMEMBERED);
+        due
+    }
+
+    /// Ends following a channel that is unused at this time. The caller holds the channel's lock of the core.
+    pub(super) fn forget(&self, channel: &[u8], now: Instant) -> bool {
+        let mut channels = self.channels.lock();
+        if !channels.get(channel).is_some_and(|known| known.is_unused(now)) {
+            return false;
+        }
+        channels.remove(channel);
+        if let Some(link) = &*self.link.lock() {
+            link.store.forget(channel);
+        }
+        true
+    }
+
+    /// Remembers what the store is not told of a message. Returns the message's mark; 0: there is nothing to remember.
+    /// `None`: too much is remembered already.
+    pub(super) fn remember(&self, except: &[SocketId], compresses: bool) -> Option<u64> {
+        if except.is_empty() && compresses {
+            return Some(0);
+        }
+        let mut remembered = self.remembered.lock();
+        if remembered.len() >= MOST_REMEMBERED {
+            return None;
+        }
+        let mark = self.number();
+        let one = Remembered {
+            except: except.into(),
+            compresses,
+            since: Instant::now(),
+        };
+        remembered.insert(mark, one);
+        Some(mark)
+    }
+
+    /// Takes what is remembered of a message.
+    pub(crate) fn recall(&self, mark: u64) -> Option<Remembered> {
+        if mark == 0 {
+            return None;
+        }
+        self.remembered.lock().remove(&mark)
+    }
+
+    /// A ticket by which somebody is told what comes of a message.
+    pub(super) fn open_ticket(&self, teller: Teller) -> u64 {
+        let ticket = self.number();
+        self.tickets.lock().insert(ticket, teller);
+        ticket
+    }
+
+    pub(super) fn take_ticket(&self, ticket: u64) -> Option<Teller> {
+        if ticket == 0 {
+            return None;
+        }
+        self.tickets.lock().remove(&ticket)
+    }
+
+    fn number(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(super) fn count_failure(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Publications that the store did not take, or of which it is not known.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// The number of channels that are followed, or are going to be.
+    pub(crate) fn count(&self) -> usize {
+        self.channels.lock().len()
+    }
+}
+
+impl Followed {
+    fn new(terms: HistoryTerms, now: Instant) -> Self {
+        Self {
+            terms,
+            is_filled: false,
+            is_partial: false,
+            is_wanted: false,
+            used: now,
+            entrants: Vec::new(),
+        }
+    }
+
+    fn is_unused(&self, now: Instant) -> bool {
+        let is_needed = self.is_wanted || !self.entrants.is_empty();
+        !is_needed && now.duration_since(self.used) >= LINGER
+    }
+
+    fn take_all(&mut self) -> Vec<(Instant, Teller)> {
+        std::mem::take(&mut self.entrants)
+    }
+
+    fn take_entrants(&mut self) -> Vec<Teller> {
+        tellers(self.take_all())
+    }
+}
+
+fn tellers(entrants: Vec<(Instant, Teller)>) -> Vec<Teller> {
+    entrants.into_iter().map(|(_, teller)| teller).collect()
+}
+
+/// How long a channel is followed without a subscriber, so that one that comes and goes costs nothing.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// The longest that somebody waits until a channel is followed.
+const MOST_WAIT: Duration = Duration::from_secs(5);
+
+/// How long the exceptions of a message are remembered that does not come back, and of how many.
+const REMEMBERED: Duration = Duration::from_secs(60);
+const MOST_REMEMBERED: usize = 65_536;
+
+#[cfg(test)]
+mod tests;

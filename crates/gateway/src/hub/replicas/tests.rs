@@ -1,0 +1,192 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use millrace_backplane::store::{Append, Appended, Done, History, Range, StoredPast};
+use millrace_core::{Epoch, HistoryTerms, Name, Pattern, Position, SocketId, Space};
+
+use super::*;
+use crate::Gateway;
+use crate::sync::Mutex;
+
+/// Records what is followed and forgotten. What a real store does is tested with one.
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Notes {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock())
+    }
+
+    fn note(&self, what: &str, channel: &[u8]) {
+        let note = format!("{what} {}", channel.escape_ascii());
+        self.0.lock().push(note);
+    }
+}
+
+impl History for Notes {
+    fn append(&self, message: Append, done: Done<Appended>) {
+        self.note(&format!("append {}", message.mark), &message.channel);
+        let position = Position {
+            epoch: Epoch::new(7),
+            offset: 1,
+        };
+        done(Ok(Appended {
+            position,
+            is_repeated: false,
+        }));
+    }
+
+    fn follow(&self, channel: &[u8], _: HistoryTerms) {
+        self.note("follow", channel);
+    }
+
+    fn forget(&self, channel: &[u8]) {
+        self.note("forget", channel);
+    }
+
+    fn read(&self, channel: &[u8], _: HistoryTerms, _: Range, done: Done<StoredPast>) {
+        self.note("read", channel);
+        drop(done);
+    }
+}
+
+const ROOM: &[u8] = b"room:1";
+
+fn replicas() -> (Replicas, Arc<Notes>) {
+    let replicas = Replicas::default();
+    let terms = HistoryTerms {
+        messages: 5,
+        age_ms: 1000,
+    };
+    let of = |text: &[u8], history| (Pattern::new(text).unwrap(), history);
+    replicas.set(true, [of(b"room:x", None), of(b"room:*", Some(terms))].into());
+    let notes = Arc::<Notes>::default();
+    let store: SharedHistory = Arc::<Notes>::clone(&notes);
+    replicas.connect(store, Weak::new());
+    (replicas, notes)
+}
+
+fn name(bytes: &[u8]) -> Name {
+    Name::new(Space::Channel, bytes)
+}
+
+fn session(number: u32) -> Teller {
+    Teller::Session(SocketId::new(9).unwrap(), number)
+}
+
+fn numbers(tellers: Vec<Teller>) -> Vec<u32> {
+    let number = |teller| match teller {
+        Teller::Session(_, number) => number,
+        Teller::Asker(_) => 0,
+    };
+    tellers.into_iter().map(number).collect()
+}
+
+#[test]
+fn only_channels_whose_first_terms_have_history_are_followed() {
+    let (replicas, notes) = replicas();
+    assert!(!replicas.wanted(&name(b"plain"), true));
+    assert!(!replicas.wanted(&name(b"room:x"), true), "the first terms count");
+    assert!(replicas.wanted(&name(ROOM), true));
+    assert!(replicas.wanted(&name(ROOM), false) && replicas.wanted(&name(ROOM), true));
+    assert_eq!(notes.take(), ["follow room:1"]);
+    replicas.set(false, Arc::default());
+    assert!(!replicas.wanted(&name(b"room:2"), true));
+}
+
+#[test]
+fn those_who_wait_are_told_once_when_the_channel_is_followed() {
+    let (replicas, notes) = replicas();
+    let terms = replicas.terms_of(ROOM).unwrap();
+    assert!(replicas.enter(ROOM, terms, || session(1)));
+    assert!(replicas.enter(ROOM, terms, || session(2)));
+    assert_eq!(notes.take(), ["follow room:1"]);
+    assert_eq!(replicas.filled(b"room:2", false).map(numbers), None);
+    assert!(!replicas.is_filled(ROOM) && !replicas.is_whole(ROOM));
+    assert_eq!(replicas.filled(ROOM, true).map(numbers), Some(vec![1, 2]));
+    assert!(replicas.is_filled(ROOM) && !replicas.is_whole(ROOM));
+    assert!(!replicas.enter(ROOM, terms, || panic!("nobody has to wait")));
+    assert_eq!(replicas.filled(ROOM, false).map(numbers), Some(vec![]));
+    assert!(replicas.is_whole(ROOM));
+    assert_eq!(numbers(replicas.disconnect()), [0; 0]);
+    assert!(!replicas.is_filled(ROOM));
+}
+
+#[test]
+fn those_who_wait_are_told_if_it_takes_too_long_or_fails() {
+    let (replicas, _) = replicas();
+    let terms = replicas.terms_of(ROOM).unwrap();
+    assert!(replicas.enter(ROOM, terms, || session(1)));
+    let now = Instant::now();
+    assert_eq!(numbers(replicas.due(now).entrants), [0; 0]);
+    let late = replicas.due(now + MOST_WAIT);
+    assert_eq!((numbers(late.entrants), late.unused.len()), (vec![1], 1));
+    assert!(replicas.enter(ROOM, terms, || session(2)));
+    assert_eq!(numbers(replicas.failed(ROOM)), [2]);
+    assert!(replicas.enter(ROOM, terms, || session(3)), "it is not followed yet");
+    assert_eq!(numbers(replicas.disconnect()), [3]);
+}
+
+#[test]
+fn a_channel_without_subscribers_is_forgotten_after_a_while() {
+    let (replicas, notes) = replicas();
+    replicas.wanted(&name(ROOM), true);
+    let long = || Instant::now() + LINGER + Duration::from_secs(1);
+    assert!(replicas.due(long()).unused.is_empty() && !replicas.forget(ROOM, long()));
+    replicas.wanted(&name(ROOM), false);
+    assert!(replicas.due(Instant::now()).unused.is_empty());
+    assert_eq!(replicas.due(long()).unused, [ROOM.into()]);
+    replicas.wanted(&name(ROOM), true);
+    assert!(!replicas.forget(ROOM, long()), "it has one again");
+    replicas.wanted(&name(ROOM), false);
+    assert!(replicas.forget(ROOM, long()) && !replicas.forget(ROOM, long()));
+    assert_eq!(notes.take(), ["follow room:1", "forget room:1"]);
+    assert_eq!(replicas.count(), 0);
+}
+
+#[test]
+fn exceptions_are_remembered_until_the_message_comes_back_and_are_bounded() {
+    let (replicas, _) = replicas();
+    let except = [SocketId::new(3).unwrap()];
+    assert_eq!(replicas.remember(&[], true), Some(0));
+    assert!(replicas.recall(0).is_none());
+    let mark = replicas.remember(&except, true).unwrap();
+    let known = replicas.recall(mark).unwrap();
+    assert_eq!((&known.except[..], known.compresses), (&except[..], true));
+    assert!(replicas.recall(mark).is_none());
+    let mark = replicas.remember(&[], false).unwrap();
+    let _due = replicas.due(Instant::now() + REMEMBERED);
+    assert!(replicas.recall(mark).is_none(), "it has not come for too long");
+    for _ in 0..MOST_REMEMBERED {
+        assert!(replicas.remember(&except, true).is_some());
+    }
+    assert_eq!(replicas.remember(&except, true), None);
+    assert_eq!(replicas.remember(&[], true), Some(0));
+}
+
+#[test]
+fn a_ticket_is_good_once() {
+    let (replicas, _) = replicas();
+    let ticket = replicas.open_ticket(session(5));
+    let taken = replicas.take_ticket(ticket);
+    assert_eq!(numbers(taken.into_iter().collect()), [5]);
+    assert!(replicas.take_ticket(ticket).is_none() && replicas.take_ticket(0).is_none());
+}
+
+#[test]
+fn without_a_link_to_the_store_nothing_is_published() {
+    let gateway = Gateway::new();
+    let before = gateway.replicas().failures();
+    let terms = HistoryTerms {
+        messages: 5,
+        age_ms: 1000,
+    };
+    let manner = millrace_core::Manner::default();
+    gateway.append(crate::hub::Storing {
+        channel: ROOM,
+        terms,
+        publication: crate::frame::Publication::new(millrace_core::Kind::Text, b"text"),
+        manner: &manner,
+    });
+    assert_eq!(gateway.replicas().failures(), before + 1);
+}
