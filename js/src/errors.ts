@@ -24,6 +24,8 @@ export const ERROR_CODES = {
   ERR_MILLRACE_GATEWAY_GONE: 'The gateway that the function belonged to no longer exists.',
   ERR_MILLRACE_HANDLER_FAILED: 'A handler threw or rejected. `cause` is what it threw.',
   ERR_MILLRACE_HANDLER_TIMEOUT: 'A handler did not finish within `limits.handlerTimeoutMs`.',
+  ERR_MILLRACE_HISTORY_UNAVAILABLE:
+    'The server that keeps the history of channels for all nodes cannot be reached, has too much to do, or refused. Nothing was published or changed.',
   ERR_MILLRACE_INBOX_FULL:
     'An I/O thread has more than `limits.shardInboxBytes` to send; deliveries to its sockets were refused and counted.',
   ERR_MILLRACE_INTERNAL: 'A bug in Millrace or in the runtime; please report it.',
@@ -56,6 +58,8 @@ export const ERROR_CODES = {
     'An I/O thread has nearly `limits.shardInboxBytes` to do already, so no socket was subscribed. Try again later, or split a call for very many sockets into several.',
   ERR_MILLRACE_PRESENCE_FULL:
     'What the members of all channels say of themselves takes `limits.presenceBytes` already, so nothing was changed.',
+  ERR_MILLRACE_PUBLICATION_UNKNOWN:
+    'The link to the server that keeps the history of channels was lost, or it did not answer within 5 s: whether the message was published is not known. Only with an `idempotencyKey` can it be published again without being doubled.',
   ERR_MILLRACE_REQUEST_ABORTED:
     "The rest of a request's body will not arrive: its client has left, or the request has been answered.",
   ERR_MILLRACE_SHARD_FAILED:

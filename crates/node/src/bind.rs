@@ -46,6 +46,7 @@ fn functions<'s>(js: Js<'s>, bound: &Rc<Bound>) -> Outcome<Value<'s>> {
         c"publish" => past::publish,
         c"subscribeAt" => past::subscribe_at,
         c"history" => past::history,
+        c"takePast" => past::take_past,
         c"presence" => presence::members,
         c"presenceCount" => presence::count,
         c"setPresence" => presence::set,

@@ -1,11 +1,15 @@
 //! Channels with history: publishing with a position, subscribing at one, and reading what is kept. Owns the shapes of
 //! the results; the rules are in the core.
 
+use std::sync::Arc;
+
 use millrace_gateway::{
-    Entered, Kept, KeptMessage, Kind, Maker, Manner, PastError, Position, SocketId, Start, Topic,
+    Answers, Entered, Hub, Kept, KeptMessage, Kind, Maker, Manner, Past, PastError, Place,
+    Position, Published, Reply, SocketId, Start, Topic,
 };
 
 use crate::arguments::{self, Items, TopicAt};
+use crate::backpressure::too_many_waits;
 use crate::bound::Bound;
 use crate::entry::Call;
 use crate::failure::{Failure, Outcome};
@@ -15,7 +19,8 @@ use crate::presence;
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
-/// `publish(channel, data, key, compress): { deliveries, position?, isRepeated }`
+/// `publish(channel, data, key, compress): { deliveries, position?, isRepeated, question? }`. If a store of histories has
+/// the message, the question is answered with the text `<epoch> <offset> <0 or 1>`, 1 if it is repeated.
 pub(crate) fn publish<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [channel, data, key, compress, ..]) = (call.js, call.arguments);
     let mut scratch = call.own.environment().scratch().borrow();
@@ -27,22 +32,34 @@ pub(crate) fn publish<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         Some(arguments::text(js, key, "options.idempotencyKey")?)
     };
     let compresses = js.to_boolean(compress)?;
-    let published =
+    let (published, question) =
         arguments::with_data(js, data, "data", &mut scratch, |names, kind, payload| {
             let channel = names.get(channel).unwrap_or_default();
-            let manner = Manner {
+            let mut manner = Manner {
                 key: key.as_deref().map(str::as_bytes),
                 ..Manner::default()
             };
-            call.own.post(|gateway, dirty| {
+            let ticket = Ticket::open(call)?;
+            if let Some(ticket) = &ticket {
+                manner.ticket = ticket.ticket;
+            }
+            let published = call.own.post(|gateway, dirty| {
                 if compresses {
                     gateway.publish(channel, (kind, payload), &manner, dirty)
                 } else {
                     gateway.publish_uncompressed(channel, (kind, payload), &manner, dirty)
                 }
-            })
+            })?;
+            let question = match ticket {
+                Some(ticket) => ticket.settle(call, &published)?,
+                None => None,
+            };
+            Ok::<_, Failure>((published, question))
         })??;
     let object = js.object()?;
+    if let Some(question) = question {
+        js.set(object, c"question", js.number(f64::from(question))?)?;
+    }
     let deliveries = js.number(numbers::from_usize(published.deliveries))?;
     js.set(object, c"deliveries", deliveries)?;
     js.set(object, c"position", show_position(js, published.position)?)?;
@@ -51,7 +68,7 @@ pub(crate) fn publish<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
 }
 
 /// `subscribeAt(who, channel, epoch, number, member): { id, recovered, position }[]`; `undefined`: the channel has no history;
-/// `null`: it has no presence. `number` is the offset, or without an epoch how many of the last messages. `member` is JSON:
+/// `null`: it has no presence; a number: it has to be called again when this question is answered. `number` is the offset, or without an epoch how many of the last messages. `member` is JSON:
 /// the sockets become members; with it the others may be absent.
 pub(crate) fn subscribe_at<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [who, channel, epoch, number, member, ..]) = (call.js, call.arguments);
@@ -77,6 +94,13 @@ pub(crate) fn subscribe_at<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     };
     if !arguments::is_undefined(js, member)? && !has_presence()? {
         return Ok(Some(js.null()?));
+    }
+    if let Some((number, answers)) = asking(call)?
+        && let Some(place) = call
+            .own
+            .with(|gateway| gateway.when_followed(channel, (number, &answers)))?
+    {
+        return wait(call, number, place);
     }
     let info = presence::info(call, member)?;
     let entered = who.with(&scratch, |who| {
@@ -107,7 +131,7 @@ pub(crate) fn subscribe_at<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
 }
 
 /// `history(channel, epoch, offset, limit, reverse): { position, publications }`; `undefined`: the channel has no
-/// history.
+/// history; a number: [`take_past`] has it when this question is answered.
 pub(crate) fn history<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [channel, epoch, offset, limit, reverse, ..]) = (call.js, call.arguments);
     let mut scratch = call.own.environment().scratch().borrow();
@@ -124,12 +148,31 @@ pub(crate) fn history<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         usize::try_from(limit).unwrap_or(usize::MAX)
     };
     let from = (start, js.to_boolean(reverse)?);
+    if let Some((number, answers)) = asking(call)?
+        && let Some(place) = call
+            .own
+            .with(|gateway| gateway.ask_history(channel, from, most, (number, &answers)))?
+    {
+        return wait(call, number, place);
+    }
     let past = call
         .own
         .with(|gateway| gateway.history(channel, from, most))?;
-    let Some(past) = past else {
+    past.map(|past| show_past(js, &past)).transpose()
+}
+
+/// `takePast(question): { position, publications } | undefined`: takes what came with the answer to a question about what a
+/// channel has kept.
+pub(crate) fn take_past<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let number = arguments::whole(call.js, call.arguments[0], "question")?;
+    let Some(Reply::Said(Kind::Binary, bytes)) = call.own.questions().take_result(number) else {
         return Ok(None);
     };
+    let past = Hub::read_past(&bytes);
+    past.map(|past| show_past(call.js, &past)).transpose()
+}
+
+fn show_past<'s>(js: Js<'s>, past: &Past<KeptMessage>) -> Outcome<Value<'s>> {
     let object = js.object()?;
     let position = show_position(js, Some(past.position))?;
     js.set(object, c"position", position)?;
@@ -138,7 +181,62 @@ pub(crate) fn history<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         js.scoped(|js| js.set_element(list, index, show_kept(js, kept)?))?;
     }
     js.set(object, c"publications", list)?;
-    Ok(Some(object))
+    Ok(object)
+}
+
+/// A question to the store of histories that a publication may become.
+struct Ticket {
+    number: u32,
+    ticket: u64,
+    place: Arc<Place>,
+}
+
+impl Ticket {
+    /// `None`: there is no store.
+    fn open(call: &Call<'_, Bound>) -> Outcome<Option<Self>> {
+        let Some((number, answers)) = asking(call)? else {
+            return Ok(None);
+        };
+        let opened = call
+            .own
+            .with(|gateway| gateway.open_ticket((number, &answers)))?;
+        let (ticket, place) = opened.ok_or_else(too_many_waits)?;
+        Ok(Some(Self {
+            number,
+            ticket,
+            place,
+        }))
+    }
+
+    /// The question, if the store has the message.
+    fn settle(self, call: &Call<'_, Bound>, published: &Published) -> Outcome<Option<u32>> {
+        if published.is_stored {
+            call.own.questions().asked(self.number, self.place);
+            return Ok(Some(self.number));
+        }
+        call.own
+            .with(|gateway| gateway.close_ticket(self.ticket, &self.place))?;
+        Ok(None)
+    }
+}
+
+/// The number of a question to the store of histories, and where its answer arrives; `None`: there is no store.
+fn asking(call: &Call<'_, Bound>) -> Outcome<Option<(u32, Arc<Answers>)>> {
+    if !call.own.with(|gateway| gateway.asks_store())? {
+        return Ok(None);
+    }
+    let questions = call.own.questions();
+    let Some(answers) = questions.answers() else {
+        return Err(Failure::internal("there is no place for answers"));
+    };
+    Ok(Some((questions.number(), answers)))
+}
+
+/// Returns a question that was asked.
+fn wait<'s>(call: &Call<'s, Bound>, number: u32, place: Option<Arc<Place>>) -> Answer<'s> {
+    let place = place.ok_or_else(too_many_waits)?;
+    call.own.questions().asked(number, place);
+    call.js.number(f64::from(number)).map(Some)
 }
 
 /// Behind the given position; [`Start::Next`] if none is given.
@@ -189,6 +287,9 @@ fn show_kept<'s>(js: Js<'s>, kept: &Kept<KeptMessage>) -> Outcome<Value<'s>> {
     js.set(object, c"data", data)?;
     if let Some(from) = number.from {
         js.set(object, c"from", js.number(numbers::from_id(from))?)?;
+        if message.node() > 0 {
+            js.set(object, c"node", js.string(&format!("{:016x}", message.node()))?)?;
+        }
     }
     Ok(object)
 }

@@ -62,6 +62,7 @@ const GATEWAY: Record<keyof NativeGateway, 'function'> = {
   publish: 'function',
   subscribeAt: 'function',
   history: 'function',
+  takePast: 'function',
   presence: 'function',
   presenceCount: 'function',
   setPresence: 'function',

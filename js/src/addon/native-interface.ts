@@ -125,9 +125,16 @@ export interface NativeGateway {
   reply(count: number, texts: string): void;
   subscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
   unsubscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
-  publish(channel: Name, data: Data, key: string | undefined, compress: boolean): Published & { isRepeated: boolean };
+  /** `question`: a store of histories has it, and what comes of it is the text that answers this question. */
+  publish(
+    channel: Name,
+    data: Data,
+    key: string | undefined,
+    compress: boolean,
+  ): Published & { isRepeated: boolean; question?: number };
   /**
-   * Undefined: the channel has no history; null: it has no presence. `number` is the offset, or without an epoch how many of
+   * Undefined: the channel has no history; null: it has no presence; a number: to be called again when this question is
+   * answered. `number` is the offset, or without an epoch how many of
    * the last messages.
    */
   subscribeAt(
@@ -136,7 +143,7 @@ export interface NativeGateway {
     epoch: string | undefined,
     number: number | undefined,
     member: string | undefined,
-  ): SubscribeResult[] | undefined | null;
+  ): SubscribeResult[] | number | undefined | null;
   /** Members behind a socket, with JSON. Undefined: the channel has no presence. */
   presence(
     channel: Name,
@@ -145,14 +152,16 @@ export interface NativeGateway {
   ): { socketId: number; since: number; info?: string }[] | undefined;
   presenceCount(channel: Name): PresenceCount | undefined;
   setPresence(socketId: number, channel: Name, info: string): boolean | undefined;
-  /** Undefined: the channel has no history. */
+  /** Undefined: the channel has no history; a number: `takePast` has it when this question is answered. */
   history(
     channel: Name,
     epoch: string | undefined,
     offset: number | undefined,
     limit: number | undefined,
     reverse: boolean,
-  ): History | undefined;
+  ): History | number | undefined;
+  /** What came with the answer to a question of `history`. */
+  takePast(question: number): History | undefined;
   copySubscriptions(from: Name, to: Name): number[];
   hasSubscriptions(channel: Name | Pattern): boolean;
   outboxBytes(socketId: number): number;

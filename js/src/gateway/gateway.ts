@@ -327,12 +327,12 @@ export class Gateway {
 
   /** See the module function `publish`. */
   async publish(channel: Name, data: Data, options?: positions.PublishOptions): Promise<positions.Published> {
-    return publish(this.#inOrder(), channel, data, options);
+    return publish(this.#asking(), channel, data, options);
   }
 
   /** See the module function `history`. */
   async history(channel: Name, options?: positions.HistoryOptions): Promise<positions.History> {
-    return history(this.#inOrder(), channel, options);
+    return history(this.#asking(), channel, options);
   }
 
   /** See the module function `presence`. */
@@ -358,9 +358,8 @@ export class Gateway {
     channel: Name | Pattern,
     how?: number | positions.SubscribeOptions,
   ): number[] | Promise<positions.SubscribeResult[]> {
-    const native = this.#inOrder();
-    if (typeof how !== 'object' || how === null) return native.subscribe(who, channel, how);
-    return new Promise((resolve) => resolve(subscribeAt(native, who, channel, how)));
+    if (typeof how !== 'object' || how === null) return this.#inOrder().subscribe(who, channel, how);
+    return subscribeAt(this.#asking(), who, channel, how);
   }
 
   /** See the module function `unsubscribe`. */

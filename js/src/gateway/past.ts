@@ -1,7 +1,6 @@
-/** Channels with history: the checks of options, and the calls. */
+/** Channels with history: the checks of options, and the calls. A store of histories answers them later. */
 
-import type { NativeGateway } from '../addon/native-interface.js';
-import { MillraceError } from '../errors.js';
+import { type ErrorCode, MillraceError } from '../errors.js';
 import { shown } from '../options/fields.js';
 import type {
   History,
@@ -13,10 +12,17 @@ import type {
   SubscribeResult,
 } from './positions.js';
 import { infoText, noPresence } from './presence.js';
+import { CLOSED, FAILED, type Questions } from './questions.js';
 import type { Data, Name, Pattern, Target } from './target.js';
 
 /** Publishes. */
-export function publish(native: NativeGateway, channel: Name, data: Data, options?: PublishOptions): Published {
+export async function publish(
+  questions: Questions,
+  channel: Name,
+  data: Data,
+  options?: PublishOptions,
+): Promise<Published> {
+  const { native } = questions;
   const { idempotencyKey, compress } = read<PublishOptions>(options);
   if (idempotencyKey !== undefined) {
     const length = typeof idempotencyKey === 'string' ? Buffer.byteLength(idempotencyKey) : 0;
@@ -25,36 +31,67 @@ export function publish(native: NativeGateway, channel: Name, data: Data, option
       throw new TypeError(`option 'idempotencyKey' must be a string of 1 to ${LONGEST_KEY} bytes, not ${wrong}`);
     }
   }
-  const { deliveries, position } = native.publish(channel, data, idempotencyKey, flag(compress, 'compress') ?? true);
-  return { deliveries, position };
+  const published = native.publish(channel, data, idempotencyKey, flag(compress, 'compress') ?? true);
+  const { deliveries, position, question } = published;
+  if (question === undefined) return { deliveries, position };
+  await answered(questions, question);
+  const [epoch = '', offset, isRepeated] = String(native.takeResult(question)).split(' ');
+  return { deliveries: isRepeated === '1' ? 0 : deliveries, position: { epoch, offset: Number(offset) } };
 }
 
 /** Subscribes at a position, or as members. */
-export function subscribeAt(
-  native: NativeGateway,
+export async function subscribeAt(
+  questions: Questions,
   who: Target,
   channel: Name | Pattern,
   options: SubscribeOptions,
-): SubscribeResult[] {
+): Promise<SubscribeResult[]> {
+  const { native } = questions;
   const { since, last, member } = read<SubscribeOptions>(options);
   if (since === undefined ? last === undefined && member === undefined : last !== undefined) {
     throw new TypeError("argument 'options' must have 'since' or 'last', and not both; or 'member'");
   }
   const { epoch, offset } = position(since);
   const info = member === undefined ? undefined : infoText(member, "option 'member'");
-  const results = native.subscribeAt(who, channel, epoch, offset ?? whole(last, 'last'), info);
+  const number = offset ?? whole(last, 'last');
+  let results = native.subscribeAt(who, channel, epoch, number, info);
+  while (typeof results === 'number') {
+    await answered(questions, results);
+    results = native.subscribeAt(who, channel, epoch, number, info);
+  }
   if (results === undefined) throw noHistory();
   if (results === null) throw noPresence();
   return results;
 }
 
 /** Reads what a channel has kept. */
-export function history(native: NativeGateway, channel: Name, options?: HistoryOptions): History {
+export async function history(questions: Questions, channel: Name, options?: HistoryOptions): Promise<History> {
+  const { native } = questions;
   const { since, limit, reverse } = read<HistoryOptions>(options);
   const { epoch, offset } = position(since);
   const past = native.history(channel, epoch, offset, whole(limit, 'limit'), flag(reverse, 'reverse') ?? false);
   if (past === undefined) throw noHistory();
-  return past;
+  if (typeof past !== 'number') return past;
+  await answered(questions, past);
+  const read = native.takePast(past);
+  if (read === undefined) throw unavailable();
+  return read;
+}
+
+/** Resolves when the store has answered a question. @throws {MillraceError} if it could not do what it was asked for */
+function answered(questions: Questions, question: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    questions.await(question, (answer) => {
+      if (answer === CLOSED) return reject(unavailable());
+      if (answer !== FAILED) return resolve();
+      const [code, reason] = questions.native.takeResult(question) as string[];
+      reject(new MillraceError(code as ErrorCode, reason ?? ''));
+    });
+  });
+}
+
+function unavailable(): MillraceError {
+  return new MillraceError('ERR_MILLRACE_HISTORY_UNAVAILABLE', 'the gateway was stopped before the store has answered');
 }
 
 function read<T extends object>(options: T | undefined): Partial<T> {

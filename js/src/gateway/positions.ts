@@ -21,7 +21,10 @@ export interface PublishOptions {
 
 /** What came of a publication. */
 export interface Published {
-  /** How many deliveries were posted; 0 for a message that was published before with the same key. */
+  /**
+   * How many deliveries were posted; 0 for a message that was published before with the same key. With several nodes: the
+   * channel's subscribers on this node.
+   */
   deliveries: number;
   /** Where the message is in its channel: with a key that was used before, the first one. Undefined without history. */
   position: Position | undefined;
@@ -70,6 +73,8 @@ export interface Publication {
   data: string | Buffer;
   /** The socket that published it, if a client did. */
   from?: number;
+  /** The node that has this socket, in a channel whose history several nodes share. */
+  node?: string;
 }
 
 /** What a channel has kept. */

@@ -123,11 +123,16 @@ export function readStartOptions(options: unknown, first: boolean, problems: str
   const proxy = readProxy(root, 'options', {}, problems);
   readStopOnSignals(root['stopOnSignals'], problems);
   const protocols: Defaults = { http: readHttp(root, 'options', {}, problems) };
+  const listeners = root === NOTHING ? [] : readBind(root['bind'], { limits, reusePort, tls, proxy, protocols }, problems);
+  const workers = root === NOTHING ? undefined : readWorkers(root, first, problems);
+  const gateway = gatewayPlan(root, limits, problems);
+  const backplane = readBackplane(root['backplane'], 'options.backplane', problems);
+  checkHistoryServer(gateway, backplane, problems);
   return {
-    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, reusePort, tls, proxy, protocols }, problems),
-    workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
-    gateway: gatewayPlan(root, limits, problems),
-    backplane: readBackplane(root['backplane'], 'options.backplane', problems),
+    listeners,
+    workers,
+    gateway,
+    backplane,
     handlerTimeoutMs: limits['handlerTimeoutMs'] as number | undefined,
     workerStartTimeoutMs: limits['workerStartTimeoutMs'] as number | undefined,
     onError: readFunction<MillraceError>(root['onError'], 'options.onError', problems),
@@ -299,9 +304,6 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
   if (ioUring !== undefined) plan['ioUring'] = ioUring;
   const channels = readChannels(root['channels'], 'options.channels', problems);
   if (channels !== undefined) plan['channels'] = channels;
-  if (root['backplane'] !== undefined && channels?.some((terms) => terms.history !== undefined)) {
-    problems.push('options.channels: history is kept on one node only, so it cannot be combined with backplane');
-  }
   if (root['backplane'] !== undefined && channels?.some((terms) => terms.presence)) {
     problems.push('options.channels: presence is known on one node only, so it cannot be combined with backplane');
   }
@@ -310,6 +312,17 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
     if (!(name in OWN_LIMITS) && value !== undefined) plan[name] = value as number | string;
   }
   return plan;
+}
+
+/** The history of several nodes is kept by the backplane's server. */
+function checkHistoryServer(gateway: GatewayPlan, backplane: BackplanePlan | undefined, problems: string[]): void {
+  if (backplane === undefined || backplane.protocol === 'redis') return;
+  if ((gateway['channels'] as ChannelPlan[] | undefined)?.some((terms) => terms.history !== undefined)) {
+    const server = backplane.protocol === 'nats' ? 'NATS' : 'a Redis cluster';
+    problems.push(
+      `options.channels: several nodes can keep history with a single Redis or Valkey server as backplane, not with ${server} yet`,
+    );
+  }
 }
 
 function readLimits(value: unknown, at: string, ranges: Record<string, Range>, problems: string[]): Fields {

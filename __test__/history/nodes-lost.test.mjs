@@ -1,0 +1,87 @@
+// Channels with history on two nodes: a node is killed, and the Redis that they share is restarted.
+import test from 'ava';
+
+import { until } from '../support/deadline.mjs';
+import { Follower, isBack, mortalNodes } from '../support/history-nodes.mjs';
+import { Redis, needingRedis } from '../support/redis.mjs';
+import { speak } from '../support/v1.mjs';
+
+const withRedis = needingRedis(test.serial);
+const FAILED = ['ERR_MILLRACE_HISTORY_UNAVAILABLE', 'ERR_MILLRACE_PUBLICATION_UNKNOWN'];
+
+withRedis('the clients of a node that dies go on with another one, without a hole', async (t) => {
+  const redis = await Redis.with(t);
+  const [here, there] = await mortalNodes(t, redis.url);
+  const first = await Follower.enter(t, here, 'room:1');
+  const published = [];
+  let ended = false;
+  const publishing = (async () => {
+    for (let n = 0; !ended; n++) {
+      await there.call('publish', 'room:1', `${n}`);
+      published.push(`${n}`);
+    }
+  })();
+  await first.has(50);
+  here.kill();
+  await until(() => first.isOver, 'the end of the connection');
+  const second = await Follower.enter(t, there, 'room:1', { since: first.position });
+  t.is(second.answer.recovered, true);
+  await second.has(50);
+  ended = true;
+  await publishing;
+  await second.has(published.length - first.got.length);
+  t.deepEqual([...first.payloads, ...second.payloads], published);
+  t.deepEqual([...first.violations, ...second.violations, ...first.gaps, ...second.gaps], []);
+});
+
+withRedis('while the store is away publishing fails, and what was lost with it is told', async (t) => {
+  const redis = await Redis.with(t);
+  const nodes = await mortalNodes(t, redis.url);
+  const followers = await Promise.all(nodes.map((node) => Follower.enter(t, node, 'room:1')));
+  const outcomes = { published: new Map(), failed: [] };
+  let ended = false;
+  const publishing = nodes.map(async (node, own) => {
+    for (let n = 0; !ended; n++) {
+      try {
+        const { position } = await node.call('publish', 'room:1', `${own} ${n}`);
+        outcomes.published.set(`${own} ${n}`, position);
+      } catch (error) {
+        outcomes.failed.push(error.code);
+      }
+    }
+  });
+  await Promise.all(followers.map((follower) => follower.has(50)));
+  await redis.stop();
+  await until(() => outcomes.failed.length > 0, 'a failure');
+  t.like(await (await speak(t, nodes[0])).ask({ t: 'pub', c: 'room:1' }, 'lost'), { t: 'err', code: 'failed' });
+  const before = (await nodes[0].errors()).length;
+  await nodes[0].call('send', 'room:1', 'lost');
+  await until(
+    async () => (await nodes[0].errors()).slice(before).some(({ code }) => code === FAILED[0]),
+    'the report of the failure',
+  );
+  await redis.launchAgain();
+  await Promise.all(nodes.map(isBack));
+  const size = outcomes.published.size;
+  await until(() => outcomes.published.size > size + 50, 'publications after the outage');
+  ended = true;
+  await Promise.all(publishing);
+  t.deepEqual(
+    outcomes.failed.filter((code) => !FAILED.includes(code)),
+    [],
+  );
+  const epochs = new Set([...outcomes.published.values()].map(({ epoch }) => epoch));
+  t.is(epochs.size, 2, 'Redis has lost its data, so the numbers began anew');
+  const last = [...outcomes.published.values()].at(-1);
+  for (const follower of followers) {
+    const isThere = () => follower.position.e === last.epoch && follower.position.o >= last.offset;
+    await until(isThere, () => `the newest message: ${JSON.stringify([follower.position, last])}`);
+    t.deepEqual(follower.violations, []);
+    t.true(follower.gaps.length > 0, 'what was lost was told');
+    // what was published is there, or in front of the gap
+    const got = new Map(follower.got.map(([offset, payload]) => [payload, offset]));
+    const missing = [...outcomes.published].filter(([payload]) => !got.has(payload));
+    const isTold = ([, { epoch, offset }]) => follower.gaps.some((gap) => gap.e !== epoch || gap.o >= offset);
+    t.true(missing.every(isTold));
+  }
+});

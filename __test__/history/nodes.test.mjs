@@ -1,0 +1,235 @@
+// Channels with history on two nodes that share a Redis: one order and the same numbers on both.
+import test from 'ava';
+
+import { until } from '../support/deadline.mjs';
+import { Follower, sharedNodes } from '../support/history-nodes.mjs';
+import { Redis, needingRedis } from '../support/redis.mjs';
+import { speak } from '../support/v1.mjs';
+
+const redis = Redis.of(test);
+const nodes = sharedNodes(needingRedis(test), redis);
+const withRedis = needingRedis(test);
+const [here, there] = nodes;
+
+const codes = async (node) => (await node.errors()).map((error) => error.code);
+
+/** The next publications of a client, without their times. */
+async function publications(client, count) {
+  const all = [];
+  while (all.length < count) {
+    const [{ ts, ...header }, ...payload] = await client.next();
+    all.push([header, ...payload]);
+  }
+  return all;
+}
+
+withRedis('both nodes see one order, and the same numbers', async (t) => {
+  const followers = [];
+  for (const node of [here, there, here, there]) followers.push(await Follower.enter(t, node, 'room:order'));
+  const clients = [await speak(t, here), await speak(t, there)];
+  const COUNT = 50;
+  const publish = nodes.flatMap((node, own) => [
+    (n) => node.call('publish', 'room:order', `js ${own} ${n}`),
+    (n) => node.call('send', 'room:order', `sent ${own} ${n}`),
+    (n) => clients[own].ask({ t: 'pub', c: 'room:order' }, `client ${own} ${n}`),
+  ]);
+  const each = async (one) => {
+    const results = [];
+    for (let n = 0; n < COUNT; n++) results.push(await one(n));
+    return results;
+  };
+  const [published, , asked] = await Promise.all(publish.map(each));
+  for (const follower of followers) {
+    await follower.has(6 * COUNT);
+    t.deepEqual(follower.violations, []);
+    t.deepEqual(follower.got, followers[0].got);
+    t.deepEqual(follower.gaps, []);
+  }
+  const { got } = followers[0];
+  t.deepEqual([got[0][0], got.length], [1, 6 * COUNT]);
+  // each publisher's own order stays, and it is told the number that everyone sees
+  for (const name of ['js 0', 'sent 0', 'client 0', 'js 1', 'sent 1', 'client 1']) {
+    const own = got.filter(([, payload]) => payload.startsWith(`${name} `)).map(([, payload]) => payload);
+    t.deepEqual(
+      own,
+      Array.from({ length: COUNT }, (_, n) => `${name} ${n}`),
+    );
+  }
+  const { e } = followers[0].answer;
+  const offsetOf = (payload) => got.find(([, found]) => found === payload)[0];
+  t.deepEqual(
+    published.map(({ position }) => position),
+    published.map((_, n) => ({ epoch: e, offset: offsetOf(`js 0 ${n}`) })),
+  );
+  t.is(published[0].deliveries, 2, 'the subscribers of the node');
+  t.deepEqual(
+    asked.map(({ t: type, ...position }) => [type, position]),
+    asked.map((_, n) => ['ok', { e, o: offsetOf(`client 0 ${n}`) }]),
+  );
+});
+
+withRedis('a client that comes back to another node gets everything that it has missed', async (t) => {
+  const first = await Follower.enter(t, here, 'room:move');
+  for (let n = 1; n <= 20; n++) await there.call('publish', 'room:move', `${n}`);
+  await first.has(20);
+  first.cut();
+  for (let n = 21; n <= 60; n++) await here.call('publish', 'room:move', `${n}`);
+  const second = await Follower.enter(t, there, 'room:move', { since: first.position });
+  t.like(second.answer, { recovered: true, o: 60 });
+  await here.call('publish', 'room:move', '61');
+  await second.has(41);
+  t.deepEqual([...first.violations, ...second.violations, ...second.gaps], []);
+  t.deepEqual(
+    second.payloads,
+    Array.from({ length: 41 }, (_, index) => `${21 + index}`),
+  );
+});
+
+withRedis('a newcomer gets the last ones on the other node, and what goes too far back is told', async (t) => {
+  for (let n = 1; n <= 10; n++) await here.call('publish', 'few:last', `${n}`);
+  const newcomer = await Follower.enter(t, there, 'few:last', { last: 2 });
+  t.is(newcomer.answer.o, 10);
+  await newcomer.has(2);
+  t.deepEqual(newcomer.got, [
+    [9, '9'],
+    [10, '10'],
+  ]);
+  const client = await speak(t, there);
+  const { e } = newcomer.answer;
+  t.like(await client.subscribe('few:last', { since: { e, o: 2 } }), { t: 'ok', o: 10, recovered: false });
+  const [result] = await there.call('subscribe', Number(client.hi.s.split('-')[1]), 'few:last', {
+    since: { epoch: e, offset: 8 },
+  });
+  t.like(result, { recovered: true, position: { epoch: e, offset: 10 } });
+});
+
+withRedis('subscriptions and what clients ask of a channel that nobody follows are answered in order', async (t) => {
+  const client = await speak(t, here);
+  const waiting = [
+    client.ask({ t: 'sub', c: 'room:new' }),
+    client.ask({ t: 'pub', c: 'room:new' }, 'mine'),
+    client.ask({ t: 'unsub', c: 'room:new' }),
+    client.ask({ t: 'sub', c: 'room:new', last: 10 }),
+  ].map((answer) => answer.catch((error) => error.message));
+  // the client's own message may come between the answers
+  await Promise.all(waiting);
+  const { t: type, o } = await client.ask({ t: 'pub', c: 'room:new' }, 'again').catch(() => ({}));
+  t.true(type === undefined || (type === 'ok' && o > 0));
+  t.like(await (await speak(t, there)).ask({ t: 'hist', c: 'room:new' }), { t: 'ok' });
+});
+
+withRedis('what is kept can be read on any node, whether it follows the channel or not', async (t) => {
+  const client = await speak(t, here);
+  for (const payload of ['a', Buffer.from([0xff]), 'c']) await client.ask({ t: 'pub', c: 'named:kept' }, payload);
+  const other = await speak(t, there);
+  for (const isFollowed of [false, true]) {
+    if (isFollowed) await other.subscribe('named:kept');
+    const { e, ...answer } = await other.ask({ t: 'hist', c: 'named:kept' });
+    t.deepEqual(answer, { t: 'ok', o: 3, n: 3 });
+    const all = await publications(other, 3);
+    const { re } = all[0][0];
+    t.deepEqual(
+      all,
+      ['a', Buffer.from([0xff]), 'c'].map((payload, index) => [
+        { c: 'named:kept', o: index + 1, f: client.hi.s, re },
+        payload,
+      ]),
+    );
+    t.is((await other.ask({ t: 'hist', c: 'named:kept', limit: 1, reverse: true })).n, 1);
+    t.is((await publications(other, 1))[0][0].o, 3);
+    t.is((await other.ask({ t: 'hist', c: 'named:kept', since: { e, o: 2 } })).n, 1);
+    t.is((await publications(other, 1))[0][0].o, 3);
+    t.is((await other.ask({ t: 'hist', c: 'named:kept', since: { e: '0000000000000000', o: 2 } })).n, 3);
+    await publications(other, 3);
+    const { position, publications: kept } = await there.call('history', 'named:kept', { limit: 2 });
+    t.deepEqual(position, { epoch: e, offset: 3 });
+    const [node, socket] = client.hi.s.split('-');
+    t.deepEqual(
+      kept.map(({ timestamp, ...rest }) => rest),
+      [
+        { offset: 1, data: 'a', from: Number(socket), node },
+        { offset: 2, data: Buffer.from([0xff]), from: Number(socket), node },
+      ],
+    );
+  }
+  t.is((await other.ask({ t: 'hist', c: 'plain:1' })).code, 'not_found');
+  await t.throwsAsync(there.call('history', 'plain:1'), { code: 'ERR_MILLRACE_NO_HISTORY' });
+});
+
+withRedis('subscribers of the other node see who has published', async (t) => {
+  const [one, other] = [await speak(t, here), await speak(t, there)];
+  await other.subscribe('named:1');
+  await one.ask({ t: 'pub', c: 'named:1' }, 'mine');
+  t.deepEqual(await publications(other, 1), [[{ c: 'named:1', o: 1, f: one.hi.s }, 'mine']]);
+});
+
+withRedis('a publication with a key is not doubled, on whichever node it is repeated', async (t) => {
+  const first = await here.call('publish', 'room:key', 'once', { idempotencyKey: 'k' });
+  const again = await there.call('publish', 'room:key', 'again', { idempotencyKey: 'k' });
+  t.deepEqual(again, { ...first, deliveries: 0 });
+  const client = await speak(t, there);
+  t.is((await client.ask({ t: 'pub', c: 'room:key', key: 'k' }, 'and again')).o, 1);
+  t.is((await client.ask({ t: 'pub', c: 'room:key', key: 'other' }, 'two')).o, 2);
+});
+
+withRedis('a subscriber that is left out sees no hole', async (t) => {
+  const [one, other, far] = [await speak(t, here), await speak(t, here), await speak(t, there)];
+  for (const client of [one, other, far]) await client.subscribe('room:except');
+  const id = Number(one.hi.s.split('-')[1]);
+  t.is(await here.call('send', 'room:except', 'not for one', { except: id }), 1);
+  await here.call('send', 'room:except', 'for all');
+  t.deepEqual(await publications(one, 2), [[{ c: 'room:except', o: 1, x: 1 }], [{ c: 'room:except', o: 2 }, 'for all']]);
+  for (const client of [other, far]) {
+    t.deepEqual(await publications(client, 2), [
+      [{ c: 'room:except', o: 1 }, 'not for one'],
+      [{ c: 'room:except', o: 2 }, 'for all'],
+    ]);
+  }
+});
+
+withRedis('subscribers by pattern on both nodes get each message once', async (t) => {
+  const clients = [];
+  for (const node of nodes) {
+    const client = await speak(t, node);
+    await node.call('subscribe', Number(client.hi.s.split('-')[1]), { pattern: 'room:pat*' });
+    await client.all();
+    clients.push(client);
+  }
+  const heard = async () => {
+    await here.call('send', 'plain:1', '');
+    await here.call('publish', 'room:pattern', 'probe');
+    return (await clients[1].all()).length > 0;
+  };
+  await until(heard, 'the other node to hear the pattern');
+  for (const client of clients) await client.all();
+  for (let n = 0; n < 5; n++) await there.call('publish', 'room:pattern', `${n}`);
+  for (const client of clients) {
+    const got = [];
+    while (got.length < 5) {
+      const [, payload] = await client.next();
+      if (payload !== 'probe') got.push(payload);
+    }
+    t.deepEqual(got, ['0', '1', '2', '3', '4']);
+  }
+});
+
+withRedis('a counted subscription is live, and channels without terms go as before', async (t) => {
+  const client = await speak(t, there);
+  const id = Number(client.hi.s.split('-')[1]);
+  t.deepEqual(await there.call('subscribe', id, 'room:counted'), [id]);
+  t.deepEqual(await client.all(), [[{ t: 'sub', c: 'room:counted' }]]);
+  let sent = 0;
+  const arrives = async () => {
+    await here.call('publish', 'room:counted', `${++sent}`);
+    return (await client.all()).length > 0;
+  };
+  await until(arrives, 'a message of the other node');
+  const other = await speak(t, there);
+  await other.subscribe('plain:2');
+  const comes = async () => {
+    await here.call('send', 'plain:2', 'text');
+    return (await other.all()).some(([header, payload]) => payload === 'text' && header.o === undefined);
+  };
+  await until(comes, 'a plain message of the other node');
+  t.deepEqual(await codes(here), []);
+});
