@@ -4,6 +4,7 @@ import test from 'ava';
 import { until } from '../support/deadline.mjs';
 import { Follower, isBack, mortalNodes } from '../support/history-nodes.mjs';
 import { Redis, needingRedis } from '../support/redis.mjs';
+import * as resp from '../support/resp.mjs';
 import { speak } from '../support/v1.mjs';
 
 const withRedis = needingRedis(test.serial);
@@ -54,6 +55,9 @@ withRedis('while the store is away publishing fails, and what was lost with it i
   await redis.stop();
   await until(() => outcomes.failed.length > 0, 'a failure');
   t.like(await (await speak(t, nodes[0])).ask({ t: 'pub', c: 'room:1' }, 'lost'), { t: 'err', code: 'failed' });
+  const redisClient = await resp.connect(t, nodes[0].addresses[1]);
+  t.true((await redisClient.ask('PUBLISH', 'room:1', 'lost')).startsWith('-ERR the store of histories'));
+  t.is(await redisClient.ask('PING'), '+PONG\r\n');
   const before = (await nodes[0].errors()).length;
   await nodes[0].call('send', 'room:1', 'lost');
   await until(

@@ -4,6 +4,7 @@ import test from 'ava';
 import { until } from '../support/deadline.mjs';
 import { Follower, sharedNodes } from '../support/history-nodes.mjs';
 import { Redis, needingRedis } from '../support/redis.mjs';
+import * as resp from '../support/resp.mjs';
 import { speak } from '../support/v1.mjs';
 
 const redis = Redis.of(test);
@@ -103,19 +104,26 @@ withRedis('a newcomer gets the last ones on the other node, and what goes too fa
   t.like(result, { recovered: true, position: { epoch: e, offset: 10 } });
 });
 
-withRedis('subscriptions and what clients ask of a channel that nobody follows are answered in order', async (t) => {
+withRedis('what a client asks of a channel that nobody follows is done in order', async (t) => {
   const client = await speak(t, here);
-  const waiting = [
-    client.ask({ t: 'sub', c: 'room:new' }),
-    client.ask({ t: 'pub', c: 'room:new' }, 'mine'),
-    client.ask({ t: 'unsub', c: 'room:new' }),
-    client.ask({ t: 'sub', c: 'room:new', last: 10 }),
-  ].map((answer) => answer.catch((error) => error.message));
-  // the client's own message may come between the answers
-  await Promise.all(waiting);
-  const { t: type, o } = await client.ask({ t: 'pub', c: 'room:new' }, 'again').catch(() => ({}));
-  t.true(type === undefined || (type === 'ok' && o > 0));
-  t.like(await (await speak(t, there)).ask({ t: 'hist', c: 'room:new' }), { t: 'ok' });
+  client.send({ t: 'sub', id: 1, c: 'room:new' });
+  client.send({ t: 'pub', id: 2, c: 'room:new' }, 'mine');
+  client.send({ t: 'unsub', id: 3, c: 'room:new' });
+  client.send({ t: 'sub', id: 4, c: 'room:new', last: 10 });
+  client.send({ t: 'sub', id: 5, c: 'room:new' });
+  const [answers, messages] = [[], []];
+  while (answers.length < 5 || messages.length < 1) {
+    const [header, payload] = await client.next();
+    if (header.id === undefined) messages.push([answers.includes('ok 4'), header.o, payload]);
+    else answers.push(`${header.t} ${header.id}`);
+    if (messages.at(-1)?.[0] === false) messages.pop();
+  }
+  t.deepEqual(
+    answers.filter((answer) => answer !== 'ok 2'),
+    ['ok 1', 'ok 3', 'ok 4', 'err 5'],
+  );
+  t.deepEqual(messages, [[true, 1, 'mine']], 'once for the second subscription');
+  t.deepEqual(await client.all(), []);
 });
 
 withRedis('what is kept can be read on any node, whether it follows the channel or not', async (t) => {
@@ -232,4 +240,23 @@ withRedis('a counted subscription is live, and channels without terms go as befo
   };
   await until(comes, 'a plain message of the other node');
   t.deepEqual(await codes(here), []);
+});
+
+withRedis('PUBLISH is answered when the store has the message, in the order of the commands', async (t) => {
+  const follower = await Follower.enter(t, there, 'room:resp');
+  const client = await resp.connect(t, here.addresses[1]);
+  client.send('PUBLISH', 'room:resp', 'one');
+  client.send('PING');
+  client.send('PUBLISH', 'plain:resp', 'plain');
+  client.send('PUBLISH', 'room:resp', 'two');
+  client.send('PING', 'end');
+  t.deepEqual(await client.take(5), [':0\r\n', '+PONG\r\n', ':0\r\n', ':0\r\n', '$3\r\nend\r\n']);
+  await follower.has(2);
+  t.deepEqual(follower.got, [
+    [1, 'one'],
+    [2, 'two'],
+  ]);
+  await client.ask('SUBSCRIBE', 'room:resp');
+  const other = await resp.connect(t, here.addresses[1]);
+  t.is(await other.ask('PUBLISH', 'room:resp', 'three'), ':1\r\n');
 });

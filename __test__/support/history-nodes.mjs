@@ -17,6 +17,7 @@ export const CHANNELS = [
 
 /** The options of a node. */
 export const nodeOptions = (url) => ({
+  bind: ['127.0.0.1:0', { address: '127.0.0.1:0', protocol: 'resp' }],
   workerPath: worker('no-handlers'),
   threads: 1,
   ioThreads: 2,

@@ -20,6 +20,7 @@ mod pubsub;
 mod scan;
 mod server;
 mod session;
+mod stored;
 mod table;
 mod throttle;
 
@@ -29,8 +30,8 @@ use millrace_core::Space;
 use millrace_protocol::resp::{self, Decoder, Reply, Version};
 
 use crate::contract::{
-    self, CloseMode, CloseReason, Context, EncodingDef, Goodbye, Liveness, Message, Taken, Traits,
-    Wake,
+    self, CloseMode, CloseReason, Context, EncodingDef, Goodbye, Liveness, Message, Operation,
+    Taken, Traits, Wake,
 };
 use call::Flow;
 use session::Session;
@@ -108,6 +109,9 @@ impl contract::Session for Resp {
             }
             Wake::Time => self.watch_password(cx)?,
             Wake::Resumed => cx.speaks(self.session.encoding()),
+            Wake::Told(answer) if answer.operation() == Some(Operation::V1Answer) => {
+                self.session.store_answered(&answer, cx);
+            }
             Wake::Posted
             | Wake::Written
             | Wake::Room

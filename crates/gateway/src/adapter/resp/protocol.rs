@@ -11,6 +11,7 @@ use super::clients::{Client, Clients};
 use super::limits::RespLimits;
 use super::options::RespOptions;
 use super::session::{Common, Session, Silence, Terms};
+use super::stored::Stored;
 use super::throttle::Throttle;
 use super::{RESP2, RESP3, Resp};
 use crate::contract::{
@@ -87,6 +88,7 @@ impl Streams for Listener {
                 asked: 0,
                 silence: Silence::default(),
                 tally: Tally::default(),
+                stored: Stored::default(),
             },
         })
     }

@@ -195,18 +195,42 @@ fn publish_to(call: &mut Call<'_, '_>, topic: Topic<'_>) -> Flow {
         PublishAs::Auto => Kind::Binary,
         PublishAs::Text => return call.error("ERR the message is not valid UTF-8"),
     };
+    if let Topic::Channel(name) = topic
+        && call.hub().asks_store()
+    {
+        return publish_by_store(call, name, (kind, payload));
+    }
     let posted = call.post(|hub, _, dirty| match topic {
         Topic::Sharded(name) => hub.send_sharded(name, kind, payload, dirty),
         Topic::Channel(name) | Topic::Pattern(name) => {
             hub.send(&[Target::Channel(name)], kind, payload, &[], dirty)
         }
     });
+    say_posted(call, posted)
+}
+
+fn say_posted(call: &mut Call<'_, '_>, posted: usize) -> Flow {
     if call.session.listens() {
         // this connection may be a recipient: then the message comes first
         let posted = i64::try_from(posted).unwrap_or(i64::MAX);
         return call.reply_behind(|reply| reply.integer(posted));
     }
     call.integer(posted)
+}
+
+/// Publishes where a store numbers the messages of channels with history. In such a channel the command is answered when the
+/// store has answered, and the commands behind it wait for that.
+fn publish_by_store(call: &mut Call<'_, '_>, name: &[u8], message: (Kind, &[u8])) -> Flow {
+    let number = call.session.stored.next();
+    let published = call.post(|hub, socket, dirty| {
+        hub.publish_by((socket, false, number), (name, None), message, dirty)
+    });
+    if !published.is_stored {
+        return say_posted(call, published.deliveries);
+    }
+    call.session.stored.wait(published.deliveries);
+    call.cx.hold_input(true);
+    Flow::Wait
 }
 
 pub(super) fn channels(call: &mut Call<'_, '_>) -> Flow {

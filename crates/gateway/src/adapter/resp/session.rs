@@ -9,6 +9,7 @@ use super::access::{Access, User};
 use super::clients::{Client, Clients};
 use super::limits::RespLimits;
 use super::options::{PublishAs, RespOptions};
+use super::stored::Stored;
 use super::throttle::Throttle;
 use crate::contract::Encoding;
 use crate::limits::ListenerLimits;
@@ -52,6 +53,8 @@ pub(super) struct Session {
     pub(super) silence: Silence,
     /// The subscriptions that it made by its own commands.
     pub(super) tally: Tally,
+    /// The publication of which a store of histories has not said yet what came of it.
+    pub(super) stored: Stored,
 }
 
 /// The state of `CLIENT REPLY`.
