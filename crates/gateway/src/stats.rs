@@ -218,8 +218,19 @@ pub struct Stats {
     pub handler_times: Times,
     /// The link to other nodes; `None` if there is none.
     pub backplane: Option<millrace_backplane::Stats>,
+    /// Channels whose history several nodes share; `None` if there are none.
+    pub histories: Option<HistoryStats>,
     /// The workers that take connections.
     pub workers: Vec<WorkerStats>,
+}
+
+/// What a node does with a store of histories.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HistoryStats {
+    /// Channels that it follows.
+    pub followed: usize,
+    /// Publications that the store did not take, or of which that is not known.
+    pub failed: u64,
 }
 
 /// The state of a worker at one moment.

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::time::Duration;
 
-use millrace_gateway::{BackplaneStats, CompressionStats, Times, WorkerStats};
+use millrace_gateway::{BackplaneStats, CompressionStats, HistoryStats, Times, WorkerStats};
 
 use crate::bound::Bound;
 use crate::entry::Call;
@@ -63,7 +63,11 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
     put_compression(js, object, stats.compression)?;
     js.set(object, c"handlerTimes", times(js, &stats.handler_times)?)?;
     if let Some(own) = &stats.backplane {
-        js.set(object, c"backplane", backplane(js, own)?)?;
+        let link = backplane(js, own)?;
+        if let Some(histories) = stats.histories {
+            js.set(link, c"history", shared_history(js, histories)?)?;
+        }
+        js.set(object, c"backplane", link)?;
     }
     js.set(object, c"workers", workers(js, &stats.workers)?)?;
     Ok(Some(object))
@@ -118,6 +122,19 @@ fn backplane<'s>(js: Js<'s>, stats: &BackplaneStats) -> Outcome<Value<'s>> {
                 c"pendingSubscriptions",
                 from_u64(stats.pending_subscriptions),
             ),
+        ],
+    )?;
+    Ok(object)
+}
+
+fn shared_history(js: Js<'_>, stats: HistoryStats) -> Outcome<Value<'_>> {
+    let object = js.object()?;
+    put(
+        js,
+        object,
+        &[
+            (c"followed", from_usize(stats.followed)),
+            (c"failed", from_u64(stats.failed)),
         ],
     )?;
     Ok(object)

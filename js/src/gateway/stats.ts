@@ -137,6 +137,13 @@ export interface BackplaneStats {
   subscriptions: number;
   /** Channels and patterns whose subscription the server has not confirmed yet. */
   pendingSubscriptions: number;
+  /** Channels whose history the nodes share, if the option `channels` asks for history. */
+  history?: {
+    /** Channels that this node follows, because they have subscribers here. */
+    followed: number;
+    /** Messages that the server did not take, or of which that is not known. */
+    failed: number;
+  };
 }
 
 /** A worker at one moment. */

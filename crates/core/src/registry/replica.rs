@@ -8,6 +8,7 @@ use crate::channels::ChannelTable;
 use crate::history::{
     ENTRY_CHARGE, HistoryTerms, MOST_OFFSET, Manner, Position, Published, Stored,
 };
+use crate::id::SocketId;
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;
 use crate::past::New;

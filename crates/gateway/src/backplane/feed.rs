@@ -30,7 +30,7 @@ impl Feed for NodeFeed {
     }
 
     fn next(&self, channel: &[u8], entry: Entry) {
-        self.hub.apply(channel, entry, &mut self.dirty.lock());
+        self.hub.apply(channel, &entry, &mut self.dirty.lock());
     }
 
     fn failed(&self, channel: &[u8], error: StoreError) {

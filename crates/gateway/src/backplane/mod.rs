@@ -114,8 +114,8 @@ impl BackplaneHandle {
             store,
             drains_until: None,
         });
-        let refused = hub;
-        let (owner, hub) = (Arc::clone(self), Arc::clone(hub));
+        let of = hub;
+        let (owner, hub) = (Arc::clone(self), Arc::clone(of));
         let outlet = Arc::clone(backplane.outlet());
         let thread = std::thread::Builder::new()
             .name("millrace-backplane".to_owned())
@@ -130,7 +130,7 @@ impl BackplaneHandle {
             });
         if thread.is_err() {
             outlet.close();
-            refused.store_ended();
+            of.store_ended();
             self.running.lock().take();
         }
         thread

@@ -392,6 +392,7 @@ impl Hub {
             handler_times: self.counted.handler_times.times(),
             io_threads: self.shards.load(Ordering::Relaxed),
             backplane: self.uplink.get().and_then(|uplink| uplink.stats()),
+            histories: self.replicas.stats(),
             workers: workers
                 .iter()
                 .map(|worker| {

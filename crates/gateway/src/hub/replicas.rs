@@ -9,7 +9,8 @@ use millrace_backplane::store::SharedHistory;
 use millrace_core::{HistoryTerms, Name, Pattern, SocketId};
 
 use super::Hub;
-use super::stored::Teller;
+use super::teller::Teller;
+use crate::stats::HistoryStats;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 
 /// See the module. Its calls may come under a channel's lock of the core, and never call the core.
@@ -269,14 +270,12 @@ impl Replicas {
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Publications that the store did not take, or of which it is not known.
-    pub(crate) fn failures(&self) -> u64 {
-        self.failures.load(Ordering::Relaxed)
-    }
-
-    /// The number of channels that are followed, or are going to be.
-    pub(crate) fn count(&self) -> usize {
-        self.channels.lock().len()
+    /// `None`: no store numbers messages.
+    pub(super) fn stats(&self) -> Option<HistoryStats> {
+        self.is_on().then(|| HistoryStats {
+            followed: self.channels.lock().len(),
+            failed: self.failures.load(Ordering::Relaxed),
+        })
     }
 }
 

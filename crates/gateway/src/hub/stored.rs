@@ -128,15 +128,12 @@ impl Hub {
     /// A channel is followed from here on, with what the store keeps of it.
     pub(crate) fn fill(&self, channel: &[u8], past: StoredPast, dirty: &mut ShardSet) {
         let StoredPast { position, entries } = past;
-        let entries = match self.continues(channel, position, &entries) {
-            Some(newest) => {
-                for entry in entries.into_iter().filter(|entry| entry.offset > newest) {
-                    self.apply(channel, entry, dirty);
-                }
-                return;
+        if let Some(newest) = self.continues(channel, position, &entries) {
+            for entry in entries.iter().filter(|entry| entry.offset > newest) {
+                self.apply(channel, entry, dirty);
             }
-            None => entries,
-        };
+            return;
+        }
         let bytes: usize = entries.iter().map(|entry| entry.payload.len()).sum();
         let entries = entries.into_iter().map(|entry| {
             self.replicas.recall(entry.mark);
@@ -160,23 +157,24 @@ impl Hub {
     /// If what the store keeps has no hole behind what a followed channel has: the newest message that it has.
     fn continues(&self, channel: &[u8], position: Position, entries: &[Entry]) -> Option<u64> {
         let (known, _) = self.core.followed(channel)?;
-        let first = entries.first().map_or(position.offset + 1, |entry| entry.offset);
+        let next = position.offset.saturating_add(1);
+        let first = entries.first().map_or(next, |entry| entry.offset);
         let last = entries.last().map_or(position.offset, |entry| entry.offset);
         let is_next = known.epoch == position.epoch
-            && (first..=position.offset + 1).contains(&(known.offset + 1))
+            && (first..=next).contains(&(known.offset + 1))
             && last == position.offset;
         (is_next && self.replicas.is_filled(channel)).then_some(known.offset)
     }
 
     /// The next message of a followed channel has come from the store.
-    pub(crate) fn apply(&self, channel: &[u8], entry: Entry, dirty: &mut ShardSet) {
+    pub(crate) fn apply(&self, channel: &[u8], entry: &Entry, dirty: &mut ShardSet) {
         let remembered = self.replicas.recall(entry.mark);
         let compresses = remembered.as_ref().is_none_or(|one| one.compresses);
         let mut publication = Publication::new(entry.kind, &entry.payload);
         if !compresses {
             publication = publication.uncompressed();
         }
-        let stored = stored(&entry, compresses);
+        let stored = stored(entry, compresses);
         if let Some(name) = publisher_of(&stored) {
             publication = publication.published_by(name);
         }

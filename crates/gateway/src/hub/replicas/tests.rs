@@ -1,12 +1,8 @@
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
 use millrace_backplane::store::{Append, Appended, Done, History, Range, StoredPast};
-use millrace_core::{Epoch, HistoryTerms, Name, Pattern, Position, SocketId, Space};
+use millrace_core::{Epoch, Position, Space};
 
 use super::*;
 use crate::Gateway;
-use crate::sync::Mutex;
 
 /// Records what is followed and forgotten. What a real store does is tested with one.
 #[derive(Default)]
@@ -135,13 +131,13 @@ fn a_channel_without_subscribers_is_forgotten_after_a_while() {
     assert!(replicas.due(long()).unused.is_empty() && !replicas.forget(ROOM, long()));
     replicas.wanted(&name(ROOM), false);
     assert!(replicas.due(Instant::now()).unused.is_empty());
-    assert_eq!(replicas.due(long()).unused, [ROOM.into()]);
+    assert_eq!(replicas.due(long()).unused, [Box::<[u8]>::from(ROOM)]);
     replicas.wanted(&name(ROOM), true);
     assert!(!replicas.forget(ROOM, long()), "it has one again");
     replicas.wanted(&name(ROOM), false);
     assert!(replicas.forget(ROOM, long()) && !replicas.forget(ROOM, long()));
     assert_eq!(notes.take(), ["follow room:1", "forget room:1"]);
-    assert_eq!(replicas.count(), 0);
+    assert_eq!(replicas.stats(), Some(HistoryStats::default()));
 }
 
 #[test]
@@ -176,7 +172,8 @@ fn a_ticket_is_good_once() {
 #[test]
 fn without_a_link_to_the_store_nothing_is_published() {
     let gateway = Gateway::new();
-    let before = gateway.replicas().failures();
+    assert_eq!(gateway.stats().histories, None);
+    gateway.replicas().set(true, Arc::default());
     let terms = HistoryTerms {
         messages: 5,
         age_ms: 1000,
@@ -188,5 +185,9 @@ fn without_a_link_to_the_store_nothing_is_published() {
         publication: crate::frame::Publication::new(millrace_core::Kind::Text, b"text"),
         manner: &manner,
     });
-    assert_eq!(gateway.replicas().failures(), before + 1);
+    let expected = HistoryStats {
+        followed: 0,
+        failed: 1,
+    };
+    assert_eq!(gateway.stats().histories, Some(expected));
 }
