@@ -89,3 +89,28 @@ withRedis('while the store is away publishing fails, and what was lost with it i
     t.true(missing.every(isTold));
   }
 });
+
+withRedis('a publication without an answer is unknown, and with a key it is not doubled', async (t) => {
+  const redis = await Redis.with(t);
+  const [here, there] = await mortalNodes(t, redis.url);
+  const follower = await Follower.enter(t, there, 'room:1');
+  await here.call('publish', 'room:1', 'first');
+  const client = await speak(t, here);
+  redis.pause();
+  const waiting = here.call('publish', 'room:1', 'second', { idempotencyKey: 'k' });
+  const asked = client.ask({ t: 'pub', c: 'room:1', key: 'k' }, 'second');
+  await t.throwsAsync(waiting, { code: 'ERR_MILLRACE_PUBLICATION_UNKNOWN' });
+  t.like(await asked, { t: 'err', code: 'timeout' });
+  redis.goOn();
+  const again = () => here.call('publish', 'room:1', 'second', { idempotencyKey: 'k' }).catch(() => undefined);
+  const { position } = await until(again, 'the store to be back');
+  t.is(position.offset, 2);
+  await here.call('publish', 'room:1', 'third');
+  await follower.has(3);
+  t.deepEqual(follower.got, [
+    [1, 'first'],
+    [2, 'second'],
+    [3, 'third'],
+  ]);
+  t.deepEqual([...follower.gaps, ...follower.violations], []);
+});

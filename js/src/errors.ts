@@ -73,7 +73,7 @@ export const ERROR_CODES = {
   ERR_MILLRACE_TOO_MANY_PATTERNS:
     'There are 65,536 patterns with a subscription; the subscription to another was refused.',
   ERR_MILLRACE_TOO_MANY_WAITS:
-    'So many calls of `drained`, `sendStream` and `call` wait in the threads of the gateway that another one was refused.',
+    'So many calls of `drained`, `sendStream` and `call`, and calls that the server of a shared history answers, wait in the threads of the gateway that another one was refused.',
   ERR_MILLRACE_WORKER_EXITED:
     'A worker ended on its own. It is replaced, unless it was being stopped or its successor had taken its place. `cause` is the error that ended it, if any.',
   ERR_MILLRACE_WORKER_FAILED:

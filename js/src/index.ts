@@ -192,7 +192,7 @@ export function subscribe(who: Target, channel: Name | Pattern, delta?: number):
  * @returns how each socket has entered; sockets that are gone are left out
  * @throws {TypeError} as a rejection, naming the bad argument; nothing was changed
  * @throws {MillraceError} as a rejection: ERR_MILLRACE_NO_HISTORY, ERR_MILLRACE_NO_PRESENCE, ERR_MILLRACE_PRESENCE_FULL,
- * ERR_MILLRACE_OVERLOADED; nothing was changed
+ * ERR_MILLRACE_OVERLOADED, ERR_MILLRACE_HISTORY_UNAVAILABLE, ERR_MILLRACE_TOO_MANY_WAITS; nothing was changed
  * @example
  * ```ts
  * const [result] = await subscribe(socketId, 'room:1', { since: { epoch, offset } });
@@ -215,6 +215,8 @@ export function subscribe(
  * @param options `idempotencyKey`: a second message with this key is dropped for as long as the first is kept;
  * `compress` as in `send`
  * @throws {TypeError} as a rejection, naming the bad argument; nothing was published
+ * @throws {MillraceError} as a rejection, where several nodes share the history: ERR_MILLRACE_HISTORY_UNAVAILABLE,
+ * ERR_MILLRACE_PUBLICATION_UNKNOWN, ERR_MILLRACE_TOO_MANY_WAITS
  * @example
  * ```ts
  * const { position } = await publish('room:1', 'hello', { idempotencyKey: id });
@@ -229,7 +231,8 @@ export function publish(channel: Name, data: Data, options?: PublishOptions): Pr
  *
  * @param options `since`: only messages behind this position; `limit`: the most messages; `reverse`: the newest first
  * @throws {TypeError} as a rejection, naming the bad argument
- * @throws {MillraceError} as a rejection: ERR_MILLRACE_NO_HISTORY
+ * @throws {MillraceError} as a rejection: ERR_MILLRACE_NO_HISTORY, ERR_MILLRACE_HISTORY_UNAVAILABLE,
+ * ERR_MILLRACE_TOO_MANY_WAITS
  * @example
  * ```ts
  * const { publications } = await history('room:1', { limit: 20, reverse: true });

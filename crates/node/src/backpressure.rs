@@ -60,7 +60,8 @@ pub(crate) fn when_drained<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
 pub(crate) fn too_many_waits() -> Failure {
     Failure::Coded(
         "ERR_MILLRACE_TOO_MANY_WAITS",
-        "so many calls wait for outboxes and clients already that no other may".to_owned(),
+        "so many calls wait for outboxes, clients and the store of histories already that no other may"
+            .to_owned(),
     )
 }
 

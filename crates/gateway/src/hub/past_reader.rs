@@ -110,11 +110,6 @@ impl Hub {
     pub fn read_past(answer: &[u8]) -> Option<Past<KeptMessage>> {
         stored_past::decode(answer)
     }
-
-    /// The node of the sockets that this gateway has; `None`: there is no backplane.
-    pub fn node(&self) -> Option<u64> {
-        self.uplink.get().and_then(|uplink| uplink.node())
-    }
 }
 
 /// A past that is being read.

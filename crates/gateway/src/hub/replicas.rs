@@ -87,8 +87,12 @@ impl Replicas {
         first.and_then(|(_, history)| *history)
     }
 
-    /// From now on the store is reached by this.
+    /// From now on the store is reached by this. What was needed before is followed.
     pub(crate) fn connect(&self, store: SharedHistory, hub: Weak<Hub>) {
+        let channels = self.channels.lock();
+        for (channel, known) in &*channels {
+            store.follow(channel, known.terms);
+        }
         *self.link.lock() = Some(Link { store, hub });
     }
 

@@ -91,6 +91,17 @@ fn only_channels_whose_first_terms_have_history_are_followed() {
 }
 
 #[test]
+fn what_is_needed_before_there_is_a_store_is_followed_then() {
+    let (replicas, notes) = replicas();
+    replicas.disconnect();
+    replicas.wanted(&name(ROOM), true);
+    assert!(notes.take().is_empty());
+    let store: SharedHistory = Arc::<Notes>::clone(&notes);
+    replicas.connect(store, Weak::new());
+    assert_eq!(notes.take(), ["follow room:1"]);
+}
+
+#[test]
 fn those_who_wait_are_told_once_when_the_channel_is_followed() {
     let (replicas, notes) = replicas();
     let terms = replicas.terms_of(ROOM).unwrap();
