@@ -4,7 +4,7 @@
 //! A [`Backplane`] is the node's handle, and its [`Task`] runs. Messages and changes of subscriptions go in through the
 //! [`Outlet`], which never blocks; messages from others are delivered by the node's [`Local`]. Decisions about sending,
 //! subscribing and receiving are made without I/O ([`node`], [`interest`], [`sequence`], [`envelope`]), and so are the
-//! protocols ([`wire`]).
+//! protocols ([`wire`]). Channels with history are numbered and kept by a [`store`].
 #![forbid(unsafe_code)]
 
 mod backoff;
@@ -29,6 +29,7 @@ mod sequence;
 mod servers;
 mod signer;
 mod source;
+pub mod store;
 mod task;
 mod tls;
 mod topic;

@@ -1,0 +1,217 @@
+//! A node's handle on its store: takes publications and reads into a bounded queue, and notes which channels are to be
+//! followed. Never blocks, and knows no link.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use ahash::AHashMap;
+use millrace_core::HistoryTerms;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc, watch};
+
+use super::feed::{Append, Appended, Done, Feed, History, Range, StoreError, StoredPast};
+use super::publication::Id;
+use super::requests::{Charge, Command, Publication, Reading, Reply};
+use super::stats::{Counters, StoreStats};
+use super::task::StoreTask;
+use crate::config::{Config, Protocol};
+use crate::tls::{Encryption, TlsError};
+use crate::topic::LONGEST_NAME;
+
+/// Why a store cannot be used as configured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreSetupError {
+    /// TLS cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// Histories are not kept on servers of this kind.
+    #[error("channels with history are not supported over this kind of server: {0:?}")]
+    Unsupported(Protocol),
+}
+
+/// Whether histories can be kept on this kind of server.
+pub fn supports(config: &Config) -> bool {
+    config.protocol == Protocol::Redis
+}
+
+/// See the module. The task ends when it is [told to](Self::end), or when the last handle is dropped.
+pub struct Store {
+    shared: Arc<Shared>,
+    commands: mpsc::Sender<Command>,
+    end: watch::Sender<Option<Instant>>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
+}
+
+/// What the handle and the task share.
+#[derive(Default)]
+pub(super) struct Shared {
+    pub(super) counters: Counters,
+    /// The bytes of what waits or is under way.
+    waiting: AtomicUsize,
+    most_waiting: usize,
+    /// The most bytes of a message.
+    pub(super) longest: usize,
+    changes: Mutex<AHashMap<Box<[u8]>, Change>>,
+    pub(super) changed: Notify,
+}
+
+/// What changed about a channel since the task looked.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Change {
+    /// It is not followed any more.
+    pub(super) ends: bool,
+    /// It is followed, after that.
+    pub(super) begins: Option<HistoryTerms>,
+}
+
+impl Shared {
+    pub(super) fn take(&self, bytes: usize) -> bool {
+        let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
+        let fits = before.saturating_add(bytes) <= self.most_waiting;
+        if !fits {
+            self.give_back(bytes);
+        }
+        fits
+    }
+
+    pub(super) fn give_back(&self, bytes: usize) {
+        self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// What changed since the last call.
+    pub(super) fn changes(&self) -> AHashMap<Box<[u8]>, Change> {
+        std::mem::take(&mut *self.changes.lock())
+    }
+
+    fn change(&self, channel: &[u8], apply: impl FnOnce(&mut Change)) {
+        {
+            let mut changes = self.changes.lock();
+            match changes.get_mut(channel) {
+                Some(change) => apply(change),
+                None => apply(changes.entry(channel.into()).or_default()),
+            }
+        }
+        self.changed.notify_one();
+    }
+}
+
+impl Store {
+    /// Makes a store and its task, which must be run. `node` is the number of this node.
+    pub fn new(
+        config: &Config,
+        node: u64,
+        feed: Arc<dyn Feed>,
+    ) -> Result<(Arc<Self>, StoreTask), StoreSetupError> {
+        if !supports(config) {
+            return Err(StoreSetupError::Unsupported(config.protocol));
+        }
+        let encryption = match &config.tls {
+            Some(tls) => Some(Encryption::new(tls, &[])?),
+            None => None,
+        };
+        let shared = Arc::new(Shared {
+            most_waiting: config.bounds.queue_bytes,
+            longest: config.bounds.message_bytes,
+            ..Shared::default()
+        });
+        let (commands, queue) = mpsc::channel(config.bounds.queue_messages.clamp(1, MOST_QUEUED));
+        let (end, ended) = watch::channel(None);
+        let task = StoreTask::new(
+            (config.clone(), encryption),
+            (Arc::clone(&shared), node, feed),
+            (queue, ended),
+        );
+        let store = Arc::new(Self {
+            shared,
+            commands,
+            end,
+        });
+        Ok((store, task))
+    }
+
+    /// The state and the counters.
+    pub fn stats(&self) -> StoreStats {
+        let mut stats = self.shared.counters.read();
+        stats.waiting_bytes = self.shared.waiting.load(Ordering::Relaxed);
+        stats
+    }
+
+    /// Ends the task when everything is answered, and at `deadline` at the latest.
+    pub fn end(&self, deadline: Instant) {
+        self.end.send_replace(Some(deadline));
+    }
+
+    fn send(&self, command: Command) {
+        match self.commands.try_send(command) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(command)) => command.fail(StoreError::Full),
+            Err(mpsc::error::TrySendError::Closed(command)) => command.fail(StoreError::Away),
+        }
+    }
+}
+
+impl History for Store {
+    fn append(&self, message: Append, done: Done<Appended>) {
+        let reply = Reply::new(done);
+        let key = message.key.as_ref().map_or(0, |key| key.len());
+        if message.channel.len() > LONGEST_NAME
+            || message.payload.len() > self.shared.longest
+            || key > LONGEST_KEY
+        {
+            return reply.give(Err(StoreError::Refused));
+        }
+        let bytes = message.channel.len() + message.payload.len() + key + CHARGE;
+        let Some(charge) = Charge::take(&self.shared, bytes) else {
+            return reply.give(Err(StoreError::Full));
+        };
+        self.send(Command::Publish(Publication {
+            message,
+            reply,
+            charge,
+            id: Id::default(),
+            is_again: false,
+        }));
+    }
+
+    fn follow(&self, channel: &[u8], terms: HistoryTerms) {
+        self.shared
+            .change(channel, |change| change.begins = Some(terms));
+    }
+
+    fn forget(&self, channel: &[u8]) {
+        self.shared.change(channel, |change| {
+            *change = Change {
+                ends: true,
+                begins: None,
+            };
+        });
+    }
+
+    fn read(&self, channel: &[u8], terms: HistoryTerms, range: Range, done: Done<StoredPast>) {
+        if channel.len() > LONGEST_NAME {
+            return done(Err(StoreError::Refused));
+        }
+        let Some(charge) = Charge::take(&self.shared, channel.len() + CHARGE) else {
+            return done(Err(StoreError::Full));
+        };
+        let about = (channel.into(), terms, range);
+        self.send(Command::Read(Reading::new(about, done, charge)));
+    }
+}
+
+/// What a request is charged beside its bytes.
+const CHARGE: usize = 128;
+
+/// The most bytes of an idempotency key.
+const LONGEST_KEY: usize = 64;
+
+/// More than the bound on bytes allows.
+const MOST_QUEUED: usize = 1 << 20;

@@ -1,0 +1,27 @@
+//! The store of channels with history, on Redis or Valkey: it gives each message its number, keeps the last ones, and tells
+//! them all nodes in one order.
+//!
+//! A [`Store`] is the node's handle, and its [`StoreTask`] runs on the backplane's thread. One script per publication
+//! (`publish.lua`) assigns the number, appends the message to a stream and publishes it. Which message is the next one of a
+//! followed channel, and what must be read because it was missed, is decided without I/O ([`follow`]). The server is
+//! reached through the client library `redis` ([`link`]).
+
+mod feed;
+mod follow;
+mod handle;
+mod link;
+mod names;
+mod page;
+mod publication;
+mod requests;
+mod scripts;
+mod stats;
+mod task;
+mod worker;
+
+pub use feed::{
+    Append, Appended, Done, Entry, Feed, History, Range, SharedHistory, StoreError, StoredPast,
+};
+pub use handle::{Store, StoreSetupError, supports};
+pub use stats::StoreStats;
+pub use task::StoreTask;

@@ -1,0 +1,453 @@
+//! What the store's task does with its link: sends what the node asks for, follows channels, and passes on what comes. Owns
+//! the followed channels; the task owns the link and the clock.
+
+mod answers;
+mod reports;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use ahash::AHashMap;
+use bytes::Bytes;
+use millrace_core::{Epoch, HistoryTerms};
+
+use super::feed::{Feed, StoreError};
+use super::follow::{Follower, Step};
+use super::handle::{Change, Shared};
+use super::link::{Event, Link};
+use super::names::Names;
+use super::publication::{self, Id, Told};
+use super::requests::{Command, Publication, Reading};
+use super::scripts::{Cut, Scripts};
+use crate::gauges::count;
+use crate::link_error::LinkError;
+use crate::outlet::random;
+use reports::Reports;
+
+/// See the module.
+pub(super) struct Worker {
+    /// The number of this node.
+    node: u64,
+    feed: Arc<dyn Feed>,
+    shared: Arc<Shared>,
+    scripts: Scripts,
+    followed: AHashMap<Box<[u8]>, Followed>,
+    /// How often a channel was begun to be followed.
+    generations: u64,
+    /// The numbers of this node's messages.
+    numbers: u64,
+    /// Subscriptions that are to be sent.
+    subscriptions: VecDeque<Subscription>,
+    /// Pages that are to be read, and epochs that are to be ended.
+    reads: VecDeque<Read>,
+    /// How many pages are on their way.
+    reading: usize,
+    /// The scripts are sent once more; publications wait, so that none overtakes another.
+    is_loading: bool,
+    /// How often that happened on this link.
+    loads: u32,
+    steps: Vec<Step>,
+    reports: Reports,
+    /// When channels that the store refused are tried again.
+    retries_at: Option<Instant>,
+    /// Whether nodes were told anything since the last flush.
+    has_told: bool,
+    is_up: bool,
+    /// Whether there was an attempt to connect that has failed.
+    has_failed: bool,
+}
+
+struct Followed {
+    terms: HistoryTerms,
+    generation: u64,
+    follower: Follower,
+    /// The node was told that it failed.
+    is_failure_told: bool,
+    is_refused: bool,
+}
+
+/// A channel, as long as it is followed.
+#[derive(Clone)]
+pub(super) struct Place {
+    channel: Box<[u8]>,
+    generation: u64,
+}
+
+enum Subscription {
+    Begin(Place),
+    End(Box<[u8]>),
+}
+
+enum Read {
+    Follow(Place),
+    Renew(Box<[u8]>, Epoch),
+    Node(Reading),
+}
+
+/// What a command was sent for.
+pub(super) enum Request {
+    Publish(Publication),
+    Read(Reading),
+    Follow(Place),
+    Subscribe(Place),
+    /// The answer shows that everything before it is answered, too.
+    Load,
+    /// The answer shows only that the store lives.
+    Other,
+}
+
+impl Worker {
+    pub(super) fn new(shared: Arc<Shared>, node: u64, feed: Arc<dyn Feed>, prefix: &str) -> Self {
+        let scripts = Scripts::new(Names::new(prefix), shared.longest);
+        Self {
+            node,
+            feed,
+            shared,
+            scripts,
+            followed: AHashMap::new(),
+            generations: 0,
+            // so that a node that was restarted with the same number does not repeat itself
+            numbers: random(),
+            subscriptions: VecDeque::new(),
+            reads: VecDeque::new(),
+            reading: 0,
+            is_loading: false,
+            loads: 0,
+            steps: Vec::new(),
+            reports: Reports::default(),
+            retries_at: None,
+            has_told: false,
+            is_up: false,
+            has_failed: false,
+        }
+    }
+
+    /// There is a link: every channel is subscribed to on it.
+    pub(super) fn up(&mut self, link: &mut Link<Request>, now: Instant) {
+        self.is_up = true;
+        self.is_loading = false;
+        self.loads = 0;
+        self.reading = 0;
+        self.shared
+            .counters
+            .is_connected
+            .store(true, Ordering::Relaxed);
+        link.load(|| Request::Load, now);
+        let places = self.followed.iter_mut().map(|(channel, followed)| {
+            followed.is_refused = false;
+            Place {
+                channel: channel.clone(),
+                generation: followed.generation,
+            }
+        });
+        self.subscriptions = places.map(Subscription::Begin).collect();
+    }
+
+    /// There is no link: nothing of it will be answered.
+    pub(super) fn down(&mut self, link: Option<Link<Request>>) {
+        self.is_up = false;
+        self.has_failed = true;
+        self.shared
+            .counters
+            .is_connected
+            .store(false, Ordering::Relaxed);
+        self.subscriptions.clear();
+        for request in link.into_iter().flat_map(Link::abandoned) {
+            self.abandon(request);
+        }
+        for read in std::mem::take(&mut self.reads) {
+            if let Read::Node(reading) = read {
+                reading.fail(StoreError::Away);
+            }
+        }
+        let mut followed = std::mem::take(&mut self.followed);
+        for (channel, followed) in &mut followed {
+            followed.follower.lost();
+            self.tell_failure(channel, followed, StoreError::Away);
+        }
+        self.followed = followed;
+        self.flush();
+    }
+
+    /// Nothing is known about a publication that was sent.
+    fn abandon(&mut self, request: Request) {
+        match request {
+            Request::Publish(publication) => {
+                count(&self.shared.counters.failed, 1);
+                publication.reply.give(Err(StoreError::Unknown));
+            }
+            Request::Read(reading) => reading.fail(StoreError::Away),
+            Request::Follow(_) | Request::Subscribe(_) | Request::Load | Request::Other => {}
+        }
+    }
+
+    /// Whether requests can be answered at once although there is no link: otherwise the first link is awaited.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Looks at which channels are to be followed.
+    pub(super) fn heed_changes(&mut self) {
+        for (channel, Change { ends, begins }) in self.shared.changes() {
+            if ends && self.followed.remove(&channel).is_some() {
+                // what was said about it before is complete
+                self.has_told = true;
+                if self.is_up {
+                    let end = Subscription::End(channel.clone());
+                    self.subscriptions.push_back(end);
+                }
+            }
+            if let Some(terms) = begins {
+                self.begin(channel, terms);
+            }
+        }
+        let followed = u64::try_from(self.followed.len()).unwrap_or(u64::MAX);
+        let counter = &self.shared.counters.followed;
+        counter.store(followed, Ordering::Relaxed);
+    }
+
+    fn begin(&mut self, channel: Box<[u8]>, terms: HistoryTerms) {
+        if let Some(followed) = self.followed.get_mut(&channel) {
+            followed.terms = terms;
+            return;
+        }
+        self.generations += 1;
+        let mut followed = Followed {
+            terms,
+            generation: self.generations,
+            follower: Follower::default(),
+            is_failure_told: false,
+            is_refused: false,
+        };
+        if self.is_up {
+            self.subscriptions.push_back(Subscription::Begin(Place {
+                channel: channel.clone(),
+                generation: self.generations,
+            }));
+        } else if self.has_failed {
+            self.tell_failure(&channel, &mut followed, StoreError::Away);
+        }
+        self.followed.insert(channel, followed);
+    }
+
+    /// Whether a publication may be sent.
+    pub(super) fn has_room(&self, link: &Link<Request>) -> bool {
+        link.has_room() && !self.is_loading
+    }
+
+    /// Takes a request of the node.
+    pub(super) fn take(&mut self, command: Command, link: &mut Link<Request>, now: Instant) {
+        match command {
+            Command::Publish(mut publication) => {
+                self.numbers = self.numbers.wrapping_add(1);
+                publication.id = Id {
+                    node: self.node,
+                    number: self.numbers,
+                };
+                self.publish(publication, link, now);
+            }
+            Command::Read(reading) => self.reads.push_back(Read::Node(reading)),
+        }
+    }
+
+    fn publish(&mut self, publication: Publication, link: &mut Link<Request>, now: Instant) {
+        let epoch = Epoch::new(random());
+        let call = self.scripts.publish(&publication.message, publication.id, epoch);
+        let bytes = publication.charge.bytes();
+        link.send(Request::Publish(publication), call, bytes, now);
+    }
+
+    /// Sends what waits, as far as there is room.
+    pub(super) fn pump(&mut self, link: &mut Link<Request>, now: Instant) {
+        if self.retries_at.is_some_and(|at| at <= now) {
+            self.retry();
+        }
+        while link.has_much_room()
+            && let Some(subscription) = self.subscriptions.pop_front()
+        {
+            match subscription {
+                Subscription::Begin(place) => self.subscribe(place, link, now),
+                Subscription::End(channel) => {
+                    let end = self.scripts.unsubscribe(&channel);
+                    link.send(Request::Other, end, 0, now);
+                }
+            }
+        }
+        while link.has_much_room()
+            && self.reading < MOST_READING
+            && let Some(read) = self.reads.pop_front()
+        {
+            self.read(read, link, now);
+        }
+    }
+
+    fn subscribe(&mut self, place: Place, link: &mut Link<Request>, now: Instant) {
+        let mut steps = std::mem::take(&mut self.steps);
+        let channel = place.channel.clone();
+        if let Some(followed) = self.current(&place) {
+            followed.follower.begin(&mut steps);
+            let subscribe = self.scripts.subscribe(&channel);
+            link.send(Request::Subscribe(place), subscribe, 0, now);
+        }
+        self.steps = steps;
+        self.heed(&channel);
+    }
+
+    fn read(&mut self, read: Read, link: &mut Link<Request>, now: Instant) {
+        let epoch = Epoch::new(random());
+        let (request, call) = match read {
+            Read::Node(reading) => {
+                let call = self
+                    .scripts
+                    .read(&reading.channel, reading.terms, reading.cut(), epoch);
+                (Request::Read(reading), call)
+            }
+            Read::Follow(place) => {
+                let Some(followed) = self.current(&place) else {
+                    return;
+                };
+                let Some(from) = followed.follower.sent() else {
+                    return;
+                };
+                let (terms, cut) = (followed.terms, Cut::forward(from));
+                let call = self.scripts.read(&place.channel, terms, cut, epoch);
+                (Request::Follow(place), call)
+            }
+            Read::Renew(channel, old) => {
+                let call = self.scripts.renew(&channel, old, epoch);
+                return link.send(Request::Other, call, 0, now);
+            }
+        };
+        self.reading += 1;
+        link.send(request, call, 0, now);
+    }
+
+    /// What came from the store.
+    pub(super) fn handle(&mut self, event: Event<Request>, link: &mut Link<Request>, now: Instant) {
+        match event {
+            Event::Message(topic, bytes) => self.arrived(&topic, bytes, now),
+            Event::Answer(request, answer) => self.answered(request, answer, link, now),
+        }
+    }
+
+    fn arrived(&mut self, topic: &[u8], bytes: Vec<u8>, now: Instant) {
+        let Some(channel) = self.scripts.names().channel(topic) else {
+            return;
+        };
+        let Some(followed) = self.followed.get_mut(&*channel) else {
+            return;
+        };
+        match publication::parse(&Bytes::from(bytes), self.node) {
+            Some(Told::Published(message)) => {
+                followed.follower.arrived(message, &mut self.steps);
+            }
+            Some(Told::Renewed) => followed.follower.renewed(&mut self.steps),
+            None => self.found_foreign(&channel, 1, now),
+        }
+        self.heed(&channel);
+    }
+
+    fn found_foreign(&mut self, channel: &[u8], messages: u64, now: Instant) {
+        count(&self.shared.counters.foreign, messages);
+        if self.reports.foreign.is_due(now) {
+            self.feed.report(&format!(
+                "another program writes under the name of the channel {} in the store; its messages are dropped",
+                channel.escape_ascii()
+            ));
+        }
+    }
+
+    /// Does what a follower needs.
+    fn heed(&mut self, channel: &[u8]) {
+        if self.steps.is_empty() {
+            return;
+        }
+        let Some(generation) = self.followed.get(channel).map(|followed| followed.generation)
+        else {
+            return self.steps.clear();
+        };
+        let counters = &self.shared.counters;
+        let place = || Place {
+            channel: channel.into(),
+            generation,
+        };
+        for step in self.steps.drain(..) {
+            match step {
+                Step::Next(entry) => {
+                    count(&counters.received, 1);
+                    self.feed.next(channel, entry);
+                    self.has_told = true;
+                }
+                Step::Filled(past) => {
+                    count(&counters.filled, 1);
+                    self.feed.filled(channel, past);
+                    self.has_told = true;
+                }
+                Step::Read => self.reads.push_back(Read::Follow(place())),
+                Step::Repair => {
+                    count(&counters.reread, 1);
+                    self.reads.push_back(Read::Follow(place()));
+                }
+                Step::Renew(epoch) => {
+                    count(&counters.renewed, 1);
+                    self.reads.push_back(Read::Renew(channel.into(), epoch));
+                }
+            }
+        }
+    }
+
+    /// The channel, if it is still followed.
+    fn current(&mut self, place: &Place) -> Option<&mut Followed> {
+        self.followed
+            .get_mut(&place.channel)
+            .filter(|followed| followed.generation == place.generation)
+    }
+
+    /// Tells the node that a channel cannot be followed, unless it knows what the channel has.
+    fn tell_failure(&mut self, channel: &[u8], followed: &mut Followed, error: StoreError) {
+        if !followed.follower.is_filled() && !std::mem::replace(&mut followed.is_failure_told, true)
+        {
+            self.feed.failed(channel, error);
+            self.has_told = true;
+        }
+    }
+
+    /// Lets the node wake who was given something.
+    pub(super) fn flush(&mut self) {
+        if std::mem::take(&mut self.has_told) {
+            self.feed.flush();
+        }
+    }
+
+    /// When channels that the store refused are tried again.
+    pub(super) fn retries_at(&self) -> Option<Instant> {
+        self.retries_at
+    }
+
+    /// Tells an operator that the link was lost, or could not be made.
+    pub(super) fn report_loss(&self, error: &LinkError) {
+        self.feed.report(&format!(
+            "no link to the store of histories; it is tried again: {error}"
+        ));
+    }
+}
+
+impl Cut {
+    /// Everything from this offset on.
+    fn forward(from: u64) -> Self {
+        Self {
+            from: Some(from),
+            floor: 1,
+            most: usize::MAX,
+            is_reverse: false,
+        }
+    }
+}
+
+/// The most pages that are read at a time.
+const MOST_READING: usize = 64;
+
+/// After this time channels that the store refused are tried again.
+const RETRY: Duration = Duration::from_secs(5);

@@ -1,0 +1,229 @@
+//! The answers of the store: what each means for the request that it belongs to.
+
+use std::time::Instant;
+
+use redis::Value;
+
+use super::super::feed::StoreError;
+use super::super::link::{Fault, Link};
+use super::super::page;
+use super::super::requests::{Publication, Reading};
+use super::{Place, RETRY, Read, Request, Subscription, Worker};
+use crate::gauges::count;
+use crate::link_error::LinkError;
+
+impl Worker {
+    pub(super) fn answered(
+        &mut self,
+        request: Request,
+        answer: Result<Value, Fault>,
+        link: &mut Link<Request>,
+        now: Instant,
+    ) {
+        if let Err(Fault::Unfit(why)) = &answer {
+            link.retire(why.clone());
+        }
+        match request {
+            Request::Publish(publication) => self.published(publication, answer, link, now),
+            Request::Read(reading) => {
+                self.reading = self.reading.saturating_sub(1);
+                self.was_read(reading, answer, link, now);
+            }
+            Request::Follow(place) => {
+                self.reading = self.reading.saturating_sub(1);
+                self.page(&place, answer, link, now);
+            }
+            Request::Subscribe(place) => {
+                if let Err(Fault::Refused(why)) = answer {
+                    self.refused(&place, &why, now);
+                }
+            }
+            // publications that were sent before are sent again by now
+            Request::Load => self.is_loading = false,
+            Request::Other => {}
+        }
+    }
+
+    fn published(
+        &mut self,
+        mut publication: Publication,
+        answer: Result<Value, Fault>,
+        link: &mut Link<Request>,
+        now: Instant,
+    ) {
+        let error = match answer {
+            Ok(value) => match page::appended(&value) {
+                Some(appended) => {
+                    let counters = &self.shared.counters;
+                    let counter = if appended.is_repeated {
+                        &counters.repeated
+                    } else {
+                        &counters.appended
+                    };
+                    count(counter, 1);
+                    return publication.reply.give(Ok(appended));
+                }
+                None => self.report_refusal("its answer cannot be read", StoreError::Unknown, now),
+            },
+            Err(Fault::NoScript) if !publication.is_again => {
+                self.load(link, now);
+                publication.is_again = true;
+                return self.publish(publication, link, now);
+            }
+            Err(Fault::NoScript) => {
+                self.report_refusal("it keeps no scripts", StoreError::Refused, now)
+            }
+            Err(Fault::Unfit(_)) => StoreError::Away,
+            Err(Fault::Refused(why)) => self.report_refusal(&why, StoreError::Refused, now),
+            Err(Fault::Untold(why)) => self.report_refusal(&why, StoreError::Unknown, now),
+            Err(Fault::Lost | Fault::Late) => StoreError::Unknown,
+        };
+        count(&self.shared.counters.failed, 1);
+        publication.reply.give(Err(error));
+    }
+
+    fn was_read(
+        &mut self,
+        mut reading: Reading,
+        answer: Result<Value, Fault>,
+        link: &mut Link<Request>,
+        now: Instant,
+    ) {
+        match answer {
+            Ok(value) => match page::page(value, self.node) {
+                Some(page) => {
+                    if page.foreign > 0 {
+                        self.found_foreign(&reading.channel, page.foreign, now);
+                    }
+                    self.reads.extend(reading.add(page).map(Read::Node));
+                }
+                None => reading.fail(StoreError::Refused),
+            },
+            Err(Fault::NoScript) if !reading.is_again => {
+                self.load(link, now);
+                reading.is_again = true;
+                self.reads.push_front(Read::Node(reading));
+            }
+            Err(Fault::NoScript | Fault::Untold(_)) => reading.fail(StoreError::Refused),
+            Err(Fault::Refused(why)) => {
+                let error = self.report_refusal(&why, StoreError::Refused, now);
+                reading.fail(error);
+            }
+            Err(Fault::Unfit(_) | Fault::Lost | Fault::Late) => reading.fail(StoreError::Away),
+        }
+    }
+
+    /// A page for a follower.
+    fn page(
+        &mut self,
+        place: &Place,
+        answer: Result<Value, Fault>,
+        link: &mut Link<Request>,
+        now: Instant,
+    ) {
+        let value = match answer {
+            Ok(value) => value,
+            Err(Fault::NoScript) if self.loads < MOST_LOADS => {
+                self.load(link, now);
+                return self.reads.push_front(Read::Follow(place.clone()));
+            }
+            Err(Fault::NoScript) => return self.refused(place, "it keeps no scripts", now),
+            Err(Fault::Refused(why) | Fault::Untold(why)) => {
+                return self.refused(place, &why, now);
+            }
+            // the link ends
+            Err(Fault::Unfit(_) | Fault::Lost | Fault::Late) => return,
+        };
+        let page = page::page(value, self.node);
+        let mut steps = std::mem::take(&mut self.steps);
+        let (mut is_readable, mut foreign) = (true, 0);
+        if let Some(followed) = self.current(place) {
+            match page {
+                Some(page) => {
+                    foreign = page.foreign;
+                    followed.follower.page(page, &mut steps);
+                }
+                None => is_readable = false,
+            }
+        }
+        self.steps = steps;
+        if foreign > 0 {
+            self.found_foreign(&place.channel, foreign, now);
+        }
+        if is_readable {
+            self.heed(&place.channel);
+        } else {
+            self.refused(place, "its answer cannot be read", now);
+        }
+    }
+
+    /// A channel cannot be followed now.
+    fn refused(&mut self, place: &Place, why: &str, now: Instant) {
+        let Some((channel, mut followed)) = self.followed.remove_entry(&place.channel) else {
+            return;
+        };
+        if followed.generation == place.generation {
+            // a page that was asked for is not expected any more
+            self.generations += 1;
+            followed.generation = self.generations;
+            followed.follower.lost();
+            followed.is_refused = true;
+            self.tell_failure(&channel, &mut followed, StoreError::Refused);
+            self.report_refusal(why, StoreError::Refused, now);
+            self.retries_at.get_or_insert(now + RETRY);
+        }
+        self.followed.insert(channel, followed);
+    }
+
+    /// Tries channels again that were refused.
+    pub(super) fn retry(&mut self) {
+        self.retries_at = None;
+        for (channel, followed) in &mut self.followed {
+            if std::mem::take(&mut followed.is_refused) {
+                self.subscriptions.push_back(Subscription::Begin(Place {
+                    channel: channel.clone(),
+                    generation: followed.generation,
+                }));
+            }
+        }
+    }
+
+    /// Puts the scripts into the store again. Publications wait until those on their way are answered: one that is sent
+    /// again must not be overtaken.
+    fn load(&mut self, link: &mut Link<Request>, now: Instant) {
+        if !std::mem::replace(&mut self.is_loading, true) {
+            self.loads += 1;
+            link.load(|| Request::Load, now);
+        }
+    }
+
+    fn report_refusal(&mut self, why: &str, error: StoreError, now: Instant) -> StoreError {
+        if self.reports.refused.is_due(now) {
+            self.feed
+                .report(&format!("the store of histories refused a command: {why}"));
+        }
+        error
+    }
+
+    /// Gives up on what was not answered in time. An error ends the link.
+    pub(in super::super) fn expire(
+        &mut self,
+        link: &mut Link<Request>,
+        now: Instant,
+    ) -> Result<(), LinkError> {
+        while let Some(request) = link.overdue(now)? {
+            match &request {
+                Request::Publish(_) | Request::Read(_) | Request::Load | Request::Other => {}
+                // it would wait for ever
+                Request::Follow(_) | Request::Subscribe(_) => {
+                    link.retire("a command took too long".to_owned());
+                }
+            }
+            self.answered(request, Err(Fault::Late), link, now);
+        }
+        Ok(())
+    }
+}
+
+/// How often the scripts are put into the store on one link before a page that needs them counts as refused.
+const MOST_LOADS: u32 = 8;
