@@ -44,6 +44,6 @@ impl Feed for NodeFeed {
     }
 
     fn report(&self, message: &str) {
-        self.hub.report("ERR_MILLRACE_BACKPLANE_REFUSED", message);
+        self.hub.report("ERR_MILLRACE_HISTORY_UNAVAILABLE", message);
     }
 }

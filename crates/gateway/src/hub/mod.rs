@@ -260,6 +260,10 @@ impl Hub {
     pub(crate) fn set_store(&self, has_store: bool, terms: &[ChannelTerms]) {
         if has_store || self.replicas.is_on() {
             *self.terms.lock() = Arc::default();
+            self.has_clients.store(false, Ordering::Relaxed);
+            if let Some(bounds) = self.core.history_bounds() {
+                self.core.set_terms(Vec::new(), bounds);
+            }
         }
         let of_store = terms.iter().map(|one| (one.pattern.clone(), one.history));
         self.replicas.set(has_store, of_store.collect());

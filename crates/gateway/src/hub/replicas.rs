@@ -179,6 +179,8 @@ impl Replicas {
         let mut channels = self.channels.lock();
         let known = channels.get_mut(channel)?;
         (known.is_filled, known.is_partial) = (true, is_partial);
+        // those who have waited are going to enter
+        known.used = Instant::now();
         Some(known.take_entrants())
     }
 
