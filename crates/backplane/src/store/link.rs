@@ -320,6 +320,8 @@ fn fault(code: &str, details: &str) -> Fault {
     match code {
         "NOSCRIPT" => Fault::NoScript,
         "READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "MOVED" => Fault::Unfit(text()),
+        // what Redis 6 says about it within a script
+        "ERR" if details.contains("READONLY ") => Fault::Unfit(text()),
         "UNTOLD" => Fault::Untold(text()),
         _ => Fault::Refused(text()),
     }
