@@ -1,7 +1,7 @@
 //! What is kept, for how long, and how much may wait.
 
-use std::sync::mpsc;
 use std::sync::Arc;
+use std::sync::mpsc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -37,7 +37,10 @@ fn the_last_messages_are_kept_and_read_in_both_directions() {
             ..message(&number.to_string())
         };
         let position = node.append(message).unwrap().position;
-        assert_eq!((position.offset, position.epoch), (number, empty.position.epoch));
+        assert_eq!(
+            (position.offset, position.epoch),
+            (number, empty.position.epoch)
+        );
     }
     let read = |after, most, is_reverse| {
         let range = Range {
@@ -129,11 +132,11 @@ fn long_histories_are_read_in_pages() {
     let mut reversed = nodes[1].read(MANY, range).unwrap().entries;
     reversed.reverse();
     assert_eq!(reversed, view.entries);
-    let range = Range {
-        most: 1500,
-        ..ALL
-    };
-    assert_eq!(nodes[1].read(MANY, range).unwrap().entries, view.entries[..1500]);
+    let range = Range { most: 1500, ..ALL };
+    assert_eq!(
+        nodes[1].read(MANY, range).unwrap().entries,
+        view.entries[..1500]
+    );
 }
 
 #[test]
@@ -181,7 +184,11 @@ fn refused(store: &Store, messages: usize, bytes: usize) -> usize {
         store.append(message, done);
     }
     let results: Vec<_> = answered.try_iter().collect();
-    assert!(results.iter().all(|result| *result == Err(StoreError::Full)));
+    assert!(
+        results
+            .iter()
+            .all(|result| *result == Err(StoreError::Full))
+    );
     results.len()
 }
 
@@ -205,7 +212,10 @@ fn what_waits_is_answered_when_the_task_is_gone() {
     let (answer, answered) = mpsc::channel();
     let ask = || {
         let answer = answer.clone();
-        store.append(message(""), Box::new(move |result| answer.send(result).unwrap()));
+        store.append(
+            message(""),
+            Box::new(move |result| answer.send(result).unwrap()),
+        );
     };
     ask();
     drop(task);

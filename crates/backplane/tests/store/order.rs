@@ -53,7 +53,11 @@ fn all_nodes_see_the_same_numbers_in_the_same_order() {
         assert!(node.flushes() > 0);
     }
     // the answers to one node have the order of its publications
-    let own: Vec<u64> = views[0].texts().iter().map(|text| text.parse().unwrap()).collect();
+    let own: Vec<u64> = views[0]
+        .texts()
+        .iter()
+        .map(|text| text.parse().unwrap())
+        .collect();
     assert!(own.iter().filter(|mark| **mark <= 1000).is_sorted());
 }
 
@@ -174,7 +178,10 @@ fn a_channel_that_is_followed_again_is_filled_again() {
     until("the room to be forgotten", || node.stats().followed == 0);
     let fills = node.room().fills;
     node.publish("y");
-    assert_eq!((node.room().fills, node.room().position.offset < 21), (fills, true));
+    assert_eq!(
+        (node.room().fills, node.room().position.offset < 21),
+        (fills, true)
+    );
     let past = node.read(MANY, Range { after: 20, ..ALL }).unwrap();
     assert_eq!(texts(&past.entries), ["y"]);
 }

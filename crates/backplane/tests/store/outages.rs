@@ -67,7 +67,9 @@ fn what_a_node_has_missed_and_is_not_kept_is_a_gap() {
                 })
             })
             .collect();
-        let newest = answers.into_iter().map(|answer| answer.recv().unwrap().unwrap());
+        let newest = answers
+            .into_iter()
+            .map(|answer| answer.recv().unwrap().unwrap());
         let newest = newest.last().unwrap().position;
         let view = nodes[1].await_room(newest.offset);
         assert_eq!((view.position, newest.epoch), (newest, epoch));
@@ -170,7 +172,10 @@ fn other_messages_under_known_numbers_end_the_epoch_on_all_nodes() {
         assert_eq!(view.position, after);
         assert_eq!(view.texts(), ["0", "1", "2", "new"]);
     }
-    let epochs: HashSet<_> = nodes.iter().map(|node| node.room().position.epoch).collect();
+    let epochs: HashSet<_> = nodes
+        .iter()
+        .map(|node| node.room().position.epoch)
+        .collect();
     assert_eq!(epochs.len(), 1);
     assert!(nodes.iter().map(|node| node.stats().renewed).sum::<u64>() >= 1);
 }

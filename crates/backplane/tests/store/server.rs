@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use millrace_backplane::{
-    BackplaneFull, Bounds, Config, Credentials, Protocol, Server as Address,
-};
+use millrace_backplane::{BackplaneFull, Bounds, Config, Credentials, Protocol, Server as Address};
 use redis::{Client, Connection, FromRedisValue, ToRedisArgs};
 
 /// Only bounds a hang: a busy machine may not schedule a thread for seconds.
@@ -86,7 +84,10 @@ impl Server {
 
     fn try_connect(&self) -> Option<Connection> {
         let client = Client::open(format!("redis://127.0.0.1:{}/", self.port));
-        let mut connection = client.expect("the address is valid").get_connection().ok()?;
+        let mut connection = client
+            .expect("the address is valid")
+            .get_connection()
+            .ok()?;
         let pong: String = redis::cmd("PING").query(&mut connection).ok()?;
         (pong == "PONG").then_some(connection)
     }
