@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use millrace_core::{Epoch, HistoryTerms, Kind, Position};
+use millrace_core::{HistoryTerms, Kind, Position};
 
 /// A message to be published in a channel with history.
 #[derive(Clone, Debug)]
@@ -89,7 +89,9 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Away => "the store of histories cannot be reached",
-            Self::Unknown => "no answer came from the store: whether the message was published is not known",
+            Self::Unknown => {
+                "no answer came from the store: whether the message was published is not known"
+            }
             Self::Full => "too many publications wait for the store",
             Self::Refused => "the store refused the command",
         })

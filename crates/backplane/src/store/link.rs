@@ -90,7 +90,8 @@ impl<R> Link<R> {
         }
         let tcp = connection::connect(&server).await?;
         let stream = connection::secured(tcp, &server, encryption).await?;
-        let longest = (2 * PAGE_BYTES).saturating_add(config.bounds.message_bytes.saturating_mul(2));
+        let longest =
+            (2 * PAGE_BYTES).saturating_add(config.bounds.message_bytes.saturating_mul(2));
         let meter = Arc::new(Meter::new(longest.max(LEAST_LONGEST)));
         let pushes = Arc::new(Mutex::new(VecDeque::new()));
         let pushed = Arc::clone(&pushes);
@@ -106,7 +107,8 @@ impl<R> Link<R> {
                 Ok::<(), SendError>(())
             });
         let metered = Metered::new(stream, &meter);
-        let made = MultiplexedConnection::new_with_config(&account(config), metered, options);
+        let account = account(config);
+        let made = MultiplexedConnection::new_with_config(&account, metered, options);
         let (connection, driver) = made.await.map_err(|error| failed(&server, &error))?;
         let mut link = Self {
             server,
@@ -273,10 +275,9 @@ impl<R> Link<R> {
         self.meter.parsed();
         let what = self.take_first()?;
         let answer = match answer {
-            Ok(Value::ServerError(error)) => Err(fault(
-                error.code(),
-                error.details().unwrap_or_default(),
-            )),
+            Ok(Value::ServerError(error)) => {
+                Err(fault(error.code(), error.details().unwrap_or_default()))
+            }
             Ok(value) => Ok(value),
             Err(error) => Err(match error.code() {
                 Some(code) => fault(code, error.detail().unwrap_or_default()),
@@ -312,7 +313,10 @@ fn account(config: &Config) -> RedisConnectionInfo {
 }
 
 fn failed(server: &Server, error: &RedisError) -> LinkError {
-    LinkError::wire(server, WireError::Refused(shown(error.to_string().as_bytes())))
+    LinkError::wire(
+        server,
+        WireError::Refused(shown(error.to_string().as_bytes())),
+    )
 }
 
 fn fault(code: &str, details: &str) -> Fault {
@@ -320,6 +324,8 @@ fn fault(code: &str, details: &str) -> Fault {
     match code {
         "NOSCRIPT" => Fault::NoScript,
         "READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "MOVED" => Fault::Unfit(text()),
+        // what Redis 6 says about it within a script
+        "ERR" if details.contains("READONLY ") => Fault::Unfit(text()),
         "UNTOLD" => Fault::Untold(text()),
         _ => Fault::Refused(text()),
     }
@@ -331,9 +337,9 @@ fn unfit(hello: &Value) -> Option<&'static str> {
         return None;
     };
     let field = |wanted: &str| {
-        fields.iter().find_map(|(name, value)| {
-            (text(name)? == wanted.as_bytes()).then(|| text(value))?
-        })
+        fields
+            .iter()
+            .find_map(|(name, value)| (text(name)? == wanted.as_bytes()).then(|| text(value))?)
     };
     match (field("mode")?, field("role")?) {
         (b"sentinel", _) => Some("it is a Sentinel, which keeps no histories"),

@@ -57,7 +57,10 @@ impl Scripts {
     /// Publishes a message. `epoch` counts if the channel has none yet.
     pub(super) fn publish(&self, message: &Append, id: Id, epoch: Epoch) -> Cmd {
         let channel = &*message.channel;
-        let mut call = self.call(&self.publish, &[self.names.stream(channel), self.names.meta(channel)]);
+        let mut call = self.call(
+            &self.publish,
+            &[self.names.stream(channel), self.names.meta(channel)],
+        );
         let key = match &message.key {
             Some(key) => [b"k", &**key].concat(),
             None => Vec::new(),
@@ -76,7 +79,10 @@ impl Scripts {
 
     /// Reads a page. `epoch` counts if the channel has none yet.
     pub(super) fn read(&self, channel: &[u8], terms: HistoryTerms, cut: Cut, epoch: Epoch) -> Cmd {
-        let mut call = self.call(&self.read, &[self.names.stream(channel), self.names.meta(channel)]);
+        let mut call = self.call(
+            &self.read,
+            &[self.names.stream(channel), self.names.meta(channel)],
+        );
         call.arg(if cut.is_reverse { "r" } else { "f" });
         match cut.from {
             Some(from) => call.arg(from),
@@ -169,7 +175,10 @@ mod tests {
     #[test]
     fn scripts_are_named_by_their_digest() {
         // `redis-cli SCRIPT LOAD "return 1"`
-        assert_eq!(&*name("return 1"), "e0e1f9fabfc9d4800c877a703b823ac0578ff8db");
+        assert_eq!(
+            &*name("return 1"),
+            "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod answers;
 mod reports;
+mod sending;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,9 +19,9 @@ use super::follow::{Follower, Step};
 use super::handle::{Change, Shared};
 use super::link::{Event, Link};
 use super::names::Names;
-use super::publication::{self, Id, Told};
-use super::requests::{Command, Publication, Reading};
-use super::scripts::{Cut, Scripts};
+use super::publication::{self, Told};
+use super::requests::{Publication, Reading};
+use super::scripts::Scripts;
 use crate::gauges::count;
 use crate::link_error::LinkError;
 use crate::outlet::random;
@@ -232,98 +233,6 @@ impl Worker {
         self.followed.insert(channel, followed);
     }
 
-    /// Whether a publication may be sent.
-    pub(super) fn has_room(&self, link: &Link<Request>) -> bool {
-        link.has_room() && !self.is_loading
-    }
-
-    /// Takes a request of the node.
-    pub(super) fn take(&mut self, command: Command, link: &mut Link<Request>, now: Instant) {
-        match command {
-            Command::Publish(mut publication) => {
-                self.numbers = self.numbers.wrapping_add(1);
-                publication.id = Id {
-                    node: self.node,
-                    number: self.numbers,
-                };
-                self.publish(publication, link, now);
-            }
-            Command::Read(reading) => self.reads.push_back(Read::Node(reading)),
-        }
-    }
-
-    fn publish(&mut self, publication: Publication, link: &mut Link<Request>, now: Instant) {
-        let epoch = Epoch::new(random());
-        let call = self.scripts.publish(&publication.message, publication.id, epoch);
-        let bytes = publication.charge.bytes();
-        link.send(Request::Publish(publication), call, bytes, now);
-    }
-
-    /// Sends what waits, as far as there is room.
-    pub(super) fn pump(&mut self, link: &mut Link<Request>, now: Instant) {
-        if self.retries_at.is_some_and(|at| at <= now) {
-            self.retry();
-        }
-        while link.has_much_room()
-            && let Some(subscription) = self.subscriptions.pop_front()
-        {
-            match subscription {
-                Subscription::Begin(place) => self.subscribe(place, link, now),
-                Subscription::End(channel) => {
-                    let end = self.scripts.unsubscribe(&channel);
-                    link.send(Request::Other, end, 0, now);
-                }
-            }
-        }
-        while link.has_much_room()
-            && self.reading < MOST_READING
-            && let Some(read) = self.reads.pop_front()
-        {
-            self.read(read, link, now);
-        }
-    }
-
-    fn subscribe(&mut self, place: Place, link: &mut Link<Request>, now: Instant) {
-        let mut steps = std::mem::take(&mut self.steps);
-        let channel = place.channel.clone();
-        if let Some(followed) = self.current(&place) {
-            followed.follower.begin(&mut steps);
-            let subscribe = self.scripts.subscribe(&channel);
-            link.send(Request::Subscribe(place), subscribe, 0, now);
-        }
-        self.steps = steps;
-        self.heed(&channel);
-    }
-
-    fn read(&mut self, read: Read, link: &mut Link<Request>, now: Instant) {
-        let epoch = Epoch::new(random());
-        let (request, call) = match read {
-            Read::Node(reading) => {
-                let call = self
-                    .scripts
-                    .read(&reading.channel, reading.terms, reading.cut(), epoch);
-                (Request::Read(reading), call)
-            }
-            Read::Follow(place) => {
-                let Some(followed) = self.current(&place) else {
-                    return;
-                };
-                let Some(from) = followed.follower.sent() else {
-                    return;
-                };
-                let (terms, cut) = (followed.terms, Cut::forward(from));
-                let call = self.scripts.read(&place.channel, terms, cut, epoch);
-                (Request::Follow(place), call)
-            }
-            Read::Renew(channel, old) => {
-                let call = self.scripts.renew(&channel, old, epoch);
-                return link.send(Request::Other, call, 0, now);
-            }
-        };
-        self.reading += 1;
-        link.send(request, call, 0, now);
-    }
-
     /// What came from the store.
     pub(super) fn handle(&mut self, event: Event<Request>, link: &mut Link<Request>, now: Instant) {
         match event {
@@ -364,7 +273,10 @@ impl Worker {
         if self.steps.is_empty() {
             return;
         }
-        let Some(generation) = self.followed.get(channel).map(|followed| followed.generation)
+        let Some(generation) = self
+            .followed
+            .get(channel)
+            .map(|followed| followed.generation)
         else {
             return self.steps.clear();
         };
@@ -433,21 +345,6 @@ impl Worker {
         ));
     }
 }
-
-impl Cut {
-    /// Everything from this offset on.
-    fn forward(from: u64) -> Self {
-        Self {
-            from: Some(from),
-            floor: 1,
-            most: usize::MAX,
-            is_reverse: false,
-        }
-    }
-}
-
-/// The most pages that are read at a time.
-const MOST_READING: usize = 64;
 
 /// After this time channels that the store refused are tried again.
 const RETRY: Duration = Duration::from_secs(5);

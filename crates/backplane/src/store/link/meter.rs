@@ -51,7 +51,8 @@ impl Meter {
 
     fn count(&self, bytes: usize) {
         let left = self.left.load(Ordering::Relaxed);
-        self.left.store(left.saturating_sub(bytes), Ordering::Relaxed);
+        self.left
+            .store(left.saturating_sub(bytes), Ordering::Relaxed);
         self.unparsed.fetch_add(bytes, Ordering::Relaxed);
         self.total.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -1,0 +1,133 @@
+//! What the worker sends: publications, subscriptions and reads. Owns their order.
+
+use std::time::Instant;
+
+use millrace_core::Epoch;
+
+use super::super::link::Link;
+use super::super::publication::Id;
+use super::super::requests::{Command, Publication};
+use super::super::scripts::Cut;
+use super::{Place, Read, Request, Subscription, Worker};
+use crate::outlet::random;
+
+impl Worker {
+    /// Whether a publication may be sent.
+    pub(in super::super) fn has_room(&self, link: &Link<Request>) -> bool {
+        link.has_room() && !self.is_loading
+    }
+
+    /// Takes a request of the node.
+    pub(in super::super) fn take(
+        &mut self,
+        command: Command,
+        link: &mut Link<Request>,
+        now: Instant,
+    ) {
+        match command {
+            Command::Publish(mut publication) => {
+                self.numbers = self.numbers.wrapping_add(1);
+                publication.id = Id {
+                    node: self.node,
+                    number: self.numbers,
+                };
+                self.publish(publication, link, now);
+            }
+            Command::Read(reading) => self.reads.push_back(Read::Node(reading)),
+        }
+    }
+
+    pub(super) fn publish(
+        &mut self,
+        publication: Publication,
+        link: &mut Link<Request>,
+        now: Instant,
+    ) {
+        let epoch = Epoch::new(random());
+        let call = self
+            .scripts
+            .publish(&publication.message, publication.id, epoch);
+        let bytes = publication.charge.bytes();
+        link.send(Request::Publish(publication), call, bytes, now);
+    }
+
+    /// Sends what waits, as far as there is room.
+    pub(in super::super) fn pump(&mut self, link: &mut Link<Request>, now: Instant) {
+        if self.retries_at.is_some_and(|at| at <= now) {
+            self.retry();
+        }
+        while link.has_much_room()
+            && let Some(subscription) = self.subscriptions.pop_front()
+        {
+            match subscription {
+                Subscription::Begin(place) => self.subscribe(place, link, now),
+                Subscription::End(channel) => {
+                    let end = self.scripts.unsubscribe(&channel);
+                    link.send(Request::Other, end, 0, now);
+                }
+            }
+        }
+        while link.has_much_room()
+            && self.reading < MOST_READING
+            && let Some(read) = self.reads.pop_front()
+        {
+            self.read(read, link, now);
+        }
+    }
+
+    fn subscribe(&mut self, place: Place, link: &mut Link<Request>, now: Instant) {
+        let mut steps = std::mem::take(&mut self.steps);
+        let channel = place.channel.clone();
+        if let Some(followed) = self.current(&place) {
+            followed.follower.begin(&mut steps);
+            let subscribe = self.scripts.subscribe(&channel);
+            link.send(Request::Subscribe(place), subscribe, 0, now);
+        }
+        self.steps = steps;
+        self.heed(&channel);
+    }
+
+    fn read(&mut self, read: Read, link: &mut Link<Request>, now: Instant) {
+        let epoch = Epoch::new(random());
+        let (request, call) = match read {
+            Read::Node(reading) => {
+                let call = self
+                    .scripts
+                    .read(&reading.channel, reading.terms, reading.cut(), epoch);
+                (Request::Read(reading), call)
+            }
+            Read::Follow(place) => {
+                let Some(followed) = self.current(&place) else {
+                    return;
+                };
+                let Some(from) = followed.follower.sent() else {
+                    return;
+                };
+                let (terms, cut) = (followed.terms, Cut::forward(from));
+                let call = self.scripts.read(&place.channel, terms, cut, epoch);
+                (Request::Follow(place), call)
+            }
+            Read::Renew(channel, old) => {
+                let call = self.scripts.renew(&channel, old, epoch);
+                return link.send(Request::Other, call, 0, now);
+            }
+        };
+        self.reading += 1;
+        link.send(request, call, 0, now);
+    }
+}
+
+impl Cut {
+    /// Everything from this offset on.
+    fn forward(from: u64) -> Self {
+        Self {
+            from: Some(from),
+            floor: 1,
+            most: usize::MAX,
+            is_reverse: false,
+        }
+    }
+}
+
+/// The most pages that are read at a time.
+const MOST_READING: usize = 64;

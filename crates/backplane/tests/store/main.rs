@@ -1,0 +1,10 @@
+//! The store of histories on a real Redis or Valkey: one order and equal offsets for all nodes, whatever happens to links
+//! and servers. The tests are skipped without `redis-server` (or the program of `MILLRACE_TEST_REDIS`), unless
+//! `MILLRACE_REQUIRE_ALL=1`.
+
+mod bounds;
+mod node;
+mod order;
+mod outages;
+mod server;
+mod strangers;

@@ -1,0 +1,169 @@
+//! A server of the tests' own, which they can stop, start again and manipulate. Owns its process and its folder.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use millrace_backplane::{BackplaneFull, Bounds, Config, Credentials, Protocol, Server as Address};
+use redis::{Client, Connection, FromRedisValue, ToRedisArgs};
+
+/// Only bounds a hang: a busy machine may not schedule a thread for seconds.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// See the module.
+pub(crate) struct Server {
+    port: u16,
+    folder: PathBuf,
+    child: Child,
+}
+
+impl Server {
+    /// Starts a server that keeps its data over restarts; `None` if there is no program for it.
+    pub(crate) fn start() -> Option<Self> {
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            let port = free_port();
+            let name = format!("millrace-store-{}-{port}", std::process::id());
+            let folder = env::temp_dir().join(name);
+            fs::create_dir_all(&folder).expect("a folder can be made");
+            let Some(child) = spawn(port, &folder) else {
+                let is_required = env::var("MILLRACE_REQUIRE_ALL").is_ok_and(|value| value == "1");
+                assert!(
+                    !is_required,
+                    "redis-server is missing: sudo apt-get install redis-server"
+                );
+                let _stays_in_the_temporary_folder = fs::remove_dir_all(&folder);
+                return None;
+            };
+            let mut server = Self {
+                port,
+                folder,
+                child,
+            };
+            if server.is_ready() {
+                return Some(server);
+            }
+            // another program has taken the port
+            assert!(Instant::now() < deadline, "redis-server starts");
+        }
+    }
+
+    /// Waits until it answers; false if it has ended.
+    fn is_ready(&mut self) -> bool {
+        let deadline = Instant::now() + TIMEOUT;
+        while self.try_connect().is_none() {
+            if self.child.try_wait().expect("it is our child").is_some() {
+                return false;
+            }
+            assert!(Instant::now() < deadline, "redis-server answers");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        true
+    }
+
+    /// Kills it.
+    pub(crate) fn stop(&mut self) {
+        let _ended_already = self.child.kill();
+        self.child.wait().expect("it is our child");
+    }
+
+    /// Starts it again with its data.
+    pub(crate) fn start_again(&mut self) {
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            self.child = spawn(self.port, &self.folder).expect("there was a program before");
+            if self.is_ready() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "redis-server starts again");
+            self.stop();
+        }
+    }
+
+    fn try_connect(&self) -> Option<Connection> {
+        let client = Client::open(format!("redis://127.0.0.1:{}/", self.port));
+        let mut connection = client
+            .expect("the address is valid")
+            .get_connection()
+            .ok()?;
+        let pong: String = redis::cmd("PING").query(&mut connection).ok()?;
+        (pong == "PONG").then_some(connection)
+    }
+
+    /// A command of an operator or of another program.
+    pub(crate) fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
+        self.ask_bytes(&words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>())
+    }
+
+    /// The same with bytes.
+    pub(crate) fn ask_bytes<T: FromRedisValue>(&self, words: &[impl ToRedisArgs]) -> T {
+        let mut connection = self.try_connect().expect("the server runs");
+        let mut command = redis::Cmd::new();
+        for word in words {
+            command.arg(word);
+        }
+        command.query(&mut connection).expect("the server does it")
+    }
+
+    /// Cuts the connections of all nodes.
+    pub(crate) fn cut(&self) {
+        for kind in ["normal", "pubsub"] {
+            let _killed: i64 = self.ask(&["CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes"]);
+        }
+    }
+
+    /// The configuration of a node.
+    pub(crate) fn config(&self) -> Config {
+        config(self.port)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+        let _stays_in_the_temporary_folder = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The configuration of a node whose server has this port.
+pub(crate) fn config(port: u16) -> Config {
+    Config {
+        protocol: Protocol::Redis,
+        servers: vec![Address {
+            host: "127.0.0.1".to_owned(),
+            port,
+        }],
+        prefix: "app".to_owned(),
+        sentinel: None,
+        credentials: Credentials::default(),
+        tls: None,
+        bounds: Bounds {
+            queue_messages: 10_000,
+            queue_bytes: 64 * 1024 * 1024,
+            message_bytes: 1024 * 1024,
+            full: BackplaneFull::default(),
+        },
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    listener.local_addr().expect("it is bound").port()
+}
+
+fn spawn(port: u16, folder: &Path) -> Option<Child> {
+    let program = env::var_os("MILLRACE_TEST_REDIS").unwrap_or_else(|| "redis-server".into());
+    Command::new(program)
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+        .args(["--appendonly", "yes", "--appendfsync", "always"])
+        .args(["--save", ""])
+        .arg("--dir")
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()
+}
