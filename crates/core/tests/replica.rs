@@ -77,7 +77,10 @@ impl Post for Shards {
     }
 
     fn store(&mut self, channel: &[u8], terms: HistoryTerms, _: &str, manner: &Manner<'_>) {
-        assert_eq!((channel, terms.messages), (ROOM, KEPT.try_into().expect("few")));
+        assert_eq!(
+            (channel, terms.messages),
+            (ROOM, KEPT.try_into().expect("few"))
+        );
         self.handed.push((manner.ticket, manner.except.len()));
     }
 
@@ -85,7 +88,9 @@ impl Post for Shards {
         self.entered = Some(*entering);
         self.list = Some((entering.list, name.clone()));
         let newest = entering.entered.position.expect("the channel has history");
-        let next = entering.cursor.map_or(newest.offset + 1, |cursor| cursor.next);
+        let next = entering
+            .cursor
+            .map_or(newest.offset + 1, |cursor| cursor.next);
         let reader = Reader {
             cursor: entering.cursor,
             at: (newest.epoch, next),
@@ -94,7 +99,9 @@ impl Post for Shards {
     }
 
     fn join(&mut self, _: ChannelId, _: &Name, recipient: Recipient) {
-        let known = self.joined.insert(recipient.subscriber, recipient.route.shard);
+        let known = self
+            .joined
+            .insert(recipient.subscriber, recipient.route.shard);
         assert_eq!(known, None, "joins once");
         if let Some(reader) = self.readers.get_mut(&recipient.subscriber) {
             reader.cursor = None;
@@ -132,7 +139,14 @@ impl Post for Shards {
         }
     }
 
-    fn publish_match(&mut self, _: ShardIndex, _: Match<'_>, _: &str, _: &[SocketId], _: u32) -> bool {
+    fn publish_match(
+        &mut self,
+        _: ShardIndex,
+        _: Match<'_>,
+        _: &str,
+        _: &[SocketId],
+        _: u32,
+    ) -> bool {
         self.matched += 1;
         true
     }
@@ -187,7 +201,9 @@ fn at(epoch: u64, offset: u64) -> Position {
 
 /// The last messages that a store keeps.
 fn kept(newest: u64, most: usize) -> Vec<Stored<Arc<str>>> {
-    let first = (newest + 1).saturating_sub(most.try_into().expect("few")).max(1);
+    let first = (newest + 1)
+        .saturating_sub(most.try_into().expect("few"))
+        .max(1);
     (first..=newest).map(stored).collect()
 }
 
@@ -215,8 +231,17 @@ fn a_message_is_handed_over_and_comes_back_with_the_number_of_the_store() {
     };
     let ids = [open(&core, 0), open(&core, 1)];
     assert!(core.fill(ROOM, (at(7, 9), kept(9, 3)), || true, &mut shards));
-    assert_eq!(enter(&core, ids[0], Start::Since(at(7, 7)), &mut shards), Some(true));
-    assert_eq!(shards.entered.and_then(|told| told.cursor).map(|cursor| cursor.next), Some(8));
+    assert_eq!(
+        enter(&core, ids[0], Start::Since(at(7, 7)), &mut shards),
+        Some(true)
+    );
+    assert_eq!(
+        shards
+            .entered
+            .and_then(|told| told.cursor)
+            .map(|cursor| cursor.next),
+        Some(8)
+    );
     assert_eq!(enter(&core, ids[1], Start::Next, &mut shards), None);
     let manner = Manner {
         except: &ids[..1],
@@ -228,8 +253,14 @@ fn a_message_is_handed_over_and_comes_back_with_the_number_of_the_store() {
     assert!(published.is_stored && !published.is_repeated);
     assert_eq!(core.publish(ROOM, "text", &[], &mut shards), 2);
     assert_eq!(shards.handed, [(5, 1), (0, 0)]);
-    let past = core.history(ROOM, (Start::Last(9), false), 9, 0).expect("it has history");
-    assert_eq!((past.position, past.messages.len()), (at(7, 9), 3), "nothing was numbered here");
+    let past = core
+        .history(ROOM, (Start::Last(9), false), 9, 0)
+        .expect("it has history");
+    assert_eq!(
+        (past.position, past.messages.len()),
+        (at(7, 9), 3),
+        "nothing was numbered here"
+    );
     assert_eq!(apply(&core, 10, &mut shards), Some(1), "only one is live");
     assert_eq!(shards.readers[&ids[1]].at, (Epoch::new(7), 11));
     assert_eq!(apply(&core, 10, &mut shards), None, "it was there");
@@ -269,7 +300,12 @@ fn what_does_not_fit_is_not_taken_for_all_that_is_kept() {
         length: 60_000,
         ..stored(offset)
     };
-    assert!(core.fill(ROOM, (at(7, 2), vec![long(1), long(2)]), || true, &mut shards));
+    assert!(core.fill(
+        ROOM,
+        (at(7, 2), vec![long(1), long(2)]),
+        || true,
+        &mut shards
+    ));
     assert_eq!(core.followed(ROOM), Some((at(7, 2), false)));
     assert_eq!(core.history_size(), (0, 0));
     assert!(core.fill(ROOM, (at(7, 3), kept(3, 9)), || true, &mut shards));
@@ -278,14 +314,21 @@ fn what_does_not_fit_is_not_taken_for_all_that_is_kept() {
     let entries = vec![stored(1), stored(3), stored(4)];
     assert!(core.fill(ROOM, (at(7, 4), entries), || true, &mut shards));
     let offsets = || {
-        let past = core.history(ROOM, (Start::Last(99), false), 99, 0).expect("it has history");
+        let past = core
+            .history(ROOM, (Start::Last(99), false), 99, 0)
+            .expect("it has history");
         let offsets = past.messages.iter().map(|kept| kept.number.position.offset);
         offsets.collect::<Vec<_>>()
     };
     assert_eq!(offsets(), [3, 4]);
     assert!(core.fill(ROOM, (at(7, 9), kept(9, 9)), || true, &mut shards));
     assert_eq!(offsets(), [6, 7, 8, 9]);
-    assert!(core.fill(ROOM, (at(7, 9), vec![stored(7), stored(8)]), || true, &mut shards));
+    assert!(core.fill(
+        ROOM,
+        (at(7, 9), vec![stored(7), stored(8)]),
+        || true,
+        &mut shards
+    ));
     assert_eq!(offsets(), [0; 0], "the newest is not there");
     assert!(!core.fill(ROOM, (at(7, u64::MAX), Vec::new()), || true, &mut shards));
     assert_eq!(apply(&core, u64::MAX, &mut shards), None);
@@ -297,7 +340,8 @@ fn messages_for_patterns_are_posted_apart() {
     let mut shards = Shards::default();
     let id = open(&core, 0);
     let topic = millrace_core::Topic::Pattern(b"room:*");
-    core.subscribe_to(&[Target::Socket(id)], topic, 1, &mut shards).expect("few");
+    core.subscribe_to(&[Target::Socket(id)], topic, 1, &mut shards)
+        .expect("few");
     assert!(core.fill(ROOM, (at(7, 0), Vec::new()), || true, &mut shards));
     assert_eq!(apply(&core, 1, &mut shards), Some(0));
     assert_eq!(shards.matched, 0);
@@ -308,12 +352,26 @@ fn messages_for_patterns_are_posted_apart() {
 #[derive(Clone, Debug)]
 enum Step {
     /// The store takes this many messages, of which the node hears so many.
-    Publish { messages: u64, heard: u64 },
+    Publish {
+        messages: u64,
+        heard: u64,
+    },
     /// The node is filled with what the store has; perhaps its numbers have begun anew.
-    Fill { anew: bool },
-    Enter { who: usize, start: u8, back: u64 },
-    ReadOn { who: usize, messages: u64 },
-    Leave { who: usize },
+    Fill {
+        anew: bool,
+    },
+    Enter {
+        who: usize,
+        start: u8,
+        back: u64,
+    },
+    ReadOn {
+        who: usize,
+        messages: u64,
+    },
+    Leave {
+        who: usize,
+    },
 }
 
 fn steps() -> impl Strategy<Value = Step> {
@@ -412,7 +470,11 @@ impl World {
 
     fn read_on(&mut self, who: usize, messages: u64) {
         let id = self.sockets[who];
-        let cursor = self.shards.readers.get(&id).and_then(|reader| reader.cursor);
+        let cursor = self
+            .shards
+            .readers
+            .get(&id)
+            .and_then(|reader| reader.cursor);
         let (Some(cursor), Some((list, name))) = (cursor, self.shards.list.clone()) else {
             return;
         };
@@ -423,7 +485,9 @@ impl World {
         };
         let mut out = Vec::new();
         let shards = &mut self.shards;
-        let step = self.core.read_on((list, &name), (id, cursor), room, &mut out, shards);
+        let step = self
+            .core
+            .read_on((list, &name), (id, cursor), room, &mut out, shards);
         if let Some(last) = step.gap {
             shards.miss(id, last);
         }

@@ -13,8 +13,8 @@ pub(crate) use crate::event::{
 };
 pub(crate) use crate::event::{Calling, Event, Instruction, Operation, Question, Reply, Waiting};
 pub(crate) use crate::frame::{
-    Charge, CompressionTerms, Encoding, EncodingDef, Encodings, Frame, HeadedDef, LateReply,
-    KeptMessage, Message, WordedDef,
+    Charge, CompressionTerms, Encoding, EncodingDef, Encodings, Frame, HeadedDef, KeptMessage,
+    LateReply, Message, WordedDef,
 };
 pub(crate) use crate::hub::{Hub, Worker, unix_ms};
 pub(crate) use crate::hub::{Reading, StoreVerdict, Teller};

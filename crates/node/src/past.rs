@@ -288,7 +288,11 @@ fn show_kept<'s>(js: Js<'s>, kept: &Kept<KeptMessage>) -> Outcome<Value<'s>> {
     if let Some(from) = number.from {
         js.set(object, c"from", js.number(numbers::from_id(from))?)?;
         if message.node() > 0 {
-            js.set(object, c"node", js.string(&format!("{:016x}", message.node()))?)?;
+            js.set(
+                object,
+                c"node",
+                js.string(&format!("{:016x}", message.node()))?,
+            )?;
         }
     }
     Ok(object)

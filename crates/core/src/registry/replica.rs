@@ -123,8 +123,7 @@ impl<K> Core<K> {
             key: None,
         };
         let number = pasts.change(key, |past| past.push(new, stored.unix_ms))?;
-        let deliveries =
-            self.post_numbered(&mut table, key, (&number, message), except, post);
+        let deliveries = self.post_numbered(&mut table, key, (&number, message), except, post);
         drop(table);
         self.settle_history(DROPPED.saturating_add(charge / LEAST));
         Some(deliveries)
@@ -150,8 +149,7 @@ impl<K> Core<K> {
         let key = self.hashed(Space::Channel, channel);
         let table = self.channel_table(key);
         let past = table.pasts()?.get(key)?;
-        past.is_followed
-            .then(|| (past.position(), !past.is_short))
+        past.is_followed.then(|| (past.position(), !past.is_short))
     }
 
     /// Posts a message that the store has numbered for the subscribers of the patterns that match its channel, and tells the

@@ -149,7 +149,8 @@ impl Reader {
             return self.teller.tell(&hub, Outcome::Away);
         };
         let newest = past.position;
-        let is_other = |since: Position| since.epoch != newest.epoch || since.offset > newest.offset;
+        let is_other =
+            |since: Position| since.epoch != newest.epoch || since.offset > newest.offset;
         if self.since().is_some_and(is_other) {
             // it is no position of these numbers: everything is asked for
             self.reading.start = Start::Gone;

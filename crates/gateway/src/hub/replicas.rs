@@ -216,7 +216,10 @@ impl Replicas {
     /// Ends following a channel that is unused at this time. The caller holds the channel's lock of the core.
     pub(super) fn forget(&self, channel: &[u8], now: Instant) -> bool {
         let mut channels = self.channels.lock();
-        if !channels.get(channel).is_some_and(|known| known.is_unused(now)) {
+        if !channels
+            .get(channel)
+            .is_some_and(|known| known.is_unused(now))
+        {
             return false;
         }
         channels.remove(channel);

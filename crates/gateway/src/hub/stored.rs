@@ -39,7 +39,7 @@ impl Hub {
         self.waits(channel, || Teller::Session(socket, number))
     }
 
-    fn waits(&self, channel: &[u8], teller: impl FnOnce() -> Teller) -> bool {
+    pub(super) fn waits(&self, channel: &[u8], teller: impl FnOnce() -> Teller) -> bool {
         let Some(terms) = self.replicas.terms_of(channel) else {
             return false;
         };
@@ -55,7 +55,10 @@ impl Hub {
     pub(crate) fn terms_to_read(&self, channel: &[u8]) -> Option<HistoryTerms> {
         let terms = self.replicas.terms_of(channel)?;
         let is_here = self.replicas.is_whole(channel)
-            && self.core.followed(channel).is_some_and(|(_, is_whole)| is_whole);
+            && self
+                .core
+                .followed(channel)
+                .is_some_and(|(_, is_whole)| is_whole);
         (!is_here).then_some(terms)
     }
 
@@ -257,7 +260,9 @@ impl Awaited {
 
 /// A message of the store as the core keeps it.
 fn stored(entry: &Entry, compresses: bool) -> Stored<KeptMessage> {
-    let from = entry.from.and_then(|(node, socket)| Some((node, SocketId::new(socket)?)));
+    let from = entry
+        .from
+        .and_then(|(node, socket)| Some((node, SocketId::new(socket)?)));
     let node = from.map_or(0, |(node, _)| node);
     Stored {
         offset: entry.offset,
@@ -269,7 +274,9 @@ fn stored(entry: &Entry, compresses: bool) -> Stored<KeptMessage> {
 }
 
 fn publisher_of(stored: &Stored<KeptMessage>) -> Option<String> {
-    stored.from.map(|socket| name(stored.message.node(), socket))
+    stored
+        .from
+        .map(|socket| name(stored.message.node(), socket))
 }
 
 /// The id of a socket of some node, as clients see it.

@@ -8,9 +8,15 @@ use crate::frame::KeptMessage;
 /// The epoch and the offset of the newest message; then each message: its offset, its time, its publisher's node and socket,
 /// its kind, the length of its payload, and the payload. Numbers are little-endian.
 pub(super) fn encode(past: &StoredPast) -> Vec<u8> {
-    let payloads = past.entries.iter().map(|entry| entry.payload.len() + HEAD_BYTES);
+    let payloads = past
+        .entries
+        .iter()
+        .map(|entry| entry.payload.len() + HEAD_BYTES);
     let mut bytes = Vec::with_capacity(16 + payloads.sum::<usize>());
-    put(&mut bytes, [past.position.epoch.get(), past.position.offset]);
+    put(
+        &mut bytes,
+        [past.position.epoch.get(), past.position.offset],
+    );
     for entry in &past.entries {
         let (node, socket) = entry.from.unwrap_or_default();
         put(&mut bytes, [entry.offset, entry.unix_ms, node, socket]);
@@ -34,7 +40,11 @@ pub(crate) fn decode(mut bytes: &[u8]) -> Option<Past<KeptMessage>> {
         let [length] = take(&mut bytes)?;
         let (payload, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
         bytes = rest;
-        let kind = if is_text == 1 { Kind::Text } else { Kind::Binary };
+        let kind = if is_text == 1 {
+            Kind::Text
+        } else {
+            Kind::Binary
+        };
         messages.push(Kept {
             number: Number {
                 position: Position { epoch, offset },
@@ -98,7 +108,12 @@ mod tests {
             .map(|kept| {
                 let (number, message) = (kept.number, &kept.message);
                 let from = number.from.map(|socket| (message.node(), socket.get()));
-                (number.position.offset, from, message.kind(), message.payload().to_vec())
+                (
+                    number.position.offset,
+                    from,
+                    message.kind(),
+                    message.payload().to_vec(),
+                )
             })
             .collect();
         assert_eq!(

@@ -114,9 +114,8 @@ fn verdict(outcome: &Outcome) -> StoreVerdict {
 
 /// What a JavaScript thread is told.
 fn reply(outcome: Outcome) -> Reply {
-    let failed = |error: StoreError| {
-        Reply::Failed(code(error).into(), Some(error.to_string().into()))
-    };
+    let failed =
+        |error: StoreError| Reply::Failed(code(error).into(), Some(error.to_string().into()));
     match outcome {
         Outcome::Published(appended) => {
             let Position { epoch, offset } = appended.position;

@@ -55,7 +55,10 @@ fn replicas() -> (Replicas, Arc<Notes>) {
         age_ms: 1000,
     };
     let of = |text: &[u8], history| (Pattern::new(text).unwrap(), history);
-    replicas.set(true, [of(b"room:x", None), of(b"room:*", Some(terms))].into());
+    replicas.set(
+        true,
+        [of(b"room:x", None), of(b"room:*", Some(terms))].into(),
+    );
     let notes = Arc::<Notes>::default();
     let store: SharedHistory = Arc::<Notes>::clone(&notes);
     replicas.connect(store, Weak::new());
@@ -82,7 +85,10 @@ fn numbers(tellers: Vec<Teller>) -> Vec<u32> {
 fn only_channels_whose_first_terms_have_history_are_followed() {
     let (replicas, notes) = replicas();
     assert!(!replicas.wanted(&name(b"plain"), true));
-    assert!(!replicas.wanted(&name(b"room:x"), true), "the first terms count");
+    assert!(
+        !replicas.wanted(&name(b"room:x"), true),
+        "the first terms count"
+    );
     assert!(replicas.wanted(&name(ROOM), true));
     assert!(replicas.wanted(&name(ROOM), false) && replicas.wanted(&name(ROOM), true));
     assert_eq!(notes.take(), ["follow room:1"]);
@@ -130,7 +136,10 @@ fn those_who_wait_are_told_if_it_takes_too_long_or_fails() {
     assert_eq!((numbers(late.entrants), late.unused.len()), (vec![1], 1));
     assert!(replicas.enter(ROOM, terms, || session(2)));
     assert_eq!(numbers(replicas.failed(ROOM)), [2]);
-    assert!(replicas.enter(ROOM, terms, || session(3)), "it is not followed yet");
+    assert!(
+        replicas.enter(ROOM, terms, || session(3)),
+        "it is not followed yet"
+    );
     assert_eq!(numbers(replicas.disconnect()), [3]);
 }
 
@@ -163,7 +172,10 @@ fn exceptions_are_remembered_until_the_message_comes_back_and_are_bounded() {
     assert!(replicas.recall(mark).is_none());
     let mark = replicas.remember(&[], false).unwrap();
     let _due = replicas.due(Instant::now() + REMEMBERED);
-    assert!(replicas.recall(mark).is_none(), "it has not come for too long");
+    assert!(
+        replicas.recall(mark).is_none(),
+        "it has not come for too long"
+    );
     for _ in 0..MOST_REMEMBERED {
         assert!(replicas.remember(&except, true).is_some());
     }
