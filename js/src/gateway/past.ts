@@ -73,9 +73,9 @@ export async function history(questions: Questions, channel: Name, options?: His
   if (past === undefined) throw noHistory();
   if (typeof past !== 'number') return past;
   await answered(questions, past);
-  const read = native.takePast(past);
-  if (read === undefined) throw unavailable();
-  return read;
+  const taken = native.takePast(past);
+  if (taken === undefined) throw unavailable();
+  return taken;
 }
 
 /** Resolves when the store has answered a question. @throws {MillraceError} if it could not do what it was asked for */
