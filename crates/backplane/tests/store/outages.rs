@@ -147,14 +147,19 @@ fn other_messages_under_known_numbers_end_the_epoch_on_all_nodes() {
     for number in 0..3 {
         nodes[0].publish(&number.to_string());
     }
-    nodes.iter().for_each(|node| drop(node.await_room(3)));
+    for node in &nodes {
+        node.await_room(3);
+    }
     let replicated = [stream, meta].map(|key| {
         let value: Vec<u8> = server.ask(&["DUMP", key]);
         (key, value)
     });
     nodes[0].publish("lost");
     nodes[0].publish("lost, too");
-    let before = nodes.iter().map(|node| node.await_room(5)).last().unwrap();
+    for node in &nodes {
+        node.await_room(5);
+    }
+    let before = nodes[0].room();
     for (key, value) in &replicated {
         let words: [&[u8]; 5] = [b"RESTORE", key.as_bytes(), b"0", value, b"REPLACE"];
         let _restored: String = server.ask_bytes(&words);

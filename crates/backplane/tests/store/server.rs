@@ -155,13 +155,19 @@ fn free_port() -> u16 {
 
 fn spawn(port: u16, folder: &Path) -> Option<Child> {
     let program = env::var_os("MILLRACE_TEST_REDIS").unwrap_or_else(|| "redis-server".into());
-    Command::new(program)
+    let version = Command::new(&program).arg("--version").output();
+    version.ok().filter(|version| version.status.success())?;
+    // it ends with the test, however that ends: the shell's other half waits for the end of the input
+    let watched = "exec 3<&0; (read _ <&3; kill -9 $$) & exec \"$@\" 3<&- </dev/null";
+    Command::new("sh")
+        .args(["-c", watched, "sh"])
+        .arg(program)
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
         .args(["--appendonly", "yes", "--appendfsync", "always"])
         .args(["--save", ""])
         .arg("--dir")
         .arg(folder)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
