@@ -107,7 +107,7 @@ pub type Done<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 /// thread, those of one channel in order; they do not wait.
 pub trait Feed: Send + Sync {
     /// The channel is followed from here on: what it has kept. Called first, and again when its numbers began anew or
-    /// messages were lost that the store no longer has: whoever is behind `past` has a gap then.
+    /// messages were lost that the store no longer has: a subscriber that is behind `past` has a gap then.
     fn filled(&self, channel: &[u8], past: StoredPast);
 
     /// The next message: its offset is one more than that of the one before.

@@ -94,15 +94,13 @@ impl Follower {
 
     /// A message was published.
     pub(super) fn arrived(&mut self, message: Published, out: &mut Vec<Step>) {
-        match &self.reading {
-            Some(reading) if reading.is_sent => self.hold(message),
-            Some(_) => {}
-            None if self.known.is_some() => {
-                if !self.advance(message, out) {
-                    self.read(out, Step::Repair);
-                }
+        if let Some(reading) = &self.reading {
+            // otherwise what is read later contains it
+            if reading.is_sent {
+                self.hold(message);
             }
-            None => {}
+        } else if self.known.is_some() && !self.advance(message, out) {
+            self.read(out, Step::Repair);
         }
     }
 
@@ -163,11 +161,12 @@ impl Follower {
             // kept messages may be older than the epoch
             message.epoch = known.epoch;
             if !self.advance(message, out) {
-                return if is_next {
-                    self.renew(known.epoch, out)
+                if is_next {
+                    self.renew(known.epoch, out);
                 } else {
-                    self.read_afresh(out)
-                };
+                    self.read_afresh(out);
+                }
+                return;
             }
         }
         if let Some(next) = page.next {

@@ -3,18 +3,16 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use ahash::AHashMap;
 use millrace_core::HistoryTerms;
-use parking_lot::Mutex;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
 use super::feed::{Append, Appended, Done, Feed, History, Range, StoreError, StoredPast};
 use super::publication::Id;
 use super::requests::{Charge, Command, Publication, Reading, Reply};
-use super::stats::{Counters, StoreStats};
+use super::shared::{Change, Shared};
+use super::stats::StoreStats;
 use super::task::StoreTask;
 use crate::config::{Config, Protocol};
 use crate::tls::{Encryption, TlsError};
@@ -50,59 +48,6 @@ impl fmt::Debug for Store {
     }
 }
 
-/// What the handle and the task share.
-#[derive(Default)]
-pub(super) struct Shared {
-    pub(super) counters: Counters,
-    /// The bytes of what waits or is under way.
-    waiting: AtomicUsize,
-    most_waiting: usize,
-    /// The most bytes of a message.
-    pub(super) longest: usize,
-    changes: Mutex<AHashMap<Box<[u8]>, Change>>,
-    pub(super) changed: Notify,
-}
-
-/// What changed about a channel since the task looked.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Change {
-    /// It is not followed any more.
-    pub(super) ends: bool,
-    /// It is followed, after that.
-    pub(super) begins: Option<HistoryTerms>,
-}
-
-impl Shared {
-    pub(super) fn take(&self, bytes: usize) -> bool {
-        let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
-        let fits = before.saturating_add(bytes) <= self.most_waiting;
-        if !fits {
-            self.give_back(bytes);
-        }
-        fits
-    }
-
-    pub(super) fn give_back(&self, bytes: usize) {
-        self.waiting.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    /// What changed since the last call.
-    pub(super) fn changes(&self) -> AHashMap<Box<[u8]>, Change> {
-        std::mem::take(&mut *self.changes.lock())
-    }
-
-    fn change(&self, channel: &[u8], apply: impl FnOnce(&mut Change)) {
-        {
-            let mut changes = self.changes.lock();
-            match changes.get_mut(channel) {
-                Some(change) => apply(change),
-                None => apply(changes.entry(channel.into()).or_default()),
-            }
-        }
-        self.changed.notify_one();
-    }
-}
-
 impl Store {
     /// Makes a store and its task, which must be run. `node` is the number of this node.
     pub fn new(
@@ -117,11 +62,7 @@ impl Store {
             Some(tls) => Some(Encryption::new(tls, &[])?),
             None => None,
         };
-        let shared = Arc::new(Shared {
-            most_waiting: config.bounds.queue_bytes,
-            longest: config.bounds.message_bytes,
-            ..Shared::default()
-        });
+        let shared = Arc::new(Shared::new(&config.bounds));
         let (commands, queue) = mpsc::channel(config.bounds.queue_messages.clamp(1, MOST_QUEUED));
         let (end, ended) = watch::channel(None);
         let task = StoreTask::new(
@@ -140,7 +81,7 @@ impl Store {
     /// The state and the counters.
     pub fn stats(&self) -> StoreStats {
         let mut stats = self.shared.counters.read();
-        stats.waiting_bytes = self.shared.waiting.load(Ordering::Relaxed);
+        stats.waiting_bytes = self.shared.waiting();
         stats
     }
 

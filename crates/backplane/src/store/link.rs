@@ -1,6 +1,7 @@
 //! The connection to the store, by the client library `redis`. Ensures that commands are sent in the order in which they
 //! were given, that their answers come in that order, and that each has a deadline. Knows no channel.
 
+mod fault;
 mod meter;
 
 use std::collections::VecDeque;
@@ -16,6 +17,7 @@ use redis::{
     AsyncConnectionConfig, Cmd, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo,
     RedisError, RedisResult, Value,
 };
+use tokio::task::unconstrained;
 
 use super::scripts::{PAGE_BYTES, Scripts};
 use crate::config::{Config, Server};
@@ -24,6 +26,7 @@ use crate::link_error::LinkError;
 use crate::sentinel;
 use crate::tls::Encryption;
 use crate::wire::{WireError, shown};
+pub(crate) use fault::Fault;
 use meter::{Meter, Metered};
 
 /// See the module. `R` is what a command was sent for.
@@ -60,23 +63,6 @@ pub(super) enum Event<R> {
     Answer(R, Result<Value, Fault>),
 }
 
-/// Why a command has no result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    /// The store does not have the script. Nothing was done.
-    NoScript,
-    /// This server cannot do it at present, and another one may. Nothing was done.
-    Unfit(String),
-    /// The message is in the store, but nobody was told.
-    Untold(String),
-    /// The store refused. Nothing was done.
-    Refused(String),
-    /// The link was lost.
-    Lost,
-    /// There was no answer in time.
-    Late,
-}
-
 impl<R> Link<R> {
     /// Connects to a server, or to the master that it knows if it is a Sentinel.
     pub(super) async fn connect(
@@ -94,7 +80,7 @@ impl<R> Link<R> {
             (2 * PAGE_BYTES).saturating_add(config.bounds.message_bytes.saturating_mul(2));
         let meter = Arc::new(Meter::new(longest.max(LEAST_LONGEST)));
         let pushes = Arc::new(Mutex::new(VecDeque::new()));
-        let pushed = Arc::clone(&pushes);
+        let arrived = Arc::clone(&pushes);
         let options = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None)
@@ -102,7 +88,7 @@ impl<R> Link<R> {
             .set_pipeline_buffer_size(2 * MOST_IN_FLIGHT)
             .set_push_sender(move |push: PushInfo| {
                 if push.kind == PushKind::Message {
-                    pushed.lock().push_back(push);
+                    arrived.lock().push_back(push);
                 }
                 Ok::<(), SendError>(())
             });
@@ -177,7 +163,10 @@ impl<R> Link<R> {
 
     fn ask(&self, command: Cmd) -> Answer {
         let mut connection = self.connection.clone();
-        Box::pin(async move { connection.send_packed_command(&command).await })
+        // Its first poll must succeed, even if this task has used up its budget: otherwise a later command would overtake it.
+        Box::pin(unconstrained(async move {
+            connection.send_packed_command(&command).await
+        }))
     }
 
     /// Puts the scripts into the store. `what` says what to do with the answers.
@@ -275,12 +264,13 @@ impl<R> Link<R> {
         self.meter.parsed();
         let what = self.take_first()?;
         let answer = match answer {
-            Ok(Value::ServerError(error)) => {
-                Err(fault(error.code(), error.details().unwrap_or_default()))
-            }
+            Ok(Value::ServerError(error)) => Err(Fault::new(
+                error.code(),
+                error.details().unwrap_or_default(),
+            )),
             Ok(value) => Ok(value),
             Err(error) => Err(match error.code() {
-                Some(code) => fault(code, error.detail().unwrap_or_default()),
+                Some(code) => Fault::new(code, error.detail().unwrap_or_default()),
                 None => Fault::Lost,
             }),
         };
@@ -317,18 +307,6 @@ fn failed(server: &Server, error: &RedisError) -> LinkError {
         server,
         WireError::Refused(shown(error.to_string().as_bytes())),
     )
-}
-
-fn fault(code: &str, details: &str) -> Fault {
-    let text = || shown(format!("{code} {details}").as_bytes());
-    match code {
-        "NOSCRIPT" => Fault::NoScript,
-        "READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "MOVED" => Fault::Unfit(text()),
-        // what Redis 6 says about it within a script
-        "ERR" if details.contains("READONLY ") => Fault::Unfit(text()),
-        "UNTOLD" => Fault::Untold(text()),
-        _ => Fault::Refused(text()),
-    }
 }
 
 /// Why a server cannot keep histories, according to its hello.
@@ -372,15 +350,6 @@ const LEAST_LONGEST: usize = 64 * 1024 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn errors_say_whether_anything_was_done() {
-        assert_eq!(fault("NOSCRIPT", "No matching script."), Fault::NoScript);
-        let unfit = Fault::Unfit("READONLY You can't write".to_owned());
-        assert_eq!(fault("READONLY", "You can't write"), unfit);
-        assert_eq!(fault("UNTOLD", "x"), Fault::Untold("UNTOLD x".to_owned()));
-        assert_eq!(fault("OOM", "x"), Fault::Refused("OOM x".to_owned()));
-    }
 
     #[test]
     fn only_masters_outside_of_clusters_keep_histories() {

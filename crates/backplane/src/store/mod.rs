@@ -15,6 +15,7 @@ mod page;
 mod publication;
 mod requests;
 mod scripts;
+mod shared;
 mod stats;
 mod task;
 mod worker;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use millrace_core::{HistoryTerms, Position};
 
 use super::feed::{Append, Appended, Done, Entry, Range, StoreError, StoredPast};
-use super::handle::Shared;
 use super::page::Page;
 use super::publication::{HEAD_BYTES, Id, Published};
 use super::scripts::Cut;
+use super::shared::Shared;
 
 /// Calls a function once, at the latest when it is dropped.
 pub(super) struct Reply<T>(Option<Done<T>>);

@@ -57,7 +57,7 @@ impl Scripts {
     /// Publishes a message. `epoch` counts if the channel has none yet.
     pub(super) fn publish(&self, message: &Append, id: Id, epoch: Epoch) -> Cmd {
         let channel = &*message.channel;
-        let mut call = self.call(
+        let mut call = call(
             &self.publish,
             &[self.names.stream(channel), self.names.meta(channel)],
         );
@@ -79,7 +79,7 @@ impl Scripts {
 
     /// Reads a page. `epoch` counts if the channel has none yet.
     pub(super) fn read(&self, channel: &[u8], terms: HistoryTerms, cut: Cut, epoch: Epoch) -> Cmd {
-        let mut call = self.call(
+        let mut call = call(
             &self.read,
             &[self.names.stream(channel), self.names.meta(channel)],
         );
@@ -100,7 +100,7 @@ impl Scripts {
 
     /// Ends an epoch if it still holds.
     pub(super) fn renew(&self, channel: &[u8], old: Epoch, new: Epoch) -> Cmd {
-        let mut call = self.call(&self.renew, &[self.names.meta(channel)]);
+        let mut call = call(&self.renew, &[self.names.meta(channel)]);
         call.arg(self.names.topic(channel))
             .arg(old.to_string())
             .arg(new.to_string());
@@ -125,15 +125,15 @@ impl Scripts {
     pub(super) fn names(&self) -> &Names {
         &self.names
     }
+}
 
-    fn call(&self, script: &str, keys: &[Vec<u8>]) -> Cmd {
-        let mut call = cmd("EVALSHA");
-        call.arg(script).arg(keys.len());
-        for key in keys {
-            call.arg(&**key);
-        }
-        call
+fn call(script: &str, keys: &[Vec<u8>]) -> Cmd {
+    let mut call = cmd("EVALSHA");
+    call.arg(script).arg(keys.len());
+    for key in keys {
+        call.arg(&**key);
     }
+    call
 }
 
 /// The name under which a store knows a script.
@@ -163,7 +163,7 @@ const LONGEST_LIFE: u64 = 100 * 365 * 24 * 60 * 60 * 1000;
 const PAGE_MESSAGES: usize = 512;
 
 /// The most bytes of one page, unless its only message is longer.
-pub(super) const PAGE_BYTES: usize = 1024 * 1024;
+pub(super) const PAGE_BYTES: usize = 256 * 1024;
 
 /// The most bytes that a server takes out of a stream at once.
 const MOST_LOOKED_AT: usize = 16 * 1024 * 1024;

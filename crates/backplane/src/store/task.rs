@@ -12,9 +12,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, sleep_until, timeout};
 
 use super::feed::{Feed, StoreError};
-use super::handle::Shared;
 use super::link::Link;
 use super::requests::Command;
+use super::shared::Shared;
 use super::worker::{Request, Worker};
 use crate::backoff::Backoff;
 use crate::config::{Config, Server};
@@ -122,7 +122,7 @@ impl StoreTask {
         loop {
             self.worker.heed_changes();
             self.worker.flush();
-            let answers = self.worker.has_failed();
+            let answers = self.worker.is_away();
             if self.ends_by.is_some_and(|deadline| {
                 Instant::now() >= deadline || answers || self.commands.is_empty()
             }) {

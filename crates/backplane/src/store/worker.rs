@@ -16,12 +16,12 @@ use millrace_core::{Epoch, HistoryTerms};
 
 use super::feed::{Feed, StoreError};
 use super::follow::{Follower, Step};
-use super::handle::{Change, Shared};
 use super::link::{Event, Link};
 use super::names::Names;
 use super::publication::{self, Told};
 use super::requests::{Publication, Reading};
 use super::scripts::Scripts;
+use super::shared::{Change, Shared};
 use crate::gauges::count;
 use crate::link_error::LinkError;
 use crate::outlet::random;
@@ -45,6 +45,7 @@ pub(super) struct Worker {
     reads: VecDeque<Read>,
     /// How many pages are on their way.
     reading: usize,
+    most_reading: usize,
     /// The scripts are sent once more; publications wait, so that none overtakes another.
     is_loading: bool,
     /// How often that happened on this link.
@@ -55,9 +56,16 @@ pub(super) struct Worker {
     retries_at: Option<Instant>,
     /// Whether nodes were told anything since the last flush.
     has_told: bool,
-    is_up: bool,
-    /// Whether there was an attempt to connect that has failed.
-    has_failed: bool,
+    state: State,
+}
+
+/// Whether there is a link.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The first attempt to connect has not ended.
+    Awaited,
+    Up,
+    Away,
 }
 
 struct Followed {
@@ -102,6 +110,7 @@ pub(super) enum Request {
 impl Worker {
     pub(super) fn new(shared: Arc<Shared>, node: u64, feed: Arc<dyn Feed>, prefix: &str) -> Self {
         let scripts = Scripts::new(Names::new(prefix), shared.longest);
+        let most_reading = sending::most_reading(shared.longest);
         Self {
             node,
             feed,
@@ -114,20 +123,20 @@ impl Worker {
             subscriptions: VecDeque::new(),
             reads: VecDeque::new(),
             reading: 0,
+            most_reading,
             is_loading: false,
             loads: 0,
             steps: Vec::new(),
             reports: Reports::default(),
             retries_at: None,
             has_told: false,
-            is_up: false,
-            has_failed: false,
+            state: State::Awaited,
         }
     }
 
     /// There is a link: every channel is subscribed to on it.
     pub(super) fn up(&mut self, link: &mut Link<Request>, now: Instant) {
-        self.is_up = true;
+        self.state = State::Up;
         self.is_loading = false;
         self.loads = 0;
         self.reading = 0;
@@ -148,8 +157,7 @@ impl Worker {
 
     /// There is no link: nothing of it will be answered.
     pub(super) fn down(&mut self, link: Option<Link<Request>>) {
-        self.is_up = false;
-        self.has_failed = true;
+        self.state = State::Away;
         self.shared
             .counters
             .is_connected
@@ -184,9 +192,9 @@ impl Worker {
         }
     }
 
-    /// Whether requests can be answered at once although there is no link: otherwise the first link is awaited.
-    pub(super) fn has_failed(&self) -> bool {
-        self.has_failed
+    /// Whether requests are refused while there is no link: the first link is awaited.
+    pub(super) fn is_away(&self) -> bool {
+        self.state == State::Away
     }
 
     /// Looks at which channels are to be followed.
@@ -195,7 +203,7 @@ impl Worker {
             if ends && self.followed.remove(&channel).is_some() {
                 // what was said about it before is complete
                 self.has_told = true;
-                if self.is_up {
+                if self.state == State::Up {
                     let end = Subscription::End(channel.clone());
                     self.subscriptions.push_back(end);
                 }
@@ -222,13 +230,13 @@ impl Worker {
             is_failure_told: false,
             is_refused: false,
         };
-        if self.is_up {
-            self.subscriptions.push_back(Subscription::Begin(Place {
+        match self.state {
+            State::Awaited => {}
+            State::Up => self.subscriptions.push_back(Subscription::Begin(Place {
                 channel: channel.clone(),
                 generation: self.generations,
-            }));
-        } else if self.has_failed {
-            self.tell_failure(&channel, &mut followed, StoreError::Away);
+            })),
+            State::Away => self.tell_failure(&channel, &mut followed, StoreError::Away),
         }
         self.followed.insert(channel, followed);
     }

@@ -101,7 +101,7 @@ fn old_messages_go_and_numbers_go_on() {
     server.cut();
     until("the link to be back", || {
         let stats = node.stats();
-        stats.losses == 1 && stats.is_connected
+        stats.losses > 0 && stats.is_connected
     });
     node.append(keyed("b")).unwrap();
     assert_eq!(node.await_room(3).fills, 1);
@@ -168,7 +168,7 @@ impl Feed for NoFeed {
 
 /// A store whose task does not run.
 fn waiting(config: &Config) -> (Arc<Store>, StoreTask) {
-    Store::new(config, 1, Arc::new(NoFeed)).unwrap()
+    Store::new(config, 1, Arc::new(NoFeed)).expect("it is supported")
 }
 
 /// How many of so many messages are refused at once.
@@ -180,7 +180,9 @@ fn refused(store: &Store, messages: usize, bytes: usize) -> usize {
             payload: Bytes::from(vec![b'x'; bytes]),
             ..message("")
         };
-        let done = Box::new(move |result| answer.send(result).unwrap());
+        let done = Box::new(move |result| {
+            let _nobody_waits = answer.send(result);
+        });
         store.append(message, done);
     }
     let results: Vec<_> = answered.try_iter().collect();

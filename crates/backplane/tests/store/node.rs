@@ -105,7 +105,7 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) fn start(config: &Config, number: u64) -> Self {
         let feed = Arc::new(Recorder::default());
-        let shared: Arc<dyn Feed> = Arc::clone(&feed) as Arc<dyn Feed>;
+        let shared = Arc::<Recorder>::clone(&feed);
         let (store, task) = Store::new(config, number, shared).expect("it is supported");
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()

@@ -16,19 +16,43 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) struct Server {
     port: u16,
     folder: PathBuf,
+    options: Vec<String>,
     child: Child,
 }
 
 impl Server {
     /// Starts a server that keeps its data over restarts; `None` if there is no program for it.
     pub(crate) fn start() -> Option<Self> {
+        let options = [
+            "--appendonly",
+            "yes",
+            "--appendfsync",
+            "always",
+            "--save",
+            "",
+        ];
+        Self::spawn(|_| options.map(str::to_owned).to_vec())
+    }
+
+    /// Starts a Sentinel that calls this master `mymaster`.
+    pub(crate) fn start_sentinel(master: &Self) -> Option<Self> {
+        Self::spawn(|folder| {
+            let file = folder.join("sentinel.conf");
+            let says = format!("sentinel monitor mymaster 127.0.0.1 {} 1\n", master.port);
+            fs::write(&file, says).expect("the folder can be written to");
+            vec![file.display().to_string(), "--sentinel".to_owned()]
+        })
+    }
+
+    fn spawn(options: impl Fn(&Path) -> Vec<String>) -> Option<Self> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
             let port = free_port();
             let name = format!("millrace-store-{}-{port}", std::process::id());
             let folder = env::temp_dir().join(name);
             fs::create_dir_all(&folder).expect("a folder can be made");
-            let Some(child) = spawn(port, &folder) else {
+            let options = options(&folder);
+            let Some(child) = spawn(port, &folder, &options) else {
                 let is_required = env::var("MILLRACE_REQUIRE_ALL").is_ok_and(|value| value == "1");
                 assert!(
                     !is_required,
@@ -40,6 +64,7 @@ impl Server {
             let mut server = Self {
                 port,
                 folder,
+                options,
                 child,
             };
             if server.is_ready() {
@@ -73,7 +98,8 @@ impl Server {
     pub(crate) fn start_again(&mut self) {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            self.child = spawn(self.port, &self.folder).expect("there was a program before");
+            let child = spawn(self.port, &self.folder, &self.options);
+            self.child = child.expect("there was a program before");
             if self.is_ready() {
                 return;
             }
@@ -109,9 +135,7 @@ impl Server {
 
     /// Cuts the connections of all nodes.
     pub(crate) fn cut(&self) {
-        for kind in ["normal", "pubsub"] {
-            let _killed: i64 = self.ask(&["CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes"]);
-        }
+        let _killed: i64 = self.ask(&["CLIENT", "KILL", "SKIPME", "yes"]);
     }
 
     /// The configuration of a node.
@@ -153,15 +177,21 @@ fn free_port() -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
-fn spawn(port: u16, folder: &Path) -> Option<Child> {
+fn spawn(port: u16, folder: &Path, options: &[String]) -> Option<Child> {
     let program = env::var_os("MILLRACE_TEST_REDIS").unwrap_or_else(|| "redis-server".into());
-    Command::new(program)
+    let version = Command::new(&program).arg("--version").output();
+    version.ok().filter(|version| version.status.success())?;
+    // it ends with the test, however that ends: the shell's other half waits for the end of the input
+    let watched = "exec 3<&0; (read _ <&3; kill -9 $$) & exec \"$@\" 3<&- </dev/null";
+    Command::new("sh")
+        .args(["-c", watched, "sh"])
+        .arg(program)
+        // a file of options must be the first
+        .args(options)
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
-        .args(["--appendonly", "yes", "--appendfsync", "always"])
-        .args(["--save", ""])
         .arg("--dir")
         .arg(folder)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
