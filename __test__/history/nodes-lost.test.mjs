@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
 import { Follower, isBack, mortalNodes } from '../support/history-nodes.mjs';
-import { Redis, needingRedis } from '../support/redis.mjs';
+import { needingRedis, Redis } from '../support/redis.mjs';
 import * as resp from '../support/resp.mjs';
 import { speak } from '../support/v1.mjs';
 

@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
 import { Follower, sharedNodes } from '../support/history-nodes.mjs';
-import { Redis, needingRedis } from '../support/redis.mjs';
+import { needingRedis, Redis } from '../support/redis.mjs';
 import * as resp from '../support/resp.mjs';
 import { speak } from '../support/v1.mjs';
 
@@ -186,7 +186,10 @@ withRedis('a subscriber that is left out sees no hole', async (t) => {
   const id = Number(one.hi.s.split('-')[1]);
   t.is(await here.call('send', 'room:except', 'not for one', { except: id }), 1);
   await here.call('send', 'room:except', 'for all');
-  t.deepEqual(await publications(one, 2), [[{ c: 'room:except', o: 1, x: 1 }], [{ c: 'room:except', o: 2 }, 'for all']]);
+  t.deepEqual(await publications(one, 2), [
+    [{ c: 'room:except', o: 1, x: 1 }],
+    [{ c: 'room:except', o: 2 }, 'for all'],
+  ]);
   for (const client of [other, far]) {
     t.deepEqual(await publications(client, 2), [
       [{ c: 'room:except', o: 1 }, 'not for one'],

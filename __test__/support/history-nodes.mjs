@@ -39,7 +39,9 @@ export function sharedNodes(withRedis, redis) {
 /** Two nodes for one test, which may kill them. */
 export async function mortalNodes(t, url) {
   const nodes = [new ServerProcess(), new ServerProcess()];
-  t.teardown(() => nodes.forEach((node) => node.kill()));
+  t.teardown(() => {
+    for (const node of nodes) node.kill();
+  });
   await Promise.all(nodes.map((node) => node.launch()));
   await Promise.all(nodes.map((node) => node.start(nodeOptions(url))));
   return nodes;

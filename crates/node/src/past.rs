@@ -41,7 +41,7 @@ pub(crate) fn publish<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
             };
             let ticket = Ticket::open(call)?;
             if let Some(ticket) = &ticket {
-                manner.ticket = ticket.ticket;
+                manner.ticket = ticket.id;
             }
             let published = call.own.post(|gateway, dirty| {
                 if compresses {
@@ -187,7 +187,7 @@ fn show_past<'s>(js: Js<'s>, past: &Past<KeptMessage>) -> Outcome<Value<'s>> {
 /// A question to the store of histories that a publication may become.
 struct Ticket {
     number: u32,
-    ticket: u64,
+    id: u64,
     place: Arc<Place>,
 }
 
@@ -200,12 +200,8 @@ impl Ticket {
         let opened = call
             .own
             .with(|gateway| gateway.open_ticket((number, &answers)))?;
-        let (ticket, place) = opened.ok_or_else(too_many_waits)?;
-        Ok(Some(Self {
-            number,
-            ticket,
-            place,
-        }))
+        let (id, place) = opened.ok_or_else(too_many_waits)?;
+        Ok(Some(Self { number, id, place }))
     }
 
     /// The question, if the store has the message.
@@ -215,7 +211,7 @@ impl Ticket {
             return Ok(Some(self.number));
         }
         call.own
-            .with(|gateway| gateway.close_ticket(self.ticket, &self.place))?;
+            .with(|gateway| gateway.close_ticket(self.id, &self.place))?;
         Ok(None)
     }
 }

@@ -123,7 +123,8 @@ export function readStartOptions(options: unknown, first: boolean, problems: str
   const proxy = readProxy(root, 'options', {}, problems);
   readStopOnSignals(root['stopOnSignals'], problems);
   const protocols: Defaults = { http: readHttp(root, 'options', {}, problems) };
-  const listeners = root === NOTHING ? [] : readBind(root['bind'], { limits, reusePort, tls, proxy, protocols }, problems);
+  const listeners =
+    root === NOTHING ? [] : readBind(root['bind'], { limits, reusePort, tls, proxy, protocols }, problems);
   const workers = root === NOTHING ? undefined : readWorkers(root, first, problems);
   const gateway = gatewayPlan(root, limits, problems);
   const backplane = readBackplane(root['backplane'], 'options.backplane', problems);

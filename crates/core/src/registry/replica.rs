@@ -102,12 +102,12 @@ impl<K> Core<K> {
         }
         let mut table = self.channel_table(key);
         let pasts = table.pasts_mut()?;
-        let past = pasts.get(key).filter(|past| past.is_followed)?;
-        let newest = past.position().offset;
+        let known = pasts.get(key).filter(|known| known.is_followed)?;
+        let newest = known.position().offset;
         if stored.offset <= newest || stored.offset > MOST_OFFSET {
             return None;
         }
-        let before = past.at(stored.offset - 1);
+        let before = known.at(stored.offset - 1);
         if before.offset > newest {
             pasts.refill(key, before, Vec::new());
             Self::tell_all(&mut table, key, before, post);
@@ -188,7 +188,7 @@ impl<K> Core<K> {
         let Some(channel) = table.get_mut(key) else {
             return;
         };
-        let (list, name) = (channel.id, channel.name.clone());
+        let (id, name) = (channel.id, channel.name.clone());
         for subscriber in behind {
             let own = channel
                 .members
@@ -201,12 +201,12 @@ impl<K> Core<K> {
                     annotation: None,
                     own,
                 };
-                post.join(list, &name, recipient);
+                post.join(id, &name, recipient);
             }
         }
         let recipients = Recipients::from_slice(channel.recipients());
         for (shard, _) in recipients {
-            post.gap(shard, list, last);
+            post.gap(shard, id, last);
         }
     }
 }

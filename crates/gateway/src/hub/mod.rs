@@ -1,5 +1,6 @@
 //! What all threads of a gateway share, and every call that any of them may make; no call waits for the network. The
 //! hub is in this file, with the core, the inboxes, the workers and the counters; its calls are in the submodules.
+//! Over 400 lines because every part of it is listed and documented here.
 
 mod asking;
 mod backlogs;
@@ -61,10 +62,9 @@ pub(crate) use outgoing::Outgoing;
 pub(crate) use past_reader::Reading;
 pub(crate) use poster::Poster;
 pub(crate) use replicas::Replicas;
-pub(crate) use stored::Storing;
 pub use subscribing::SubscribeError;
 pub(crate) use teller::{StoreVerdict, Teller};
-pub(crate) use uplink::Uplink;
+pub(crate) use uplink::{Storing, Uplink};
 pub use worker::{TOKEN_WORDS, TokenWords, Worker};
 pub(crate) use workers::Workers;
 

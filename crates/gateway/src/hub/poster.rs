@@ -1,6 +1,8 @@
 //! Posts what the core decides to the inboxes: the [`Post`] of this gateway. A small message for one socket is copied
 //! into the inbox; other messages are shared by reference. Over 400 lines because every call of the contract is here.
 
+mod lost;
+
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
@@ -13,12 +15,13 @@ use smallvec::SmallVec;
 
 use super::clock::unix_ms;
 use super::outgoing::{Form, Marked, Outgoing, SMALL_BYTES};
-use super::stored::Storing;
-use super::uplink::Uplink;
+use super::uplink::{Storing, Uplink};
 use crate::frame::KeptMessage;
 use crate::inbox::{
     AliasOf, COMMAND_CHARGE, Command, Enter, Inboxes, Mail, MarkedDirect, Matched, Numbered, Text,
 };
+
+pub(crate) use lost::Lost;
 
 /// The core's [`Post`] for this gateway.
 pub(crate) struct Poster<'p, 'm> {
@@ -31,33 +34,6 @@ pub(crate) struct Poster<'p, 'm> {
     /// Whether the shards mark what goes to virtual sockets, because some connections show marks beside the payload.
     shows_marks: bool,
     message: PhantomData<&'m [u8]>,
-}
-
-/// What could not be posted as it was given.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lost {
-    /// Text payloads that are not JSON objects and so cannot carry a virtual socket's user data.
-    pub(crate) unannotated: u32,
-    /// Texts to closed sockets, after their sender was told that they were posted.
-    pub(crate) gone: u32,
-    /// Whether deliveries were refused because an inbox was full.
-    pub(crate) refused: bool,
-}
-
-impl Lost {
-    /// Only records whether deliveries were refused.
-    pub(super) fn refused(refused: bool) -> Self {
-        Self {
-            refused,
-            ..Self::default()
-        }
-    }
-
-    pub(crate) fn add(&mut self, more: Self) {
-        self.unannotated += more.unannotated;
-        self.gone += more.gone;
-        self.refused |= more.refused;
-    }
 }
 
 impl<'p> Poster<'p, '_> {

@@ -18,7 +18,7 @@ use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 pub(crate) struct Replicas {
     /// Whether a store numbers the messages of channels with history, whether it can be reached or not.
     is_on: AtomicBool,
-    terms: Mutex<Arc<[(Pattern, Option<HistoryTerms>)]>>,
+    terms: Mutex<TermsList>,
     link: Mutex<Option<Link>>,
     channels: Mutex<AHashMap<Box<[u8]>, Followed>>,
     remembered: Mutex<AHashMap<u64, Remembered>>,
@@ -27,6 +27,9 @@ pub(crate) struct Replicas {
     last: AtomicU64,
     failures: AtomicU64,
 }
+
+/// The patterns of all terms in order, and how much is kept of the channels.
+type TermsList = Arc<[(Pattern, Option<HistoryTerms>)]>;
 
 /// What a running store is reached by.
 #[derive(Clone)]
@@ -66,7 +69,7 @@ pub(super) struct Due {
 
 impl Replicas {
     /// Sets whether a store numbers messages, and of which channels.
-    pub(crate) fn set(&self, is_on: bool, terms: Arc<[(Pattern, Option<HistoryTerms>)]>) {
+    pub(crate) fn set(&self, is_on: bool, terms: TermsList) {
         *self.terms.lock() = terms;
         self.is_on.store(is_on, Ordering::SeqCst);
     }
@@ -127,7 +130,7 @@ impl Replicas {
         true
     }
 
-    /// Has somebody told when a channel is followed. False: it is already, and `teller` was not called.
+    /// Has a caller told when a channel is followed. False: it is already, and `teller` was not called.
     pub(super) fn enter(
         &self,
         channel: &[u8],
@@ -257,7 +260,7 @@ impl Replicas {
         self.remembered.lock().remove(&mark)
     }
 
-    /// A ticket by which somebody is told what comes of a message.
+    /// A ticket by which a caller is told what comes of a message.
     pub(super) fn open_ticket(&self, teller: Teller) -> u64 {
         let ticket = self.number();
         self.tickets.lock().insert(ticket, teller);
@@ -321,7 +324,7 @@ fn tellers(entrants: Vec<(Instant, Teller)>) -> Vec<Teller> {
 /// How long a channel is followed without a subscriber, so that one that comes and goes costs nothing.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// The longest that somebody waits until a channel is followed.
+/// The longest that a caller waits until a channel is followed.
 const MOST_WAIT: Duration = Duration::from_secs(5);
 
 /// How long the exceptions of a message are remembered that does not come back, and of how many.

@@ -6,21 +6,14 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use millrace_backplane::store::{Append, Appended, Entry, StoreError, StoredPast};
-use millrace_core::{HistoryTerms, Kept, Manner, Position, ShardSet, SocketId, Stored};
+use millrace_core::{HistoryTerms, Kept, Position, ShardSet, SocketId, Stored};
 
 use super::Hub;
 use super::outgoing::Outgoing;
 use super::poster::Poster;
 use super::teller::{Outcome, Teller, code};
+use super::uplink::Storing;
 use crate::frame::{KeptMessage, Publication};
-
-/// A message of a channel with history, for the store.
-pub(crate) struct Storing<'a> {
-    pub(crate) channel: &'a [u8],
-    pub(crate) terms: HistoryTerms,
-    pub(crate) publication: Publication,
-    pub(crate) manner: &'a Manner<'a>,
-}
 
 /// A message on its way to the store.
 struct Awaited {

@@ -3,10 +3,17 @@
 use std::fmt;
 
 use millrace_backplane::Stats as BackplaneStats;
-use millrace_core::{Name, Topic};
+use millrace_core::{HistoryTerms, Manner, Name, Topic};
 
-use super::stored::Storing;
 use crate::frame::Publication;
+
+/// A message of a channel with history, for the store.
+pub(crate) struct Storing<'a> {
+    pub(crate) channel: &'a [u8],
+    pub(crate) terms: HistoryTerms,
+    pub(crate) publication: Publication,
+    pub(crate) manner: &'a Manner<'a>,
+}
 
 /// Is told what other nodes have to know. Each call except [`wake`](Self::wake) and [`store`](Self::store) happens under a
 /// lock of the core: it only records what it is told, never blocks, and never calls the core.

@@ -7,6 +7,8 @@ use millrace_protocol::resp::Reply;
 use super::call::{Call, Flow};
 use super::long::AROUND;
 use super::options::PublishAs;
+use super::session::Session;
+use crate::contract::{Context, Instruction, LateReply, StoreVerdict};
 use crate::limits::FixedLimits;
 
 pub(super) fn subscribe(call: &mut Call<'_, '_>) -> Flow {
@@ -232,6 +234,39 @@ fn publish_by_store(call: &mut Call<'_, '_>, name: &[u8], message: (Kind, &[u8])
     call.cx.hold_input(true);
     Flow::Wait
 }
+
+impl Session {
+    /// The store has answered.
+    pub(super) fn store_answered(&mut self, answer: &Instruction<'_>, cx: &mut Context<'_>) {
+        let Some((number, verdict)) = answer.fields().split_first_chunk() else {
+            return;
+        };
+        let Some(deliveries) = self.stored.take(u32::from_le_bytes(*number)) else {
+            return;
+        };
+        cx.hold_input(false);
+        if self.silence.is_silent() {
+            return;
+        }
+        let mut bytes = Vec::new();
+        let mut reply = Reply::new(self.version, &mut bytes);
+        match StoreVerdict::read(verdict) {
+            Some(StoreVerdict::Published(_)) => reply.integer(deliveries.into()),
+            Some(StoreVerdict::Unknown) => reply.error(UNKNOWN),
+            _ => reply.error(AWAY),
+        }
+        if self.listens() {
+            // this connection may be a recipient: what was posted for it comes first
+            cx.reply_in_order(LateReply::Short(bytes.into()), 0);
+        } else {
+            cx.reply(|out| out.extend_from_slice(&bytes));
+        }
+    }
+}
+
+const AWAY: &[u8] = b"ERR the store of histories cannot be reached; the message was not published";
+const UNKNOWN: &[u8] =
+    b"ERR no answer came from the store of histories; whether the message was published is not known";
 
 pub(super) fn channels(call: &mut Call<'_, '_>) -> Flow {
     list(call, Space::Channel)

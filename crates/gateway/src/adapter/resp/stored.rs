@@ -1,9 +1,4 @@
-//! A publication that a store of histories has: the client waits for what comes of it, and so do its other commands.
-
-use millrace_protocol::resp::Reply;
-
-use super::session::Session;
-use crate::contract::{Context, Instruction, LateReply, StoreVerdict};
+//! A publication that a store of histories has: the client waits for what comes of it, and so do its other commands. Pure.
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,43 +22,10 @@ impl Stored {
     }
 
     /// Takes what is answered to the publication with this number, if it waits for that.
-    fn take(&mut self, number: u32) -> Option<u32> {
+    pub(super) fn take(&mut self, number: u32) -> Option<u32> {
         self.deliveries.take_if(|_| number == self.number)
     }
 }
-
-impl Session {
-    /// The store has answered.
-    pub(super) fn store_answered(&mut self, answer: &Instruction<'_>, cx: &mut Context<'_>) {
-        let Some((number, verdict)) = answer.fields().split_first_chunk() else {
-            return;
-        };
-        let Some(deliveries) = self.stored.take(u32::from_le_bytes(*number)) else {
-            return;
-        };
-        cx.hold_input(false);
-        if self.silence.is_silent() {
-            return;
-        }
-        let mut bytes = Vec::new();
-        let mut reply = Reply::new(self.version, &mut bytes);
-        match StoreVerdict::read(verdict) {
-            Some(StoreVerdict::Published(_)) => reply.integer(deliveries.into()),
-            Some(StoreVerdict::Unknown) => reply.error(UNKNOWN),
-            _ => reply.error(AWAY),
-        }
-        if self.listens() {
-            // this connection may be a recipient: what was posted for it comes first
-            cx.reply_in_order(LateReply::Short(bytes.into()), 0);
-        } else {
-            cx.reply(|out| out.extend_from_slice(&bytes));
-        }
-    }
-}
-
-const AWAY: &[u8] = b"ERR the store of histories cannot be reached; the message was not published";
-const UNKNOWN: &[u8] =
-    b"ERR no answer came from the store of histories; whether the message was published is not known";
 
 #[cfg(test)]
 mod tests {
