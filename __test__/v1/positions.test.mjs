@@ -98,6 +98,19 @@ test('what is kept can be asked for', async (t) => {
   t.is((await client.ask({ t: 'hist', c: 'plain:1' })).code, 'not_found');
 });
 
+test('the headers of an answer count towards what it may have', async (t) => {
+  const client = await speak(t, server);
+  const name = `room:${'n'.repeat(6_000)}`;
+  for (let count = 0; count < 100; count++) await server.call('send', name, 'x');
+  const { n } = await client.ask({ t: 'hist', c: name });
+  t.true(n > 30 && n * name.length < 256 * 1024, `${n} publications`);
+  const all = await publications(client, n);
+  t.deepEqual(
+    all.map(([{ o }]) => o),
+    Array.from({ length: n }, (_, index) => index + 1),
+  );
+});
+
 test('a publication with a key is not doubled', async (t) => {
   const client = await speak(t, server);
   const first = await client.ask({ t: 'pub', c: 'room:3', key: 'k' }, 'once');
