@@ -120,6 +120,10 @@ pub(crate) trait Session {
     /// Encodes a part of a message. Called only if [they may have parts](Self::has_fragments).
     fn append_fragment(&mut self, _fragment: &Fragment<'_>, _out: &mut Vec<u8>) {}
 
+    /// The peer sends nothing more, and the connection closes once the worker has handled what came before. Not called of a
+    /// connection that closes at once.
+    fn ending(&mut self) {}
+
     /// The connection closes: the core no longer has it, and the close follows, if there is one. Called once, after
     /// every other method except [input](Self::input) and [close](Self::append_close).
     fn left(&mut self, _reason: &CloseReason, _env: &env::Env) {}

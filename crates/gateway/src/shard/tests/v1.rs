@@ -15,7 +15,7 @@ fn stage(limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
 }
 
 /// The client sends a text.
-fn ask(actor: &Actor, text: &str) {
+pub(super) fn ask(actor: &Actor, text: &str) {
     let length = u8::try_from(text.len()).expect("short");
     assert!(length < 126);
     // masked with zeros
