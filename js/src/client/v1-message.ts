@@ -1,6 +1,7 @@
 /** Messages of the protocol millrace.v1: a line of JSON, then perhaps a payload. Text or bytes, values in and out. */
 
 import { CallError } from './call-error.js';
+import type { Message } from './client-interface.js';
 
 /** The fields that the client reads. What the server sends is trusted to have these types. */
 export interface Header {
@@ -59,6 +60,16 @@ export function dataOf(payload: Payload): unknown {
     return payload;
   }
 }
+
+/** A publication as it is told. */
+export const messageOf = ({ c, o, ts, f, v }: Header, payload: Payload): Message => ({
+  data: dataOf(payload),
+  channel: c,
+  offset: o,
+  timestamp: ts,
+  from: f,
+  mark: v,
+});
 
 /**
  * A message, with a copy of the payload.

@@ -255,7 +255,7 @@ impl<'m> Post for Poster<'_, 'm> {
             subscriber,
             route,
             annotation,
-            own,
+            is_known,
         } = recipient;
         self.dirty.insert(route.shard);
         let socket = route.socket;
@@ -266,7 +266,7 @@ impl<'m> Post for Poster<'_, 'm> {
             subscriber,
             slot: route.slot,
             alias,
-            own,
+            is_known,
         };
         self.inboxes.post(route.shard, command);
     }

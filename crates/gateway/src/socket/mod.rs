@@ -80,9 +80,15 @@ pub(crate) trait Session {
     /// Encodes the close that its traits require.
     fn append_close(&mut self, _reason: &CloseReason, _out: &mut Vec<u8>) {}
 
-    /// Encodes that the application has subscribed its client to a channel. Called only if the encoding of its messages has
-    /// [heads](crate::frame::HeadedDef).
-    fn append_subscribed(&mut self, _channel: &[u8], _out: &mut Vec<u8>) {}
+    /// Encodes that the application has subscribed its client to a channel, whose messages it gets from behind this position
+    /// on, if the channel has history. Called only if the encoding of its messages has [heads](crate::frame::HeadedDef).
+    fn append_subscribed(
+        &mut self,
+        _channel: &[u8],
+        _behind: Option<Position>,
+        _out: &mut Vec<u8>,
+    ) {
+    }
 
     /// Encodes that a message of a channel with history was published, which its client does not get. Called only if the
     /// encoding of its messages has heads.

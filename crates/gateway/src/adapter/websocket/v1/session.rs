@@ -153,8 +153,11 @@ impl<R: Reads> Session for V1<R> {
         );
     }
 
-    fn append_subscribed(&mut self, channel: &[u8], out: &mut Vec<u8>) {
-        append_header(|line| v1::append_subscribed(channel, None, line), out);
+    fn append_subscribed(&mut self, channel: &[u8], behind: Option<Position>, out: &mut Vec<u8>) {
+        let epoch = behind.map(|position| position.epoch.to_string());
+        let offset = behind.map(|position| position.offset);
+        let position = epoch.as_deref().zip(offset);
+        append_header(|line| v1::append_subscribed(channel, position, line), out);
     }
 
     fn append_excepted(&mut self, channel: &[u8], number: &Number, out: &mut Vec<u8>) {
