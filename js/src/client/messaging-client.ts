@@ -25,8 +25,6 @@ import { dataOf, encode, type Header, messageOf, type Payload, payloadOf } from 
 /** The wait for a connection is included. */
 const TIMEOUT_MS = 10_000;
 const PAGE = 1000;
-/** Where a channel without history was. */
-const NOWHERE = {} as Position;
 /** The pause before a subscription is tried again that the server could not make. */
 const RETRY_MS = 5000;
 
@@ -238,8 +236,8 @@ class MessagingClient implements Client {
     const channel = new SharedChannel(c);
     const subscription = new ChannelSubscription(
       {
-        // without a loss it begins anew; without a position there is something missing
-        since: earlier?.late?.since ?? (before && !before.ready ? (before.position ?? NOWHERE) : undefined),
+        // without a loss it begins anew; without a position something is missing
+        since: earlier?.late?.since ?? (before && !before.ready ? (before.position ?? ({} as Position)) : undefined),
         onMessage: (message: Message) => tellAll(this.#onMessage, message),
         onGap: (position) => tellAll(this.#onGap, c, position),
       },
