@@ -84,7 +84,7 @@ export function streamLink(fetch: FetchLike, url: string, token: string | undefi
     if (!data || over) return;
     let [header, payload] = decode(data);
     if (payload !== undefined && header.b) {
-      const bytes = fromBase64(payload);
+      const bytes = fromBase64(payload as string);
       payload = header.b === 1 ? bytes : new TextDecoder().decode(bytes);
     }
     if (header.t === 'hi') headers['Millrace-Socket'] = `${header.s}.${header.k}`;

@@ -1,4 +1,5 @@
-//! The calls of the application that a client of `millrace.v1` has not answered. Dropped, they are answered with an end. Pure.
+//! The calls of the application that a client of `millrace.v1` has not answered. Dropped, they are answered as closed.
+//! Pure.
 
 use crate::contract::{Question, Reply};
 
