@@ -89,8 +89,8 @@ impl Guard {
     }
 }
 
-/// Forgets the addresses whose time is over; if there are none, the one whose time is over first. Somebody with that many
-/// networks may so guess on, but locks nobody out: an address is only refused for what it sent itself.
+/// Forgets the addresses whose time is over; if there are none, the one whose time is over first. A client with that many
+/// networks may so guess on, but locks no other out: an address is only refused for what it sent itself.
 fn make_room(failures: &mut AHashMap<Option<Network>, Failures>, now: u64) {
     let before = failures.len();
     failures.retain(|_, known| known.until > now);
