@@ -8,17 +8,15 @@ use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use millrace_core::{
-    Annotation, Batch, ChannelId, Entering, Kind, Match, Name, News, Position, Post,
-    Recipient, Route, ShardIndex, ShardSet, SocketId, Topic,
+    Annotation, Batch, ChannelId, Entering, Kind, Match, Name, News, Position, Post, Recipient,
+    Route, ShardIndex, ShardSet, SocketId, Topic,
 };
 
 use super::clock::unix_ms;
 use super::outgoing::{Marked, Outgoing, SMALL_BYTES};
 use super::uplink::Uplink;
 use crate::frame::KeptMessage;
-use crate::inbox::{
-    AliasOf, COMMAND_CHARGE, Command, Enter, Inboxes, Mail, Matched, Numbered,
-};
+use crate::inbox::{AliasOf, COMMAND_CHARGE, Command, Enter, Inboxes, Mail, Matched, Numbered};
 
 /// The core's [`Post`] for this gateway.
 pub(crate) struct Poster<'p, 'm> {

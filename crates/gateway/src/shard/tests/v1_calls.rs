@@ -64,7 +64,10 @@ fn stage() -> Stage {
 
 fn publish(actor: &Actor, ids: std::ops::Range<u32>) {
     for id in ids {
-        ask(actor, &format!("{{\"t\":\"pub\",\"id\":{id},\"c\":\"a\"}}\nx"));
+        ask(
+            actor,
+            &format!("{{\"t\":\"pub\",\"id\":{id},\"c\":\"a\"}}\nx"),
+        );
     }
 }
 
@@ -85,7 +88,10 @@ fn a_client_that_is_called_is_read_however_much_of_it_waits() {
     caller.call(&stage, &actor, 7);
     stage.run();
     let got = String::from_utf8_lossy(&actor.got()).into_owned();
-    assert!(got.contains("{\"t\":\"call\",\"id\":1,\"m\":\"m\"}"), "{got}");
+    assert!(
+        got.contains("{\"t\":\"call\",\"id\":1,\"m\":\"m\"}"),
+        "{got}"
+    );
     assert_eq!(got.matches("\"limit\"").count(), 72, "{got}");
     ask(&actor, "{\"t\":\"ok\",\"id\":1}\nyes");
     stage.run();
