@@ -19,7 +19,7 @@ test('the guide gives the defaults of the code', (t) => {
 });
 
 test('the defaults in the table of memory are those of the code', (t) => {
-  const [table] = /^\| what \| bound \|[^]*?\n\n/m.exec(guide);
+  const [table] = guide.slice(guide.indexOf('| what | bound |')).split('\n\n');
   const rows = [...table.matchAll(/^\| [^|`]* \| `(\w+)`[^|]* \| ([^|]*) \|$/gm)];
   t.true(rows.length > 8, `${rows.length} rows`);
   for (const [, name, value] of rows) t.is(value, known.get(name), name);
