@@ -123,6 +123,8 @@ fn a_call_that_nobody_waits_for_any_more_lets_nothing_through() {
     stage.run();
     // one that was read before the session knew
     assert_eq!(count(&actor, "\"limit\""), 1);
+    // it is not read, so its end would only be noticed by a ping
+    assert!(stage.close(&actor, 1000));
     stage.assert_nothing_left();
 }
 
