@@ -1,4 +1,5 @@
-//! Applies operations to a core with history and to the naive model, and compares everything that can be observed.
+//! Applies operations to a core with history and to the naive model, and compares everything that can be observed. Over 400 lines
+//! because each operation has its comparison beside it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
