@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { scenarios } from './scenarios.mjs';
 import { markdown } from './tables.mjs';
-import { eventsIn, perMessage } from './threads.mjs';
+import { eventsIn, fewest, perMessage } from './threads.mjs';
 import { judge, outcomeOfStudy, readGoals, readOutcomes, summary, verdictLines } from './verdict.mjs';
 
 const goals = {
@@ -116,6 +116,11 @@ test('a profile of callgrind is summed up per message', (t) => {
   const events = eventsIn(profile);
   t.deepEqual(perMessage(events, 2), { instructions: 100, d1_misses: 5, l2_misses: 3 });
   t.throws(() => eventsIn('version: 1\n'), { message: /no sums/ });
+});
+
+test('of the windows of callgrind the one counts in which least was compiled', (t) => {
+  const windows = [13333, 3851, 4100].map((instructions) => ({ instructions, d1_misses: instructions / 100 }));
+  t.deepEqual(fewest(windows), { instructions: 3851, d1_misses: 38.51 });
 });
 
 test('threads: a line for each load and number of threads, with the ratio to one', (t) => {
