@@ -186,6 +186,7 @@ test('POSTs of a stream are received one at a time, in their order', async (t) =
   const headers = { 'millrace-socket': `${one.hi.s}.${one.hi.k}`, 'content-length': message('first').length };
   headers.expect = '100-continue';
   const first = http.request({ host, port, path: '/events?v=1', method: 'POST', headers, agent: false });
+  first.on('error', () => {});
   t.teardown(() => first.destroy());
   first.flushHeaders();
   // its body is awaited, so it has its place
