@@ -207,7 +207,7 @@ function showReady() {
   sendButton.disabled = !mayWrite() || body.value.trim() === '';
 }
 
-/** @param {import('/client.mjs').Status} status */
+/** @param {import('millrace/client').Status} status */
 function showStatus(status) {
   part('state').dataset.state = status;
   part('state-text').textContent = STATUS[status];

@@ -5,7 +5,7 @@
  * while the same tab has another connection already: it is one person.
  *
  * @typedef {{ name: string, tab?: string, typing?: boolean }} Info  what the server says of a member
- * @typedef {import('/client.mjs').Member} Member
+ * @typedef {import('millrace/client').Member} Member
  */
 import { make, paintAvatar } from './timeline.mjs';
 

@@ -3,9 +3,9 @@
  * A room: its messages, and the subscription while the user is in it. `millrace/client` connects again after a loss and
  * brings what was missed; this file decides what is said about it, and what is done if the server keeps too little.
  *
- * @typedef {import('/client.mjs').Client} Client
- * @typedef {import('/client.mjs').Member} Member
- * @typedef {import('/client.mjs').Position} Position
+ * @typedef {import('millrace/client').Client} Client
+ * @typedef {import('millrace/client').Member} Member
+ * @typedef {import('millrace/client').Position} Position
  * @typedef {{ code: string, reason?: string | undefined }} Refusal
  * @typedef {{ name: string, tab: string }} Info  what the page says of its user
  * @typedef {{ body: string, timestamp: number }} Unsent
@@ -38,7 +38,7 @@ export class Room {
   #client;
   #mine;
   #on;
-  /** @type {import('/client.mjs').Subscription<unknown> | undefined} */
+  /** @type {import('millrace/client').Subscription<unknown> | undefined} */
   #subscription;
   /** The position up to which everything is here, or is said to be missing. @type {Position | undefined} */
   #seen;
@@ -118,7 +118,7 @@ export class Room {
   }
 
   /**
-   * @param {import('/client.mjs').Message<unknown>} message
+   * @param {import('millrace/client').Message<unknown>} message
    * @param {string} epoch of its position
    * @returns {import('./timeline.mjs').Said | undefined} undefined: not from the chat's server
    */
