@@ -93,6 +93,17 @@ fn a_client_that_is_called_is_read_however_much_of_it_waits() {
         "{got}"
     );
     assert_eq!(got.matches("\"limit\"").count(), 72, "{got}");
+    // a subscription may end, once
+    for id in ["\"first\"", "\"second\""] {
+        let unsubscribe = format!("{{\"t\":\"unsub\",\"id\":{id},\"c\":\"a\"}}");
+        ask(&actor, &unsubscribe);
+    }
+    stage.run();
+    let got = String::from_utf8_lossy(&actor.got()).into_owned();
+    assert!(
+        got.contains("\"second\"") && !got.contains("\"first\""),
+        "{got}"
+    );
     ask(&actor, "{\"t\":\"ok\",\"id\":1}\nyes");
     stage.run();
     let said = Reply::Said(Kind::Text, b"yes"[..].into());

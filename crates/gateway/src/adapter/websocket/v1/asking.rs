@@ -74,7 +74,7 @@ impl Speaker {
         what: What,
         cx: &mut Context<'_>,
     ) -> Result<Flow, CloseReason> {
-        if self.is_full(cx) {
+        if self.is_full(cx) && !self.may_end(&what) {
             if id.is_some() {
                 fail(id.as_ref(), Code::Limit, "too many requests wait", cx);
             }
@@ -85,6 +85,16 @@ impl Speaker {
         asked.push(id.map(Id::into_owned), what);
         self.advance(channel.as_deref(), cx)?;
         Ok(self.flow(cx))
+    }
+
+    /// Whether an operation ends a subscription, and none in front of it does: the client would get messages that it does
+    /// not expect if that were refused. There are as many of them as channels at most.
+    fn may_end(&self, what: &What) -> bool {
+        let asked = self.asked.as_deref();
+        match what {
+            What::Unsubscribe { channel } => asked.is_some_and(|asked| !asked.ends(channel)),
+            _ => false,
+        }
     }
 
     /// Whether input may go on. While the application waits for the client it does, because the answer is among the input:
