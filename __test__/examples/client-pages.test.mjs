@@ -1,10 +1,11 @@
-// The pages of the examples that use the client: a SharedWorker, and a hook of React. The server is that of the tests.
+// The pages of the examples that use the client: a SharedWorker, and a hook of React. With the server of the tests, which
+// shows what they send, and with their own.
 import path from 'node:path';
 import test from 'ava';
 
-import { builtByVite, messagesOf, say, shows } from '../support/built-example.mjs';
+import { builtByVite, messagesOf, say, shows, visit } from '../support/built-example.mjs';
 import { until } from '../support/deadline.mjs';
-import { browserTests, launchBrowser } from '../support/example.mjs';
+import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
 import { ROOT } from '../support/markdown.mjs';
 import { remove } from '../support/teardown.mjs';
 import { pagesOf } from '../support/v1-pages.mjs';
@@ -114,4 +115,29 @@ inBrowser('react: a component has the last messages of its channel, also after a
   await until(() => members.size === 0, 'the end of the subscription');
   t.deepEqual(complaints, []);
   t.deepEqual(server.violations, []);
+});
+
+/** Two pages talk over the example's own server, and a third that comes late sees what was said. */
+async function talk(t, script) {
+  const example = await Example.start(script, ['--port', '0']);
+  t.teardown(() => example.kill());
+  const [one, two] = [await visit(t, browser, example.url), await visit(t, browser, example.url)];
+  for (const { page } of [one, two]) await shows(page, 'open');
+  await say(one.page, 'from one');
+  await messagesOf(two.page).getByText('from one').waitFor();
+  await say(two.page, 'from <b>two');
+  await messagesOf(one.page).getByText('from <b>two').waitFor();
+  const late = await visit(t, browser, example.url);
+  await messagesOf(late.page).getByText('from <b>two').waitFor();
+  t.deepEqual(await messagesOf(late.page).allTextContents(), ['from one', 'from <b>two']);
+  t.deepEqual([...one.complaints, ...two.complaints, ...late.complaints], []);
+  t.is(await example.end(), ended());
+}
+
+inBrowser('shared-worker: browsers talk over the server of the example', async (t) => {
+  await talk(t, 'examples/shared-worker/server.mjs');
+});
+
+inBrowser('react: pages talk over the server of the example', async (t) => {
+  await talk(t, `${react}/server.mjs`);
 });

@@ -227,11 +227,11 @@ withRedis('a counted subscription is live, and channels without terms go as befo
   const client = await speak(t, there);
   const id = Number(client.hi.s.split('-')[1]);
   t.deepEqual(await there.call('subscribe', id, 'room:counted'), [id]);
-  t.deepEqual(await client.next(), [{ t: 'sub', c: 'room:counted' }]);
+  t.like((await client.next())[0], { t: 'sub', c: 'room:counted' });
   let sent = 0;
   const arrives = async () => {
     await here.call('publish', 'room:counted', `${++sent}`);
-    return (await client.all()).length > 0;
+    return (await client.all()).some(([{ o }, payload]) => o > 0 && payload !== undefined);
   };
   await until(arrives, 'a message of the other node');
   const other = await speak(t, there);

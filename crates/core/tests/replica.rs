@@ -1,6 +1,8 @@
 //! Random operations on a channel whose messages a store numbers. Each subscriber gets every number from its beginning on, in
 //! order and once, or is told exactly what is missing, in whatever order the node is filled, messages arrive and
 //! subscribers enter and read on.
+//!
+//! Over 400 lines because the operations and what is checked beside them belong together.
 #![cfg(not(loom))]
 
 #[path = "replica/shards.rs"]
@@ -152,6 +154,25 @@ fn what_is_followed_stays_until_it_is_unfollowed_without_a_subscriber() {
     assert!(core.unfollow(ROOM, || true));
     assert_eq!((core.followed(ROOM), core.history_size()), (None, (0, 0)));
     assert_eq!(apply(&core, 2, &mut shards), None);
+}
+
+#[test]
+fn those_who_subscribe_before_the_channel_is_followed_learn_their_position() {
+    let core = core();
+    let mut shards = Shards::default();
+    let id = open(&core, 0);
+    core.subscribe(&[Target::Socket(id)], ROOM, 1, &mut shards);
+    assert!(core.fill(ROOM, (at(7, 9), kept(9, 3)), || true, &mut shards));
+    assert_eq!(
+        (shards.gaps, shards.readers[&id].at),
+        (1, (Epoch::new(7), 10))
+    );
+    assert!(core.fill(ROOM, (at(7, 9), kept(9, 3)), || true, &mut shards));
+    assert_eq!(apply(&core, 10, &mut shards), Some(1));
+    assert_eq!(
+        (shards.gaps, shards.readers[&id].at),
+        (1, (Epoch::new(7), 11))
+    );
 }
 
 #[test]

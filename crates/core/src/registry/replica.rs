@@ -11,7 +11,7 @@ use crate::history::{
 use crate::id::SocketId;
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;
-use crate::past::New;
+use crate::past::{New, Past};
 use crate::post::{Post, Recipient};
 use crate::sync::MutexGuard;
 
@@ -46,8 +46,9 @@ impl<K> Core<K> {
     /// Replaces what a channel with history keeps by what a store has, and its numbers: the newest is `position`. The channel
     /// is followed from here on, if `may` is true, which is asked under the channel's lock and must not call the core.
     ///
-    /// If it was followed before, and its newest message was another one, all subscribers are told of a gap up to `position`
-    /// and are live: what they miss is no longer known. False: nothing was done.
+    /// If its newest message was another one, all subscribers that it has are told of a gap up to `position` and are live: what
+    /// they miss is not known. So those learn their position that have subscribed before it was followed. False: nothing was
+    /// done.
     pub fn fill<P: Post<Kept = K>>(
         &self,
         channel: &[u8],
@@ -60,6 +61,7 @@ impl<K> Core<K> {
         let Some(terms) = table.history_of(key) else {
             return false;
         };
+        let is_subscribed = table.get(key).is_some();
         let Some(pasts) = table.pasts_mut() else {
             return false;
         };
@@ -67,10 +69,8 @@ impl<K> Core<K> {
             return false;
         }
         pasts.make(key, terms, || Name::new(key.space, key.name));
-        let is_told = pasts.get(key).is_some_and(|past| {
-            let was_known = past.is_followed || !past.behind.is_empty();
-            was_known && past.position() != position
-        });
+        let is_other = |past: &Past<K>| past.position() != position;
+        let is_told = is_subscribed && pasts.get(key).is_some_and(is_other);
         let now = post.unix_ms();
         let bytes: usize = entries.iter().map(|stored| stored.length).sum();
         let wide = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
@@ -190,16 +190,12 @@ impl<K> Core<K> {
         };
         let (id, name) = (channel.id, channel.name.clone());
         for subscriber in behind {
-            let own = channel
-                .members
-                .get(&subscriber)
-                .is_some_and(|member| member.is_own());
             if let Some(route) = channel.set_behind(subscriber, false) {
                 let recipient = Recipient {
                     subscriber,
                     route,
                     annotation: None,
-                    own,
+                    is_known: true,
                 };
                 post.join(id, &name, recipient);
             }

@@ -73,9 +73,11 @@ impl Speaker {
             Operation::Ping => cx.reply(|out| append_header(v1::append_pong, out)),
             Operation::Answer { id } => {
                 self.client_answered(&id, said(kind, incoming.payload));
+                return Ok(self.flow(cx));
             }
             Operation::Failure { id, code, reason } => {
                 self.client_answered(&id, failed(&code, reason.as_deref()));
+                return Ok(self.flow(cx));
             }
         }
         Ok(Flow::Go)
@@ -110,7 +112,9 @@ impl Speaker {
             return self.line_up(Some(id), what, cx);
         } else {
             let info = info.filter(|_| terms.info);
-            self.subscribe(&id, &channel, (start.as_ref(), info), cx)?;
+            if self.has_room_for_store(Some(&id), cx) {
+                self.subscribe(&id, &channel, (start.as_ref(), info), cx)?;
+            }
             return Ok(self.flow_with_store(cx));
         }
         Ok(Flow::Go)
@@ -152,7 +156,9 @@ impl Speaker {
             return self.line_up(id, what, cx);
         }
         let to = (&channel[..], key.as_deref().map(str::as_bytes));
-        self.publish(id.as_ref(), to, (kind, payload), cx);
+        if self.has_room_for_store(id.as_ref(), cx) {
+            self.publish(id.as_ref(), to, (kind, payload), cx);
+        }
         Ok(self.flow_with_store(cx))
     }
 
@@ -267,7 +273,10 @@ impl Speaker {
                 most,
                 most_bytes: HISTORY_BYTES,
             };
-            return self.look(id, (channel, terms), reading, cx);
+            if self.has_room_for_store(Some(&id), cx) {
+                self.look(id, (channel, terms), reading, cx);
+            }
+            return self.flow(cx);
         }
         match cx.hub().history(channel, (start, is_reverse), most) {
             Some(past) => say_history(&id, channel, past, cx),

@@ -11,6 +11,16 @@ use crate::close::CloseReason;
 use crate::contract::{Context, Flow, Hub, Reading, StoreVerdict, Teller};
 
 impl Speaker {
+    /// Whether one more operation may wait for the store. It has no room only while input goes on because the application
+    /// waits for the client; then the operation is refused.
+    pub(super) fn has_room_for_store(&self, id: Option<&Id<'_>>, cx: &mut Context<'_>) -> bool {
+        let has_room = !cx.hub().asks_store() || !self.is_full(cx);
+        if !has_room && id.is_some() {
+            fail(id, Code::Limit, "too many requests wait", cx);
+        }
+        has_room
+    }
+
     /// A number by which the store's answer to a publication is known.
     pub(super) fn number_for_store(&mut self, cx: &Context<'_>) -> u32 {
         if !cx.hub().asks_store() {
@@ -67,7 +77,7 @@ impl Speaker {
         (channel, terms): (&[u8], HistoryTerms),
         reading: Reading,
         cx: &mut Context<'_>,
-    ) -> Flow {
+    ) {
         let asked = self.asked.get_or_insert_default();
         let what = What::Look {
             channel: channel.into(),
@@ -77,7 +87,6 @@ impl Speaker {
             let teller = Teller::Session(socket, number);
             hub.read_stored((channel, terms), reading, teller);
         });
-        self.flow(cx)
     }
 
     /// The store has answered. What is unknown had its answer already.
