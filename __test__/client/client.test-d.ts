@@ -33,6 +33,7 @@ void createClient('ws://a', { fallback: 'poll' });
 
 const end: () => void = client.onStatus((status: Status, reason) => [status === 'open', reason?.code.toFixed()]);
 client.onMessage(({ data, channel }) => [data, channel?.trim()]);
+client.onGap((channel, position) => [channel.trim(), position?.offset.toFixed()])();
 end();
 const { status, socketId } = client;
 void [status === 'waiting', socketId?.trim()];

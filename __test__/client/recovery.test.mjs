@@ -8,7 +8,10 @@ import { createClient } from '../support/millrace-client.mjs';
 import { sharedServer, worker } from '../support/server.mjs';
 
 const terms = { history: { messages: 1000, ageMs: 600_000 }, clients: { subscribe: true, publish: true } };
-const channels = [['room:*', terms]];
+const channels = [
+  ['room:*', terms],
+  ['served:*', { history: terms.history }],
+];
 const server = sharedServer(test, { workerPath: worker('commands'), threads: 1, ioThreads: 2, channels });
 
 const ROUNDS = 50;
@@ -43,4 +46,33 @@ test('50 closes of subscriber and publisher lose and double nothing', async (t) 
   t.is(`${positions}`, `${numbers(published.length)}`);
   await until(() => got.length >= published.length, 'all messages');
   t.is(`${got}`, `${numbers(published.length)}`);
+});
+
+test('closes lose and double nothing of a channel to which the server subscribes the client', async (t) => {
+  const client = createClient(`ws://${server.addresses[0]}/`, { WebSocket });
+  t.teardown(() => client.close());
+  const got = [];
+  client.onMessage(({ data }) => got.push(data));
+  client.onGap((...gap) => got.push(gap));
+  let sent = 0;
+  const send = async (count) => {
+    for (let index = 0; index < count; index++) await server.call('send', 'served:1', `${++sent}`);
+  };
+  const subscribe = async (before) => {
+    await until(() => client.status === 'open' && client.socketId !== before, 'the next connection');
+    await server.call('subscribe', Number(client.socketId), 'served:1');
+    await send(2);
+  };
+  await subscribe();
+  for (let round = 0; round < 20; round++) {
+    const before = client.socketId;
+    await server.call('close', Number(before), 1012, 'retry=1');
+    await send(3);
+    await subscribe(before);
+  }
+  await until(
+    () => got.length >= sent,
+    () => `all messages, after ${got}`,
+  );
+  t.is(`${got}`, `${numbers(sent)}`);
 });

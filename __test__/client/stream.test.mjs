@@ -3,7 +3,8 @@ import test from 'ava';
 import { WebSocket } from 'ws';
 
 import { until } from '../support/deadline.mjs';
-import { clientWith, createClient, fasterClock } from '../support/millrace-client.mjs';
+import { clientWith, createClient, fasterClock, ManualClock } from '../support/millrace-client.mjs';
+import { settled } from '../support/scripted-socket.mjs';
 import { V1Server } from '../support/v1-server.mjs';
 
 /** A client of a server that refuses WebSockets. Its time is faster: it tries a WebSocket first. */
@@ -120,6 +121,56 @@ test('a POST that is not answered makes the client connect again', async (t) => 
   server.deaf = false;
   await server.connections(2);
   t.is(await client.call('echo', 2, { timeoutMs: 100_000 }), 2);
+});
+
+test('a long message has more time, by its length', async (t) => {
+  const clock = new ManualClock();
+  const { createClient } = await clientWith(clock);
+  class Blocked extends EventTarget {
+    constructor() {
+      super();
+      queueMicrotask(() => this.dispatchEvent(Object.assign(new Event('close'), { code: 1006, reason: '' })));
+    }
+    close() {}
+  }
+  let stream;
+  const posts = [];
+  const fetched = (_url, { method, signal }) =>
+    new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('aborted')));
+      if (method === 'POST') return posts.push(resolve);
+      const start = (controller) => {
+        stream = controller;
+      };
+      return resolve({ status: 200, body: new ReadableStream({ start }) });
+    });
+  const client = createClient('ws://server/', { WebSocket: Blocked, fetch: fetched, fallback: 'sse' });
+  t.teardown(() => client.close());
+  await until(() => client.status === 'waiting', 'the end of the WebSocket');
+  clock.pass(1000);
+  await until(() => stream, 'the stream');
+  const arrives = async (text) => {
+    stream.enqueue(new TextEncoder().encode(text));
+    await settled();
+  };
+  await arrives('data: {"t":"hi","v":1,"s":"1","k":"key"}\n\n');
+  await until(() => client.status === 'open', 'the opening');
+  // 160 KiB have ten seconds more than any message
+  client.publish('a', new Uint8Array(160 * 1024)).catch(() => {});
+  await until(() => posts.length === 1, 'the message');
+  clock.pass(20_000);
+  await arrives(': alive\n\n');
+  clock.pass(9_900);
+  t.is(client.status, 'open');
+  posts[0]({ status: 204 });
+  await settled();
+  client.publish('a', 'short').catch(() => {});
+  await until(() => posts.length === 2, 'the next message');
+  await arrives(': alive\n\n');
+  clock.pass(19_900);
+  t.is(client.status, 'open');
+  clock.pass(200);
+  t.is(client.status, 'waiting');
 });
 
 test('it alternates: a WebSocket is used as soon as there is one', async (t) => {

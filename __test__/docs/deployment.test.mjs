@@ -11,13 +11,13 @@ import test from 'ava';
 import { WebSocket } from 'ws';
 
 import { toolPath } from '../../scripts/optional-tools.mjs';
+import { join } from '../support/chatter.mjs';
 import { again, SOON, within } from '../support/deadline.mjs';
 import { Example, ended } from '../support/example.mjs';
 import { blocksOf, fileOf, ROOT } from '../support/markdown.mjs';
 import { needing } from '../support/needing.mjs';
 import { freePort } from '../support/ports.mjs';
 import { exitOf, removeWith } from '../support/teardown.mjs';
-import { connect } from '../support/ws-client.mjs';
 
 const run = promisify(execFile);
 const PAGE = 'docs/deployment.md';
@@ -169,9 +169,9 @@ test('the image has what the example needs', async (t) => {
   const env = { NODE_ENV: 'production' };
   const example = await Example.start(path.join(folder, script), [...args, '--port', '0'], env);
   t.teardown(() => example.kill());
-  const client = await connect(t, example.address, { path: '/socket' });
-  client.send(JSON.stringify({ type: 'join', alias: 'anna', room: 'mill' }));
-  t.is((await client.json()).type, 'joined');
+  const anna = await join(t, example.address, 'mill', 'Anna');
+  t.deepEqual(await anna.names(), ['Anna']);
+  t.is((await fetch(`${example.url}/client.mjs`)).status, 200);
 
   const [, , look] = JSON.parse(/HEALTHCHECK .*?CMD (.*)$/m.exec(last)[1]);
   const ask = (port) => run(process.execPath, ['-e', look.replace('3000', port)], { timeout: SOON });

@@ -1,9 +1,9 @@
-// The chat example by `nc`: lines of plain text and browsers in the same rooms, by the same rules.
+// The chat example by `nc`: lines of plain text and pages in the same rooms, by the same rules.
 import test from 'ava';
 
+import { join } from '../support/chatter.mjs';
 import { Example } from '../support/example.mjs';
 import { TcpClient } from '../support/tcp.mjs';
-import { connect } from '../support/ws-client.mjs';
 
 const SERVER = 'examples/chat/server.mjs';
 
@@ -15,14 +15,7 @@ test.before(async () => {
 });
 test.after.always(() => chat?.kill());
 
-const told = async (client) => JSON.parse(await client.text());
-const tell = (client, request) => client.send(JSON.stringify(request));
-
-async function browse(t, room, alias) {
-  const client = await connect(t, chat.address, { path: '/socket' });
-  tell(client, { type: 'join', alias, room });
-  return Object.assign(client, { joined: await told(client) });
-}
+const page = (t, room, name) => join(t, chat.address, room, name);
 
 /** What a client reads until it is in a room; others come and go meanwhile where it was before. */
 async function untilIn(client, room) {
@@ -34,61 +27,61 @@ async function untilIn(client, room) {
 }
 
 /** A client that has said its name and gone to a room, and the lines with which it is received there. */
-async function enter(t, alias, room) {
+async function enter(t, name, room) {
   const client = await TcpClient.connect(t, `127.0.0.1:${port}`);
   t.is(await client.line(), 'Welcome to the chat. What is your name?');
-  client.write(`${alias}\n`);
+  client.write(`${name}\n`);
   await untilIn(client, 'lobby');
   client.write(`/join ${room}\n`);
   return Object.assign(client, { received: await untilIn(client, room.toLowerCase()) });
 }
 
-test('lines and browsers see each other', async (t) => {
-  const browser = await browse(t, 'mill', 'Ben');
-  tell(browser, { type: 'message', body: 'before' });
-  t.like(await told(browser), { body: 'before' });
+test('lines and pages see each other', async (t) => {
+  const ben = await page(t, 'mill', 'Ben');
+  await ben.say('before');
   const anna = await enter(t, 'Anna', 'MILL');
-  t.deepEqual(anna.received, ['<Ben> before', '* You are Anna in mill, with Ben.']);
-  const entered = await told(browser);
-  t.like(entered, { type: 'user-joined', alias: 'Anna', room: 'mill' });
+  t.deepEqual(anna.received, ['* You are Anna in mill, with Ben.']);
+  t.is(await anna.line(), '<Ben>\tbefore');
+  await ben.sees('+Anna');
+  t.deepEqual(await ben.names(), ['Ben', 'Anna']);
   anna.write('hello, grüße\r\n\n  \n');
-  t.like(await told(browser), { type: 'chat-message', alias: 'Anna', from: entered.id, body: 'hello, grüße' });
-  tell(browser, { type: 'typing' });
-  tell(browser, { type: 'message', body: 'and\nhello' });
-  t.like(await told(browser), { body: 'and\nhello' });
-  t.is(await anna.line(), '<Ben> and hello', 'one line, and none of what was typed here');
+  await ben.hears('<Anna>\thello, grüße');
+  await ben.client.call('typing', true);
+  await ben.say('and\nhello');
+  t.is(await anna.line(), '<Ben>\tand hello', 'one line, and none of what was typed here');
   const chiyo = await enter(t, 'Chiyo', 'mill');
-  t.deepEqual(chiyo.received, [
-    '<Ben> before',
-    '<Anna> hello, grüße',
-    '<Ben> and hello',
-    '* You are Chiyo in mill, with Ben, Anna.',
-  ]);
+  t.deepEqual(chiyo.received, ['* You are Chiyo in mill, with Ben, Anna.']);
+  for (const line of ['<Ben>\tbefore', '<Anna>\thello, grüße', '<Ben>\tand hello']) t.is(await chiyo.line(), line);
   t.is(await anna.line(), '* Chiyo joined');
   chiyo.write('between lines\n');
-  t.is(await anna.line(), '<Chiyo> between lines');
-  t.like(await told(browser), { type: 'user-joined', alias: 'Chiyo' });
-  t.like(await told(browser), { alias: 'Chiyo', body: 'between lines' });
+  t.is(await anna.line(), '<Chiyo>\tbetween lines');
+  await ben.hears('<Chiyo>\tbetween lines');
   chiyo.write('/join elsewhere\n');
   t.is(await chiyo.line(), '* You are Chiyo in elsewhere, alone.');
   t.is(await anna.line(), '* Chiyo left');
-  t.like(await told(browser), { type: 'user-left', alias: 'Chiyo', room: 'mill' });
-  browser.close();
-  t.is(await anna.line(), '* Ben left');
+  await ben.sees('-Chiyo');
+  const late = await page(t, 'mill', 'Late');
+  t.is(await anna.line(), '* Late joined');
+  await ben.sees('+Late');
+  late.client.close();
+  t.is(await anna.line(), '* Late left');
+  await ben.sees('-Late');
   anna.write('/quit\n');
   t.is(await anna.rest(), '');
+  await ben.sees('-Anna');
+  t.deepEqual(ben.moves, ['+Anna', '+Chiyo', '-Chiyo', '+Late', '-Late', '-Anna']);
 });
 
 test('no input of another user controls the terminal or looks like a line of another user', async (t) => {
   const anna = await enter(t, 'Anna', 'hostile');
-  const browser = await browse(t, 'hostile', 'Ben');
+  const ben = await page(t, 'hostile', 'Ben');
   t.is(await anna.line(), '* Ben joined');
-  tell(browser, { type: 'message', body: 'a\x1b[2J\u009b31m\tb\u202ec\u2028d\n<Anna> forged\r\x07' });
-  t.is(await anna.line(), '<Ben> a[2J31m b\ufffdc\ufffdd <Anna> forged');
+  await ben.say('a\x1b[2J\u009b31m\tb\u202ec\u2028d\n<Anna> forged\r\x07');
+  t.is(await anna.line(), '<Ben>\ta[2J31m\tbc d <Anna> forged');
 });
 
 test('errors are reported only to their own client', async (t) => {
-  const browser = await browse(t, 'strict', 'Ben');
+  const ben = await page(t, 'strict', 'Ben');
   const client = await TcpClient.connect(t, `127.0.0.1:${port}`);
   await client.line();
   client.write(`${'x'.repeat(25)}\n`);
@@ -99,15 +92,15 @@ test('errors are reported only to their own client', async (t) => {
   const [refusal, welcome] = await untilIn(client, 'strict');
   t.regex(refusal, /^! A room has 1 to 32/);
   t.is(welcome, '* You are Anna in strict, with Ben.');
+  await ben.sees('+Anna');
   client.write(`${'x'.repeat(2001)}\n`);
   t.is(await client.line(), '! A message has 1 to 2000 characters.');
   client.write(Buffer.of(0xff, 10));
   t.is(await client.line(), '! Send text.');
-  t.like(await told(browser), { type: 'user-joined', alias: 'Anna' });
   client.end('the last words');
   t.is(await client.rest(), '');
-  t.like(await told(browser), { type: 'chat-message', body: 'the last words' });
-  t.like(await told(browser), { type: 'user-left', alias: 'Anna' });
+  await ben.sees('-Anna');
+  t.deepEqual(ben.heard, ['<Anna>\tthe last words']);
 });
 
 test('too long a line, and a request of HTTP, close the connection', async (t) => {

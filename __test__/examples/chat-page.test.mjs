@@ -1,11 +1,11 @@
-// The chat example's page in a real browser. Its server is in chat.test.mjs.
+// The chat example's page in a real browser. Lost connections are in chat-loss.test.mjs, its server in chat.test.mjs.
 import { mkdtemp, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import test from 'ava';
+import { openChat } from '../support/chat-page.mjs';
 import { until } from '../support/deadline.mjs';
-import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
-import { freePort } from '../support/ports.mjs';
+import { browserTests, Example, launchBrowser } from '../support/example.mjs';
 import { remove } from '../support/teardown.mjs';
 
 const SCRIPT = 'examples/chat/server.mjs';
@@ -33,35 +33,10 @@ function newRoom() {
   return `room-${rooms}`;
 }
 
-/** A person at a browser of their own: `{page, say, see, notice}`. */
-async function person(t, alias, room, { context: options, before, url = chat.url } = {}) {
+/** A user of the page. */
+async function person(t, name, room, options) {
   browser ??= await launchBrowser();
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  t.teardown(() => context.close());
-  const page = await context.newPage();
-  const complaints = [];
-  page.on('pageerror', (error) => complaints.push(String(error)));
-  page.on('console', (message) => {
-    // A browser reports each connection that fails; here that is expected while a server is away.
-    if (message.type() === 'error' && !/WebSocket connection/.test(message.text())) complaints.push(message.text());
-  });
-  await before?.(page);
-  await page.goto(`${url}/#${room}`);
-  await page.getByRole('textbox', { name: 'Your name' }).fill(alias);
-  await page.getByRole('button', { name: 'Enter the room' }).click();
-  await page.locator('[data-joined="true"]').waitFor();
-  return {
-    page,
-    complaints,
-    say: async (text) => {
-      await page.getByRole('textbox', { name: 'Message' }).fill(text);
-      await page.getByRole('button', { name: 'Send' }).click();
-    },
-    see: (text) => page.locator('.entry .body').getByText(text, { exact: true }).waitFor(),
-    notice: (text) => page.locator('.notice').filter({ hasText: text }).first().waitFor(),
-    bodies: () => page.locator('.entry .body').allTextContents(),
-    members: () => page.locator('#members bdi').allTextContents(),
-  };
+  return openChat(t, browser, chat.url, name, room, options);
 }
 
 inBrowser('two pages talk in a room, a third elsewhere hears nothing', async (t) => {
@@ -77,16 +52,11 @@ inBrowser('two pages talk in a room, a third elsewhere hears nothing', async (t)
   t.deepEqual(await ben.members(), ['Ben', 'Anna']);
   await ben.say('Yes!\nIn two lines.');
   await anna.see('Yes!\nIn two lines.');
-  const field = ben.page.getByRole('textbox', { name: 'Message' });
-  // it is told for seconds only, so perhaps more than once
-  await until(async () => {
-    await field.fill('');
-    await field.pressSequentially('More');
-    return anna.page.getByText('Ben is typing…').isVisible();
-  }, 'Ben to be seen typing');
+  await ben.page.getByRole('textbox', { name: 'Message' }).fill('More');
+  await anna.page.getByText('Ben is typing…').waitFor();
   await ben.page.keyboard.press('Enter');
   await anna.see('More');
-  t.is(await anna.page.locator('#typing').textContent(), '');
+  await until(async () => (await anna.page.locator('#typing').textContent()) === '', 'Ben to be typing no more');
 
   // Own words stand apart from others', also after a reload.
   t.deepEqual(await anna.page.locator('.entry.own .body').allTextContents(), ['Is anyone here?']);
@@ -207,54 +177,13 @@ inBrowser('who reads further up is not pulled down, and told what is new', async
   t.pass();
 });
 
-inBrowser('the page comes back by itself after the server was restarted', async (t) => {
-  // of its own, because another one might be taken while it is started again
-  const port = String(await freePort());
-  let own = await Example.start(SCRIPT, ['--port', port]);
-  t.teardown(() => own.kill());
-  const { url } = own;
-  const anna = await person(t, 'Anna', 'general', { url });
-  const ben = await person(t, 'Ben', 'general', { url });
-  await anna.say('before');
-  await ben.see('before');
-  t.is(await own.end(), ended());
-  for (const { page } of [anna, ben]) {
-    await page.getByText('The connection was lost. Trying again in').waitFor();
-    await page.locator('[data-joined="false"]').waitFor();
-  }
-  await anna.page.getByRole('textbox', { name: 'Message' }).fill('after');
-  t.true(await anna.page.getByRole('button', { name: 'Send' }).isDisabled());
-  own = await Example.start(SCRIPT, ['--port', port]);
-  for (const { page } of [anna, ben]) await page.locator('[data-joined="true"]').waitFor();
-  await anna.page.locator('#state').getByText('Connected', { exact: true }).waitFor();
-  await anna.page.locator('#banner').waitFor({ state: 'hidden' });
-  await until(async () => (await ben.members()).length === 2, 'both members');
-  await anna.page.getByRole('button', { name: 'Send' }).click();
-  await ben.see('after');
-  t.deepEqual(await ben.bodies(), ['before', 'after']);
-  t.deepEqual(await anna.page.locator('.entry.own .body').allTextContents(), ['before', 'after']);
-});
-
-inBrowser('a message that was lost with its connection goes back into the field', async (t) => {
-  let lose = true;
-  const anna = await person(t, 'Anna', newRoom(), {
-    before: (page) =>
-      page.routeWebSocket(/socket/, (socket) => {
-        const server = socket.connectToServer();
-        socket.onMessage((message) => {
-          if (!lose || !message.includes('"message"')) return server.send(message);
-          lose = false;
-          return server.close().then(() => socket.close());
-        });
-      }),
-  });
-  await anna.say('Do not lose me');
-  const field = anna.page.getByRole('textbox', { name: 'Message' });
-  await until(async () => (await field.inputValue()) === 'Do not lose me', 'the text in the field');
-  await anna.page.locator('[data-joined="true"]').waitFor();
-  await anna.page.keyboard.press('Enter');
-  await anna.see('Do not lose me');
-  t.deepEqual(await anna.bodies(), ['Do not lose me']);
+inBrowser('a name is kept within its limits, and a message that was refused goes back into the field', async (t) => {
+  const anna = await person(t, 'Anna', newRoom());
+  await anna.page.locator('#body').evaluate((field) => field.removeAttribute('maxlength'));
+  await anna.say('x'.repeat(2001));
+  await anna.page.getByRole('alert').filter({ hasText: 'A message has 1 to 2000' }).waitFor();
+  t.is((await anna.page.locator('#body').inputValue()).length, 2001);
+  t.deepEqual(await anna.waiting(), []);
 });
 
 inBrowser('it fits a phone: no sideways scrolling, a menu for rooms and members, targets for fingers', async (t) => {

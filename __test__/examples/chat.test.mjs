@@ -1,13 +1,24 @@
-// The chat example's server, tested with a strict client. Its page is in chat-page.test.mjs.
+// The chat example's server, tested with the package's client. Its page is in chat-page.test.mjs.
 import test from 'ava';
+import { WebSocket } from 'ws';
+
+import { join as enter } from '../support/chatter.mjs';
 import { until } from '../support/deadline.mjs';
 import { Example } from '../support/example.mjs';
 import { exchange, handshake } from '../support/http.mjs';
+import { createClient } from '../support/millrace-client.mjs';
 import { signalTests } from '../support/platforms.mjs';
 import { ownServer, worker } from '../support/server.mjs';
 import { connect } from '../support/ws-client.mjs';
 
 const SCRIPT = 'examples/chat/server.mjs';
+const CHANNELS = {
+  'room:*': {
+    history: { messages: 500, ageMs: 3_600_000 },
+    presence: true,
+    clients: { subscribe: true, publish: { from: true } },
+  },
+};
 
 let chat;
 let rooms = 0;
@@ -24,186 +35,181 @@ function newRoom() {
   return `room-${rooms}`;
 }
 
-/** A client that has joined, with the answer it got. */
-async function join(t, room, alias, address = chat.address) {
-  const client = await connect(t, address, { path: '/socket' });
-  client.send(JSON.stringify({ type: 'join', alias, room }));
-  const joined = await told(client);
-  return Object.assign(client, { joined, id: joined.id });
-}
+const join = (t, room, name, options) => enter(t, chat.address, room, name, options);
 
-async function told(client) {
-  return JSON.parse(await client.text());
-}
-
-function say(client, body) {
-  client.send(JSON.stringify({ type: 'message', body }));
-}
-
-test('a new member gets the list of members, and the others get the new member', async (t) => {
+test('a new member sees who is there, and the others see the new member', async (t) => {
   const room = newRoom();
-  const anna = await join(t, room, ' Anna \u202e ');
-  t.like(anna.joined, { type: 'joined', alias: 'Anna', room, history: [] });
-  t.deepEqual(anna.joined.members, [{ id: anna.id, alias: 'Anna' }]);
-  const ben = await join(t, room.toUpperCase(), 'Ben');
-  t.deepEqual(ben.joined.members, [
-    { id: anna.id, alias: 'Anna' },
-    { id: ben.id, alias: 'Ben' },
-  ]);
-  t.true(ben.joined.version > anna.joined.version);
-  t.like(await told(anna), { type: 'user-joined', id: ben.id, alias: 'Ben', room, version: ben.joined.version });
-  say(ben, ' hello ');
-  for (const client of [anna, ben]) {
-    const message = await told(client);
-    t.like(message, { type: 'chat-message', from: ben.id, alias: 'Ben', body: 'hello', room });
-    t.is(typeof message.timestamp, 'number');
-  }
-  ben.send(JSON.stringify({ type: 'typing' }));
-  t.like(await told(anna), { type: 'typing', from: ben.id, alias: 'Ben' });
-});
-
-test('joining another room leaves the first', async (t) => {
-  const [first, second] = [newRoom(), newRoom()];
-  const anna = await join(t, first, 'Anna');
-  const ben = await join(t, first, 'Ben');
-  t.like(await told(anna), { type: 'user-joined' });
-  ben.send(JSON.stringify({ type: 'join', alias: 'Benjamin', room: second }));
-  t.like(await told(ben), { type: 'joined', alias: 'Benjamin', room: second });
-  t.like(await told(anna), { type: 'user-left', id: ben.id, alias: 'Ben', room: first });
-  say(anna, 'only in the first');
-  t.like(await told(anna), { type: 'chat-message' });
-  say(ben, 'only in the second');
-  t.like(await told(ben), { body: 'only in the second' });
-});
-
-test('a member whose connection is lost is reported, once', async (t) => {
-  const room = newRoom();
-  const anna = await join(t, room, 'Anna');
+  const anna = await join(t, room, ' Anna \u202e ', { tab: 'abcdefgh' });
+  t.deepEqual(await anna.names(), ['Anna']);
   const ben = await join(t, room, 'Ben');
-  t.like(await told(anna), { type: 'user-joined' });
-  ben.reset();
-  t.like(await told(anna), { type: 'user-left', id: ben.id, alias: 'Ben' });
-  const chiyo = await join(t, room, 'Chiyo');
+  t.deepEqual(await ben.names(), ['Anna', 'Ben']);
+  await anna.sees('+Ben');
+  const [{ info }, { info: other, socketId }] = await ben.subscription.presence();
+  t.is(info.tab, 'abcdefgh');
+  t.is(other.tab, `socket${socketId}`);
+  const { position } = await ben.say(' hello ');
+  t.is(position.offset, 1);
+  for (const { hears, heard } of [anna, ben]) {
+    await hears('<Ben>\thello');
+    t.is(heard.length, 1);
+  }
+  await ben.client.call('typing', true);
+  await until(() => anna.updates.length === 1, 'Ben to be typing');
+  t.like(anna.updates[0], { name: 'Ben', typing: true });
+  await ben.client.call('typing', false);
+  await until(() => anna.updates.length === 2, 'Ben to be typing no more');
+  t.like(anna.updates[1], { name: 'Ben', typing: false });
+});
+
+test('who goes to another room leaves the first, and may still write there', async (t) => {
+  const [first, second] = [newRoom(), newRoom()];
+  const [anna, ben] = [await join(t, first, 'Anna'), await join(t, first, 'Ben')];
+  await anna.sees('+Ben');
+  ben.subscription.close();
+  await anna.sees('-Ben');
+  const elsewhere = [];
+  await new Promise((resolve) => {
+    ben.client.subscribe(`room:${second}`, {
+      info: { name: 'Benjamin' },
+      onMessage: ({ data }) => elsewhere.push(data),
+      onSubscribed: resolve,
+    });
+  });
+  await anna.say('only in the first');
+  await anna.hears('<Anna>\tonly in the first');
+  await ben.client.publish(`room:${second}`, 'only in the second');
+  await until(() => elsewhere.length === 1, 'the message');
+  t.deepEqual(elsewhere, ['<Benjamin>\tonly in the second']);
+  // what waited for the connection while a page went elsewhere
+  await ben.say('late');
+  await anna.hears('<Benjamin>\tlate');
+  t.deepEqual(ben.heard, []);
+});
+
+test('a lost connection is a leave and a join, and nothing is missing behind it', async (t) => {
+  const room = newRoom();
+  const [anna, ben] = [await join(t, room, 'Anna'), await join(t, room, 'Ben')];
+  await anna.sees('+Ben');
+  ben.cut();
+  await anna.sees('-Ben');
+  for (let index = 0; index < 5; index++) await anna.say(`${index}`);
+  await ben.hears('<Anna>\t4');
   t.deepEqual(
-    chiyo.joined.members.map(({ alias }) => alias),
-    ['Anna', 'Chiyo'],
+    ben.heard,
+    [0, 1, 2, 3, 4].map((index) => `<Anna>\t${index}`),
   );
+  await until(() => anna.moves.length === 3, 'Ben to be back');
+  // both may be told together
+  t.deepEqual([...anna.moves].sort(), ['+Ben', '+Ben', '-Ben']);
+  t.deepEqual(await anna.names(), ['Anna', 'Ben']);
 });
 
 test('no members stay in a room after their worker died', async (t) => {
-  const server = await ownServer(t, { workerPath: worker('chat-mortal'), threads: 2 });
-  const clients = [];
-  for (const alias of ['A', 'B', 'C', 'D']) {
-    const client = await join(t, 'mill', alias, server.addresses[0]);
-    const { workerId } = await server.call('getDebugState', 'sockets', client.id);
-    clients.push(Object.assign(client, { alias, workerId }));
+  const server = await ownServer(t, { workerPath: worker('chat-mortal'), threads: 2, channels: CHANNELS });
+  const visitors = [];
+  for (const name of ['A', 'B', 'C', 'D']) {
+    const visitor = await enter(t, server.addresses[0], 'mill', name);
+    const { workerId } = await server.call('getDebugState', 'sockets', Number(visitor.client.socketId));
+    visitors.push({ ...visitor, name, workerId });
   }
-  const doomed = clients.filter(({ workerId }) => workerId === clients[0].workerId);
-  const others = clients.filter((client) => !doomed.includes(client));
+  // who comes and goes at once is told to none of the others
+  for (const [index, { sees }] of visitors.entries()) {
+    for (const { name } of visitors.slice(index + 1)) await sees(`+${name}`);
+  }
+  const doomed = visitors.filter(({ workerId }) => workerId === visitors[0].workerId);
+  const others = visitors.filter((visitor) => !doomed.includes(visitor));
   t.is(doomed.length, 2);
-  doomed[0].send('die');
-  for (const client of doomed) {
-    await until(() => client.closeFrame, 'a close frame');
-    t.is(client.closeFrame.code, 1011);
-  }
-  for (const client of others) {
-    const left = [];
-    while (left.length < doomed.length) {
-      const event = await told(client);
-      if (event.type === 'user-left') left.push(event.alias);
-    }
-    t.deepEqual(left.sort(), doomed.map(({ alias }) => alias).sort());
-  }
-  const late = await join(t, 'mill', 'Late', server.addresses[0]);
-  t.deepEqual(
-    late.joined.members.map(({ alias }) => alias).sort(),
-    [...others.map(({ alias }) => alias), 'Late'].sort(),
-  );
+  const statuses = doomed.map(({ client }) => {
+    const seen = [];
+    client.onStatus((_status, reason) => seen.push(reason?.code));
+    return seen;
+  });
+  doomed[0].client.call('die').catch(() => {});
+  for (const { sees } of others) for (const { name } of doomed) await sees(`-${name}`);
+  for (const seen of statuses) t.true(seen.includes(1011), `${seen}`);
+  // they come back by themselves
+  await until(async () => (await others[0].names()).length === 4, 'all four');
+  const late = await enter(t, server.addresses[0], 'mill', 'Late');
+  t.deepEqual((await late.names()).sort(), ['A', 'B', 'C', 'D', 'Late']);
 });
 
 test('a new member gets the last 50 messages in order, also in a room that was empty', async (t) => {
   const room = newRoom();
   const anna = await join(t, room, 'Anna');
-  // Slower than the limit of messages per second would allow in one go: each waits for its echo.
-  for (let i = 0; i < 60; i += 1) {
-    say(anna, `message ${i}`);
-    t.like(await told(anna), { body: `message ${i}` });
-  }
-  anna.close(1000);
-  await until(() => anna.over, 'the end of the connection');
+  for (let index = 0; index < 60; index++) await anna.say(`message ${index}`);
+  anna.client.close();
   const ben = await until(async () => {
-    const client = await join(t, room, 'Ben');
-    if (client.joined.members.length === 1) return client;
-    client.destroy();
+    const visitor = await join(t, room, 'Ben');
+    if ((await visitor.names()).length === 1) return visitor;
+    visitor.client.close();
     return undefined;
   }, 'the room without Anna');
+  await ben.hears('<Anna>\tmessage 59');
   t.deepEqual(
-    ben.joined.history.map(({ body }) => body),
-    Array.from({ length: 50 }, (_, i) => `message ${i + 10}`),
+    ben.heard,
+    Array.from({ length: 50 }, (_, index) => `<Anna>\tmessage ${index + 10}`),
   );
-  const ids = ben.joined.history.map(({ id }) => id);
-  t.deepEqual(
-    ids,
-    [...new Set(ids)].sort((a, b) => a - b),
-  );
+  const { publications } = await ben.subscription.history({ limit: 500 });
+  t.is(publications.length, 60);
 });
 
-test('messages of many clients on several workers at once are all in the history', async (t) => {
+test('all clients see the messages of many workers in one order', async (t) => {
   const room = newRoom();
-  const clients = await Promise.all(Array.from({ length: 12 }, (_, i) => join(t, room, `Client ${i}`)));
-  for (const [i, client] of clients.entries()) for (const part of ['a', 'b', 'c']) say(client, `${i}${part}`);
-  const expected = clients.flatMap((_, i) => [`${i}a`, `${i}b`, `${i}c`]).sort();
-  for (const client of clients) {
-    const messages = [];
-    while (messages.length < expected.length) {
-      const message = await told(client);
-      if (message.type === 'chat-message') messages.push(message);
-    }
-    t.deepEqual(messages.map(({ body }) => body).sort(), expected);
-    t.is(new Set(messages.map(({ id }) => id)).size, expected.length);
-  }
-  const late = await join(t, room, 'Late');
-  t.deepEqual(late.joined.history.map(({ body }) => body).sort(), expected);
-  t.is(late.joined.members.length, clients.length + 1);
+  const visitors = await Promise.all(Array.from({ length: 12 }, (_, index) => join(t, room, `Client ${index}`)));
+  await Promise.all(visitors.flatMap(({ say }) => ['a', 'b', 'c'].map((part) => say(part))));
+  for (const { heard } of visitors) await until(() => heard.length === 36, '36 messages');
+  for (const { heard } of visitors) t.deepEqual(heard, visitors[0].heard);
+  t.is(new Set(visitors[0].heard).size, 36);
+  t.is((await visitors[0].names()).length, 12);
 });
 
-for (const [what, text, code] of [
-  ['not JSON', '{"type":', 'bad-json'],
-  ['a JSON null', 'null', 'bad-type'],
-  ['an unknown type', '{"type":"shout"}', 'bad-type'],
-  ['no alias', '{"type":"join","room":"x"}', 'bad-alias'],
-  ['an alias of spaces', '{"type":"join","room":"x","alias":" \\n "}', 'bad-alias'],
-  ['a long alias', JSON.stringify({ type: 'join', room: 'x', alias: 'a'.repeat(25) }), 'bad-alias'],
-  ['an alias that is no text', '{"type":"join","room":"x","alias":{}}', 'bad-alias'],
-  ['a room with a slash', '{"type":"join","room":"a/b","alias":"A"}', 'bad-room'],
-  ['a long room', JSON.stringify({ type: 'join', room: 'r'.repeat(33), alias: 'A' }), 'bad-room'],
-  ['a message before joining', '{"type":"message","body":"hello"}', 'not-joined'],
-  ['typing before joining', '{"type":"typing"}', 'not-joined'],
+for (const [what, room, info, code] of [
+  ['no name', 'x', {}, 'bad-name'],
+  ['nothing about itself', 'x', undefined, 'bad-name'],
+  ['a name of spaces', 'x', { name: ' \n ' }, 'bad-name'],
+  ['a long name', 'x', { name: 'a'.repeat(25) }, 'bad-name'],
+  ['a name that is no text', 'x', { name: {} }, 'bad-name'],
+  ['a room with a slash', 'a/b', { name: 'A' }, 'bad-room'],
+  ['a room in capitals', 'Room', { name: 'A' }, 'bad-room'],
+  ['a long room', 'r'.repeat(33), { name: 'A' }, 'bad-room'],
+  ['a room without a name', '', { name: 'A' }, 'bad-room'],
 ]) {
-  test(`${what} gets an error and nothing worse`, async (t) => {
-    const client = await connect(t, chat.address, { path: '/socket' });
-    client.send(text);
-    t.like(await told(client), { type: 'error', code });
-    client.send(JSON.stringify({ type: 'join', alias: 'A', room: newRoom() }));
-    t.like(await told(client), { type: 'joined' });
+  test(`${what} is refused with the reason, and nothing worse happens`, async (t) => {
+    const { client } = await join(t, newRoom(), 'A');
+    const refusal = await new Promise((resolve, reject) => {
+      client.subscribe(`room:${room}`, { info, onError: resolve, onSubscribed: reject });
+    });
+    t.is(refusal.code, code);
+    t.regex(refusal.reason, /1 to \d+/);
+    t.is(client.status, 'open');
   });
 }
 
-test('a message may be long, but not too long, and not of bytes', async (t) => {
-  const client = await join(t, newRoom(), 'A');
-  for (const body of ['', '   ', 'x'.repeat(2001), 7]) {
-    say(client, body);
-    t.like(await told(client), { type: 'error', code: 'bad-body' });
+test('what the server does not know, and channels that are no rooms, are refused', async (t) => {
+  const client = createClient(`ws://${chat.address}/socket`, { WebSocket });
+  t.teardown(() => client.close());
+  await t.throwsAsync(client.publish('room:x', 'hello'), { code: 'not-joined' });
+  await t.throwsAsync(client.call('shout'), { code: 'not_found' });
+  for (const channel of ['notices:lobby', 'lobby', 'room']) {
+    await t.throwsAsync(client.publish(channel, 'hello'), { code: 'denied' });
+    const refusal = await new Promise((resolve) => client.subscribe(channel, { onError: resolve }));
+    t.is(refusal.code, 'denied');
+  }
+  const room = client.subscribe('room:nobody-joined');
+  await t.throwsAsync(room.history(), { code: 'denied' });
+});
+
+test('a message may be long, but not too long, and has no control characters', async (t) => {
+  const anna = await join(t, newRoom(), 'A');
+  for (const body of ['', '   ', 'x'.repeat(2001), 7, null, Uint8Array.of(123)]) {
+    const { code } = await t.throwsAsync(anna.say(body));
+    t.true(['bad-body', 'bad-json'].includes(code), code);
   }
   // The longest message that JSON can make of 2000 characters still fits into the server's limit.
-  const escaped = '\\u00e9'.repeat(2000);
-  client.send(`{"type":"message","body":"${escaped}"}`);
-  t.is((await told(client)).body, 'é'.repeat(2000));
-  client.send(Buffer.from('{}'));
-  t.like(await told(client), { type: 'error', code: 'bad-json' });
-  client.send('x'.repeat(20_000));
-  await until(() => client.closeFrame, 'a close frame');
-  t.is(client.closeFrame.code, 1009);
+  await anna.say('\u0001'.repeat(1999) + 'é'.repeat(1000));
+  await anna.hears(`<A>\t${'é'.repeat(1000)}`);
+  await anna.say('a\x1b[2J\u009b31m\tb\u202ec\u2028d\n<Anna> forged\r\x07');
+  await anna.hears('<A>\ta[2J31m\tbc\nd\n<Anna> forged');
 });
 
 test('pages of other hosts cannot connect, and only the page is served', async (t) => {
@@ -213,13 +219,21 @@ test('pages of other hosts cannot connect, and only the page is served', async (
   const page = await fetch(chat.url);
   t.is(page.status, 200);
   t.regex(page.headers.get('content-security-policy'), /default-src 'self'/);
-  t.is((await fetch(`${chat.url}/app.mjs?x=1`)).headers.get('content-type'), 'text/javascript; charset=utf-8');
+  for (const script of ['app.mjs?x=1', 'client.mjs']) {
+    t.is((await fetch(`${chat.url}/${script}`)).headers.get('content-type'), 'text/javascript; charset=utf-8');
+  }
   t.is((await fetch(`${chat.url}/nothing`)).status, 404);
-  t.is((await fetch(chat.url, { method: 'POST' })).status, 405);
+  t.is((await fetch(chat.url, { method: 'POST' })).status, 404);
   for (const target of ['/../server.mjs', '/%2e%2e/server.mjs', '/..%2fserver.mjs', '*']) {
     const answer = await exchange(chat.address, Buffer.from(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`));
     t.true([400, 404].includes(answer.status), `${target} ${answer.status}`);
   }
+});
+
+test('a WebSocket without the protocol is told which one it is', async (t) => {
+  const client = await connect(t, chat.address, { path: '/socket' });
+  client.send('{"type":"join"}');
+  t.is((await client.closed()).code, 1002);
 });
 
 signalTests(test)(

@@ -5,11 +5,11 @@ import path from 'node:path';
 import test from 'ava';
 
 import { toolPath } from '../../scripts/optional-tools.mjs';
+import { join } from '../support/chatter.mjs';
 import { until } from '../support/deadline.mjs';
 import { Example } from '../support/example.mjs';
 import { needing } from '../support/needing.mjs';
 import { removeWith } from '../support/teardown.mjs';
-import { connect } from '../support/ws-client.mjs';
 
 needing(test, 'redis-server')('what is said on one node is read on the other', async (t) => {
   const folder = removeWith(t, await mkdtemp(path.join(os.tmpdir(), 'millrace-cluster-')));
@@ -21,26 +21,16 @@ needing(test, 'redis-server')('what is said on one node is read on the other', a
   t.teardown(() => cluster.end());
   const urls = [...cluster.output.matchAll(/^Chat example: (http:\S+)$/gm)].map(([, url]) => new URL(url).host);
   t.is(urls.length, 2);
-  const [anna, ben] = await Promise.all(urls.map((address) => connect(t, address, { path: '/socket' })));
-  const join = (client, alias) => client.send(JSON.stringify({ type: 'join', alias, room: 'lobby' }));
-  const next = async (client, type) => {
-    for (;;) {
-      const message = await client.json();
-      if (message.type === type) return message;
-    }
-  };
-  join(anna, 'Anna');
-  const me = await next(anna, 'joined');
-  join(ben, 'Ben');
-  const him = await next(ben, 'joined');
-  t.not(me.id, him.id);
-  // the nodes may not know yet that somebody listens
+  const [anna, ben] = [await join(t, urls[0], 'lobby', 'Anna'), await join(t, urls[1], 'lobby', 'Ben')];
+  t.not(anna.client.socketId, ben.client.socketId);
+  // the nodes may not know yet that there are subscribers
   await until(async () => {
-    anna.send(JSON.stringify({ type: 'message', body: 'hello' }));
-    await next(anna, 'chat-message');
-    return ben.inbox.length > 0;
+    await anna.say('hello');
+    return ben.heard.length > 0;
   }, 'a message on the other node');
-  const message = await next(ben, 'chat-message');
-  t.like(message, { alias: 'Anna', body: 'hello', from: me.id });
+  t.is(ben.heard[0], '<Anna>\thello');
+  // what only one node can keep is not there
+  await t.throwsAsync(ben.subscription.history(), { code: 'not_found' });
+  await t.throwsAsync(ben.subscription.presence(), { code: 'not_found' });
   t.is(await cluster.end(), 0);
 });

@@ -116,6 +116,20 @@ test('what JavaScript subscribes is told to the client, and is a subscription of
   t.deepEqual(await client.next(), [{ c: 'other' }, 'by JavaScript']);
 });
 
+test('the id of a subscription whose answer waits for its place is in use', async (t) => {
+  const client = await speak(t, server);
+  await server.call('subscribe', Number(client.hi.s), 'room:twice');
+  t.deepEqual(await client.next(), [{ t: 'sub', c: 'room:twice' }]);
+  // in one write, so that the second one is read before the first is answered
+  client.ws._socket.cork();
+  client.send({ t: 'sub', id: 1, c: 'room:twice' });
+  client.send({ t: 'pub', id: 1, c: 'room:twice' }, 'refused');
+  client.ws._socket.uncork();
+  t.deepEqual(await client.next(), [{ t: 'err', code: 'bad', reason: 'the id is in use' }]);
+  t.deepEqual(await client.next(), [{ t: 'ok', id: 1 }]);
+  t.deepEqual(await client.all(), []);
+});
+
 test('the mark of a virtual socket is a field of the header', async (t) => {
   const client = await speak(t, server);
   const id = Number(client.hi.s);

@@ -13,6 +13,7 @@ const server = sharedServer(test, {
     ['room:*', { history: { messages: 100, ageMs }, clients: { subscribe: true, publish: true } }],
     ['few:*', { history: { messages: 3, ageMs }, clients: { subscribe: true, publish: { from: true } } }],
     ['plain:*', { clients: { subscribe: true, publish: true } }],
+    ['served:*', { history: { messages: 100, ageMs } }],
   ],
 });
 
@@ -42,6 +43,34 @@ test('subscriptions and publications have positions', async (t) => {
   t.deepEqual(await publications(client, 1), [[{ c: 'room:1', o: 2 }, 'two']]);
   const other = await speak(t, server);
   t.deepEqual(await other.subscribe('room:1'), { t: 'ok', e, o: 2 });
+});
+
+test('where JavaScript subscribes a client, it is told first behind which message that begins', async (t) => {
+  const [client, late] = [await speak(t, server), await speak(t, server)];
+  const c = 'served:1';
+  for (const text of ['one', 'two']) await server.call('send', c, text);
+  await server.call('subscribe', Number(client.hi.s), c);
+  const [{ e, ...told }] = await client.next();
+  t.deepEqual(told, { t: 'sub', c, o: 2 });
+  await server.call('send', c, 'three');
+  t.deepEqual(await publications(client, 1), [[{ c, o: 3 }, 'three']]);
+  // it may read what was before, as no client may that is not subscribed
+  t.deepEqual(await client.ask({ t: 'hist', c, since: { e, o: 1 } }), { t: 'ok', e, o: 3, n: 2 });
+  const past = await publications(client, 2);
+  t.deepEqual(
+    past.map(([{ o }, text]) => [o, text]),
+    [
+      [2, 'two'],
+      [3, 'three'],
+    ],
+  );
+  t.is((await late.ask({ t: 'hist', c, since: { e, o: 1 } })).code, 'denied');
+  await server.call('subscribe', Number(late.hi.s), c, { since: { epoch: e, offset: 1 } });
+  t.deepEqual(await late.next(), [{ t: 'sub', c, e, o: 1 }]);
+  t.deepEqual(await publications(late, 2), [
+    [{ c, o: 2 }, 'two'],
+    [{ c, o: 3 }, 'three'],
+  ]);
 });
 
 test('a client goes on where it left off, and live messages follow', async (t) => {
@@ -96,6 +125,19 @@ test('what is kept can be asked for', async (t) => {
   t.is((await client.ask({ t: 'hist', c: 'few:2', since: { e, o: 2 } })).n, 1);
   t.is((await publications(client, 1))[0][0].o, 3);
   t.is((await client.ask({ t: 'hist', c: 'plain:1' })).code, 'not_found');
+});
+
+test('the headers of an answer count towards what it may have', async (t) => {
+  const client = await speak(t, server);
+  const name = `room:${'n'.repeat(6_000)}`;
+  for (let count = 0; count < 100; count++) await server.call('send', name, 'x');
+  const { n } = await client.ask({ t: 'hist', c: name });
+  t.true(n > 30 && n * name.length < 256 * 1024, `${n} publications`);
+  const all = await publications(client, n);
+  t.deepEqual(
+    all.map(([{ o }]) => o),
+    Array.from({ length: n }, (_, index) => index + 1),
+  );
 });
 
 test('a publication with a key is not doubled', async (t) => {

@@ -329,22 +329,24 @@ test('a subscriber that still reads the past is told, too', async (t) => {
 
 test('members leave with their worker', async (t) => {
   const own = await ownServer(t, options);
+  const workerOf = async (client) => (await own.call('getDebugState', 'sockets', idOf(client))).workerId;
   const clients = [];
   for (let index = 0; index < 8; index++) {
     const client = await speak(t, own);
     await client.subscribe('room:worker');
-    client.workerId = (await own.call('getDebugState', 'sockets', idOf(client))).workerId;
+    client.workerId = await workerOf(client);
     clients.push(client);
   }
   const victim = await member(t, own);
   const watchers = await Promise.all(Array.from({ length: 4 }, () => Watcher.on(t, own, 'room:worker')));
+  for (const watcher of watchers) watcher.workerId = await workerOf(watcher.client);
   victim.send(JSON.stringify({ cmd: 'exit', n: 1, code: 0 }));
   const doomed = clients.filter((client) => client.workerId === victim.workerId);
   t.true(doomed.length > 0 && doomed.length < clients.length);
   await Promise.all(doomed.map(({ ended }) => ended));
   const ended = new Set(doomed.map(({ hi }) => hi.s));
   await until(async () => [...(await membersOf(own, 'room:worker')).keys()].every((id) => !ended.has(id)), 'their end');
-  const living = watchers.filter(({ client }) => client.closed === undefined);
+  const living = watchers.filter(({ workerId }) => workerId !== victim.workerId);
   t.true(living.length > 0);
   for (const watcher of living) await agrees(own, watcher);
 });

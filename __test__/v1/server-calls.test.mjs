@@ -11,6 +11,15 @@ const channels = [['room:*', { clients: { subscribe: true, publish: true } }]];
 const options = { workerPath: worker('v1-handlers'), threads: 1, ioThreads: 2, channels };
 const server = sharedServer(test, options);
 
+/** Answers what a handler of this name waits for with a value. */
+async function release(releaser, name, value) {
+  const isThere = async () => {
+    releaser.send({ t: 'call', id: 'r', m: 'release' }, JSON.stringify({ name, value }));
+    return (await releaser.next())[1] === 'true';
+  };
+  await until(isThere, `${name} to be held`);
+}
+
 /** Why a call is rejected: the code and the reason. */
 async function rejected(t, calling) {
   const { name, code, message } = await t.throwsAsync(calling);
@@ -106,6 +115,50 @@ test('callsPerSocket bounds the calls that a client has not answered', async (t)
   const [header] = await client.next();
   for (const { id: one } of [headers[2], headers[3], header]) client.send({ t: 'ok', id: one }, 'done');
   t.deepEqual(await Promise.all([calls[1], calls[2], next]), ['done', 'done', 'done']);
+});
+
+test('a handler calls the client that waits for it, however many of its requests wait', async (t) => {
+  const client = await speak(t, server);
+  const other = await speak(t, server);
+  client.send({ t: 'call', id: 'back', m: 'back' }, 'hold back');
+  for (let id = 0; id < 200; id++) client.send({ t: 'pub', id, c: 'room:full' }, id === 0 ? 'hold full' : `${id}`);
+  await release(other, 'hold back', undefined);
+  const refused = [];
+  let called;
+  while (refused.length < 72 || called === undefined) {
+    const [header, payload] = await client.next();
+    if (header.t === 'call') called = [header, payload];
+    else refused.push(header);
+  }
+  t.like(called, [{ m: 'back' }, 'again?']);
+  t.deepEqual(
+    refused,
+    Array.from({ length: 72 }, (_, index) => ({
+      t: 'err',
+      id: 128 + index,
+      code: 'limit',
+      reason: 'too many requests wait',
+    })),
+  );
+  client.send({ t: 'ok', id: called[0].id }, 'once more');
+  t.deepEqual(await client.next(), [{ t: 'ok', id: 'back' }, 'once more']);
+  await release(other, 'hold full', true);
+  for (let id = 0; id < 128; id++) t.deepEqual(await client.next(), [{ t: 'ok', id }]);
+  t.deepEqual(await client.ask({ t: 'pub', c: 'room:full' }, 'next'), { t: 'ok' });
+});
+
+test('a call is rejected when its client begins to close', async (t) => {
+  const own = await ownServer(t, { ...options, limits: { closeTimeoutMs: 60_000 } });
+  const client = await speak(t, own);
+  const id = Number(client.hi.s);
+  const pending = own.call('call', id, 'method', undefined, { timeoutMs: 55_000 });
+  pending.catch(() => {});
+  await client.next();
+  // it does not answer the close
+  client.ws.pause();
+  await own.call('close', id, 4000, 'over');
+  t.deepEqual(await rejected(t, pending), ['closed']);
+  t.deepEqual(await rejected(t, own.call('call', id, 'method')), ['closed']);
 });
 
 test('wrong arguments are a TypeError', async (t) => {

@@ -1,11 +1,13 @@
 // Plain streams of Server-Sent Events that subscribe to channels by their query, and go on where they were.
 import { once } from 'node:events';
+import http from 'node:http';
 import net from 'node:net';
 import test from 'ava';
 import { EventSource } from 'eventsource';
 
 import { until } from '../support/deadline.mjs';
 import { browserTests, launchBrowser } from '../support/example.mjs';
+import { linuxTests } from '../support/platforms.mjs';
 import { ownServer, sharedServer, worker } from '../support/server.mjs';
 
 const kept = { history: { messages: 5, ageMs: 600_000 }, clients: { subscribe: true } };
@@ -83,6 +85,8 @@ test('a stream of several channels names them, and has all their positions', asy
   first.leave();
   await publish('kept:two', 'c');
   const second = await stream(t, query, at(1).slice(4));
+  // the ids begin with the first channel that is subscribed
+  t.is(await second.next(), at(1));
   t.is(await second.next(), 'event: gap\ndata: {"c":"room:two"}');
   t.is(await second.next(), at(1));
   t.is(await second.next(), `${at(2)}\nevent: kept:two\ndata: c`);
@@ -94,6 +98,51 @@ test('a channel that clients may not subscribe to is refused, and so is a wrong 
   for (const query of ['channel=', 'channel=kept:a&channel=kept:a', 'channel=%ff', 'channel=a%0Ab']) {
     t.is((await stream(t, query)).status, 400, query);
   }
+});
+
+test('on a stream of several channels, none has the name of another event', async (t) => {
+  for (const name of ['close', 'gap', 'binary', 'binary a', 'message', 'open', 'error']) {
+    const query = `channel=room:1&channel=${encodeURIComponent(name)}`;
+    t.is((await stream(t, query)).status, 400, name);
+    // it is refused by its terms then
+    t.is((await stream(t, `channel=${encodeURIComponent(name)}`)).status, 403, name);
+  }
+});
+
+const MIB = 1024 * 1024;
+
+/** A stream of which no more is read than fits into the buffers on the way. */
+async function stalled(t, address, query) {
+  const asked = http.get(`http://${address}/events?${query}`, { agent: false });
+  t.teardown(() => asked.destroy());
+  const [response] = await once(asked, 'response');
+  response.on('error', () => {});
+  return response.setEncoding('utf8');
+}
+
+linuxTests(test)('many readers of one long message hold a piece of it each', async (t) => {
+  const limits = { writeTimeoutMs: 600_000, pingIntervalMs: 0 };
+  const own = await ownServer(t, { ...options, limits });
+  const query = 'channel=room:long&channel=room:other';
+  const readers = [];
+  while (readers.length < 60) readers.push(await stalled(t, own.addresses[0], query));
+  await until(async () => (await own.call('send', 'room:long', 'ready')) === readers.length, 'all subscriptions');
+  const before = (await own.usage()).rss;
+  const long = `${'x'.repeat(1023)}\n`.repeat(12 * 1024);
+  await own.call('send', 'room:long', long);
+  const reach = (length) => () => readers.every(({ socket }) => socket.bytesRead > length);
+  await until(reach(10_000), 'the beginning of the message');
+  const [{ rss }, { outboxBytes }] = [await own.usage(), await own.call('stats')];
+  t.true(rss - before < 200 * MIB, `${Math.round((rss - before) / MIB)} MiB more`);
+  t.true(outboxBytes >= long.length, 'what they have not read is counted');
+  const [first] = readers;
+  let text = '';
+  first.on('data', (chunk) => {
+    text += chunk;
+  });
+  const event = `id: -,-\nevent: room:long\n${long.replace(/^/gm, 'data: ')}\n\n`;
+  await until(() => text.length >= event.length && text.endsWith('\n\n'), 'the whole message');
+  t.true(text.endsWith(`data: ready\n\n${event}`));
 });
 
 /** Something between client and server that can cut all connections. */

@@ -1,4 +1,6 @@
 // Streams of Server-Sent Events that speak millrace.v1, and the POSTs of their clients.
+import { once } from 'node:events';
+import http from 'node:http';
 import test from 'ava';
 import { WebSocket } from 'ws';
 
@@ -6,6 +8,7 @@ import { until } from '../support/deadline.mjs';
 import { browserTests, launchBrowser } from '../support/example.mjs';
 import { createClient } from '../support/millrace-client.mjs';
 import { ownServer, sharedServer, worker } from '../support/server.mjs';
+import { speak } from '../support/v1.mjs';
 
 const channels = [
   ['kept:*', { history: { messages: 1000, ageMs: 600_000 }, clients: { subscribe: true, publish: true } }],
@@ -26,8 +29,8 @@ class Blocked extends EventTarget {
 }
 
 /** A client that can only use a stream. */
-function visitor(t, options) {
-  const client = createClient(`ws://${server.addresses[0]}/`, { WebSocket: Blocked, fallback: 'sse', ...options });
+function visitor(t, options, to = server) {
+  const client = createClient(`ws://${to.addresses[0]}/`, { WebSocket: Blocked, fallback: 'sse', ...options });
   t.teardown(() => client.close());
   return client;
 }
@@ -171,6 +174,63 @@ test('a POST obeys origins, messageBytes and messagesPerSecond', async (t) => {
   for (let sent = 0; sent < 60; sent++) t.is(await post(ping), 204);
   for (let answered = 0; answered < 62; answered++) t.deepEqual(await next(), [{ t: 'pong' }, undefined]);
   t.true(performance.now() - began > 1000);
+});
+
+test('POSTs of a stream are received one at a time, in their order', async (t) => {
+  const own = await ownServer(t, { workerPath: worker('no-handlers'), ioThreads: 1, ...more });
+  const [one, other] = [await stream(t, own), await stream(t, own)];
+  t.is(await one.post('{"t":"sub","id":1,"c":"room:order"}'), 204);
+  t.is((await one.next())[0].t, 'ok');
+  const message = (text) => `{"t":"pub","c":"room:order"}\n${text}`;
+  const [host, port] = own.addresses[0].split(':');
+  const headers = { 'millrace-socket': `${one.hi.s}.${one.hi.k}`, 'content-length': message('first').length };
+  headers.expect = '100-continue';
+  const first = http.request({ host, port, path: '/events?v=1', method: 'POST', headers, agent: false });
+  first.on('error', () => {});
+  t.teardown(() => first.destroy());
+  first.flushHeaders();
+  // its body is awaited, so it has its place
+  await once(first, 'continue');
+  let status;
+  const second = one.post(message('second')).then((answered) => {
+    status = answered;
+  });
+  for (let round = 0; round < 50; round++) {
+    t.is(await other.post('{"t":"ping"}'), 204);
+    await other.next();
+  }
+  t.is(status, undefined, 'it waits');
+  first.end(message('first'));
+  const [response] = await once(first, 'response');
+  t.is(response.statusCode, 204);
+  await second;
+  t.is(status, 204);
+  t.is((await one.next())[1], 'first');
+  t.is((await one.next())[1], 'second');
+});
+
+test('a client whose stream is read slowly sends on', async (t) => {
+  const { post, hi } = await stream(t);
+  const other = await speak(t, server);
+  await other.subscribe('room:slow');
+  await server.call('send', Number(hi.s), 'x'.repeat(16 * 1024 * 1024));
+  const waits = () => server.call('outboxBytes', Number(hi.s));
+  await until(async () => (await waits()) > 1024 * 1024, 'the message to wait for its reader');
+  for (let count = 0; count < 5; count++) {
+    t.is(await post(`{"t":"pub","c":"room:slow"}\n${count}`), 204);
+    t.deepEqual(await other.next(), [{ c: 'room:slow' }, `${count}`]);
+  }
+  t.true((await waits()) > 1024 * 1024);
+});
+
+test('a message that is too long for a POST ends the client, as over a WebSocket', async (t) => {
+  const own = await ownServer(t, { workerPath: worker('no-handlers'), ...more, limits: { messageBytes: 1000 } });
+  const client = visitor(t, {}, own);
+  const told = [];
+  client.onStatus((status, reason) => told.push([status, reason?.code]));
+  await until(() => client.status === 'open', 'the stream');
+  await t.throwsAsync(client.publish('room:long', 'x'.repeat(1000)), { code: 'closed' });
+  t.deepEqual(told.at(-1), ['closed', 1009]);
 });
 
 test('the stream ends with the code of its close, and a POST without a stream is not allowed', async (t) => {

@@ -16,8 +16,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { host: { type: 'string', default: 'localhost' }, ca: { type: 'string' } },
 });
-const [firstRoom = '', alias = '', port = '7000'] = positionals;
-if (alias === '') {
+const [firstRoom = '', name = '', port = '7000'] = positionals;
+if (name === '') {
   console.error('Usage: node examples/chat/console.mjs <room> <name> [port]');
   process.exit(2);
 }
@@ -30,16 +30,6 @@ const chat = Draft.for('chat').data();
 /** Control characters and bidirectional marks. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
-/** My id, in every room. @type {number | undefined} */
-let me;
-/** The room that I am in. @type {string | undefined} */
-let room;
-/** Messages that came with the room's history. @type {Set<number>} */
-let known = new Set();
-/** The room's version when I came in: changes up to it are in the list of members already. */
-let version = 0;
-/** Events that arrive before the answer to `join`. @type {any[] | undefined} */
-let early;
 /** @type {import('node:readline').Interface | undefined} */
 let input;
 let isLeaving = false;
@@ -56,9 +46,7 @@ let receiving = Promise.resolve();
 connection.on('message', (message) => {
   if (message.action !== 'publish') return message.discard();
   const data = message.dataBuffer();
-  receiving = receiving
-    .then(async () => receive(JSON.parse((await data).toString())))
-    .catch((error) => show(`! ${error.message}`));
+  receiving = receiving.then(async () => show((await data).toString())).catch((error) => show(`! ${error.message}`));
 });
 
 try {
@@ -90,17 +78,13 @@ async function converse() {
   lines.close();
 }
 
-/** @param {string} name @returns {Promise<boolean>} whether I am in that room now */
-async function join(name) {
-  // The gateway's threads have no order among each other: an event may arrive before the room's history.
-  early = [];
-  const isIn = await ask({ type: 'join', alias, room: name });
-  if (!isIn) replay();
-  return isIn;
+/** @param {string} room @returns {Promise<boolean>} whether I am in that room now */
+function join(room) {
+  return ask({ type: 'join', name, room });
 }
 
 /**
- * @param {{ type: 'join', alias: string, room: string } | { type: 'message', body: string }} request
+ * @param {{ type: 'join', name: string, room: string } | { type: 'message', body: string }} request
  * @returns {Promise<boolean>} whether it was done
  */
 async function ask(request) {
@@ -109,45 +93,6 @@ async function ask(request) {
   if (typeof answer === 'number') show(`! The server answers ${FastReply[answer] ?? answer}.`);
   else show(`! ${JSON.parse((await answer.dataBuffer()).toString()).message}`);
   return false;
-}
-
-/** @param {any} event what a browser would get, see protocol.mjs */
-function receive(event) {
-  if (event.type === 'joined') joined(event);
-  else if (early !== undefined) early.push(event);
-  else if (event.room === room) happened(event);
-}
-
-/** @param {any} event */
-function joined(event) {
-  ({ id: me, room, version } = event);
-  known = new Set(event.history.map((/** @type {{ id: number }} */ { id }) => id));
-  event.history.forEach(showMessage);
-  const others = event.members.filter((/** @type {{ id: number }} */ { id }) => id !== me);
-  const names = others.map((/** @type {{ alias: string }} */ member) => member.alias).join(', ');
-  show(`* You are ${event.alias} in ${room}, ${names === '' ? 'alone' : `with ${names}`}.`);
-  replay();
-}
-
-function replay() {
-  const events = early ?? [];
-  early = undefined;
-  events.forEach(receive);
-}
-
-/** @param {any} event of the room that I am in */
-function happened(event) {
-  if (event.type === 'chat-message') {
-    // My own message is already on the screen, where I typed it.
-    if (event.from !== me && !known.has(event.id)) showMessage(event);
-  } else if (event.type === 'user-joined' || event.type === 'user-left') {
-    if (event.version > version) show(`* ${event.alias} ${event.type === 'user-joined' ? 'joined' : 'left'}`);
-  }
-}
-
-/** @param {{ alias: string, body: string }} message */
-function showMessage({ alias: from, body }) {
-  show(`<${from}> ${body}`);
 }
 
 /** Ends with exit code 1, and prints the first reason. @param {string} message */
@@ -173,5 +118,5 @@ function show(text) {
 
 /** @param {string} line */
 function printable(line) {
-  return line.replace(UNPRINTABLE, '\ufffd');
+  return line.replaceAll('\t', ' ').replace(UNPRINTABLE, '\ufffd');
 }

@@ -1,21 +1,17 @@
 // @ts-check
 /**
- * The chat's own protocol: JSON texts, over WebSocket or as the data of Sockety's messages. This file checks the
- * requests of clients. It has nothing to do with sockets or rooms, and never throws.
+ * What clients may send, and the form of messages. This file checks input from the network. It has nothing to do with
+ * sockets, and throws nothing but errors that the client may see.
  *
- * From a client:  {type: 'join', alias, room}   {type: 'message', body}   {type: 'typing'}
- * To a client:    joined, user-joined, user-left, chat-message, typing, error
+ * A room is a channel, `room:<name>`. What is published there is a line that a terminal can show as it is: the name in
+ * angle brackets, a tab, and what was said. A name has no tab.
  *
- * @typedef {{ id: number, alias: string }} Member  the id is the member's socket id
- * @typedef {{ id: number, from: number, alias: string, body: string, timestamp: number }} Message
- * @typedef {{ type: 'join', alias: string, room: string }
- *   | { type: 'message', body: string }
- *   | { type: 'typing' }} Request
- * @typedef {{ type: 'error', code: string, message: string }} Problem
+ * @typedef {{ type: 'join', name: string, room: string } | { type: 'message', body: string }} Request  of a console
  */
+import { CallError } from 'millrace';
 
 /** Longest display name, in UTF-16 units. */
-export const ALIAS_LENGTH = 24;
+export const NAME_LENGTH = 24;
 /** Longest room name, in UTF-16 units. */
 export const ROOM_LENGTH = 32;
 /** Longest message, in UTF-16 units. */
@@ -23,73 +19,94 @@ export const BODY_LENGTH = 2000;
 /** Longest request: fits the longest message, with space for JSON's escapes. */
 export const REQUEST_BYTES = 16 * 1024;
 
+const PREFIX = 'room:';
+
+/** @param {string} room */
+export function channelOf(room) {
+  return PREFIX + room;
+}
+
 /**
- * @param {string} text what the client sent
- * @returns {Request | Problem}
+ * The room of a channel to which a page wants to subscribe.
+ * @param {import('millrace').Name} channel bytes, if it is not UTF-8
  */
-export function readRequest(text) {
-  let value;
+export function roomOf(channel) {
+  const name = typeof channel === 'string' ? channel.slice(PREFIX.length) : undefined;
+  const room = readRoom(name);
+  // One room has one name: the page writes it in the same way.
+  if (room !== name) throw new CallError('bad-room', BAD_ROOM);
+  return room;
+}
+
+/**
+ * @param {string} name
+ * @param {string} body
+ * @returns {string} what is published
+ */
+export function lineOf(name, body) {
+  return `<${name}>\t${body}`;
+}
+
+/** @param {string | Uint8Array} text what a client sent @returns {any} */
+export function readJson(text) {
   try {
-    value = JSON.parse(text);
+    return JSON.parse(String(text));
   } catch {
-    return problem('bad-json', 'That was not JSON.');
+    throw new CallError('bad-json', 'That was not JSON.');
   }
+}
+
+/** @param {string} text what a console sent @returns {Request} */
+export function readRequest(text) {
+  const value = readJson(text);
   switch (value?.type) {
     case 'join':
-      return readJoin(value);
+      return { type: 'join', name: readName(value.name), room: readRoom(value.room) };
     case 'message':
-      return readMessage(value);
-    case 'typing':
-      return { type: 'typing' };
+      return { type: 'message', body: readBody(value.body) };
     default:
-      return problem('bad-type', 'The type must be "join", "message" or "typing".');
+      throw new CallError('bad-type', 'The type must be "join" or "message".');
   }
-}
-
-/**
- * @param {string} code what a program can act on
- * @param {string} message what a person can read
- * @returns {Problem}
- */
-export function problem(code, message) {
-  return { type: 'error', code, message };
-}
-
-/** @param {{ alias?: unknown, room?: unknown }} value @returns {Request | Problem} */
-function readJoin(value) {
-  const alias = typeof value.alias === 'string' ? oneLine(value.alias) : '';
-  if (alias === '' || alias.length > ALIAS_LENGTH) {
-    return problem('bad-alias', `A name has 1 to ${ALIAS_LENGTH} characters.`);
-  }
-  const room = typeof value.room === 'string' ? value.room.trim().normalize('NFC').toLowerCase() : '';
-  if (!ROOM.test(room) || room.length > ROOM_LENGTH) {
-    return problem('bad-room', `A room has 1 to ${ROOM_LENGTH} letters, digits, "-" or "_".`);
-  }
-  return { type: 'join', alias, room };
-}
-
-/** @param {{ body?: unknown }} value @returns {Request | Problem} */
-function readMessage(value) {
-  const body = typeof value.body === 'string' ? value.body.replace(CONTROLS, '').trim() : '';
-  if (body === '' || body.length > BODY_LENGTH) {
-    return problem('bad-body', `A message has 1 to ${BODY_LENGTH} characters.`);
-  }
-  return { type: 'message', body };
 }
 
 /**
  * A name is shown beside other users' messages: it must have no line breaks, and no marks that reverse the direction of
  * the text after it.
- * @param {string} text
+ * @param {unknown} value
  */
-function oneLine(text) {
-  return text
+export function readName(value) {
+  const name = String(typeof value === 'string' ? value : '')
     .replace(DIRECTION_MARKS, '')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
     .normalize('NFC');
+  if (name !== '' && name.length <= NAME_LENGTH) return name;
+  throw new CallError('bad-name', `A name has 1 to ${NAME_LENGTH} characters.`);
 }
 
+/** @param {unknown} value */
+export function readRoom(value) {
+  const room = typeof value === 'string' ? value.trim().normalize('NFC').toLowerCase() : '';
+  if (ROOM.test(room) && room.length <= ROOM_LENGTH) return room;
+  throw new CallError('bad-room', BAD_ROOM);
+}
+
+/**
+ * Nothing in a message can control a terminal that shows it.
+ * @param {unknown} value
+ */
+export function readBody(value) {
+  const text = typeof value === 'string' ? value : '';
+  const body = text
+    .replace(/[\u2028\u2029]/g, '\n')
+    .replace(DIRECTION_MARKS, '')
+    .replace(CONTROLS, '')
+    .trim();
+  if (body !== '' && body.length <= BODY_LENGTH) return body;
+  throw new CallError('bad-body', `A message has 1 to ${BODY_LENGTH} characters.`);
+}
+
+const BAD_ROOM = `A room has 1 to ${ROOM_LENGTH} letters, digits, "-" or "_".`;
 const ROOM = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}_-]*$/u;
 const DIRECTION_MARKS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 // Line breaks and tabs stay: a message may have several lines.

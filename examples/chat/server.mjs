@@ -8,12 +8,13 @@
  * --sockety-port 7000   where console.mjs connects (or SOCKETY_PORT); 0 picks a free one. Default: none
  * --line-port 7001   where `nc localhost 7001` connects (or LINE_PORT); 0 picks a free one. Default: none
  * --cert, --key     PEM files: https: and wss:, over HTTP/2; consoles speak TLS then, too
- * --backplane URL   with --node 1 --nodes 2: one of several that work together, see ../cluster
+ * --backplane URL   one of several nodes that work together, see ../cluster
  */
 import { parseArgs } from 'node:util';
 import { start } from 'millrace';
 import { REQUEST_BYTES } from './protocol.mjs';
 
+const DAY = 24 * 60 * 60 * 1000;
 const HEADERS = {
   'content-security-policy': "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
@@ -29,13 +30,13 @@ const { values } = parseArgs({
     cert: { type: 'string' },
     key: { type: 'string' },
     backplane: { type: 'string' },
-    node: { type: 'string', default: '0' },
-    nodes: { type: 'string', default: '1' },
   },
 });
 const { backplane, cert, host, key, 'sockety-port': socketyPort = process.env.SOCKETY_PORT } = values;
 const tls = cert !== undefined && key !== undefined ? { cert, key } : undefined;
 const { 'line-port': linePort = process.env.LINE_PORT } = values;
+// What is kept is kept in the memory of one node.
+const keeps = backplane === undefined;
 /** @type {import('millrace').Listener[]} */
 const others = [];
 if (socketyPort !== undefined) {
@@ -48,7 +49,15 @@ const chat = await start({
   bind: [`${host}:${values.port}`, ...others],
   workerPath: new URL('./worker.mjs', import.meta.url),
   threads: Number(values.threads),
-  workerArg: { node: Number(values.node), nodes: Number(values.nodes) },
+  workerArg: { keeps },
+  // A room keeps its last messages, for pages that come back, and knows its members. The worker's handlers decide who
+  // may subscribe and publish.
+  channels: {
+    'room:*': {
+      ...(keeps && { history: { messages: 500, ageMs: DAY }, presence: true }),
+      clients: { subscribe: true, publish: { from: true } },
+    },
+  },
   ...(backplane !== undefined && { backplane }),
   // The page and its WebSocket have the same host and port, so 'same-host' is sufficient protection.
   static: { directory: new URL('./public/', import.meta.url), headers: HEADERS },

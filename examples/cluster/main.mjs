@@ -31,11 +31,7 @@ console.log(`The nodes meet at ${backplane.replace(/\/\/.*@/, '//')}`);
 const chat = fileURLToPath(new URL('../chat/server.mjs', import.meta.url));
 for (let node = 0; node < nodes; node++) {
   const where = ['--port', String(port === 0 ? 0 : port + node), '--backplane', backplane];
-  run(
-    process.execPath,
-    [...process.execArgv, chat, ...where, '--node', String(node), '--nodes', String(nodes)],
-    'inherit',
-  );
+  run(process.execPath, [...process.execArgv, chat, ...where], 'inherit');
 }
 
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => stop(0));

@@ -13,7 +13,7 @@ import { binding } from './addon/binding.js';
 import type { StreamSource } from './gateway/chunks.js';
 import type { ClusterInfo } from './gateway/cluster-info.js';
 import type { DrainedOptions } from './gateway/drained.js';
-import { type AttachOptions, Gateway, type StartOptions, threadGateway } from './gateway/gateway.js';
+import { type AttachOptions, Gateway, type StartOptions } from './gateway/gateway.js';
 import type {
   History,
   HistoryOptions,
@@ -26,6 +26,7 @@ import type { SendStreamOptions } from './gateway/send-stream.js';
 import type { Server } from './gateway/server.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './gateway/stats.js';
 import type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
+import { threadGateway } from './gateway/thread-gateway.js';
 import type { BytesOnly, NeedsArg, WorkerTypes } from './worker/worker-types.js';
 // in the bundle of a worker module, this copy of the package runs the worker
 import './worker/boot.js';

@@ -1,8 +1,8 @@
 /** The module functions for channels with presence, of the default gateway. */
 
-import { threadGateway } from './gateway/gateway.js';
 import type { Presence, PresenceCount } from './gateway/members.js';
 import type { Name } from './gateway/target.js';
+import { threadGateway } from './gateway/thread-gateway.js';
 
 /**
  * The members of a channel with presence: the clients that have subscribed themselves by `millrace.v1`, and the sockets that

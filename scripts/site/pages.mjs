@@ -13,6 +13,7 @@ const SUBJECTS = [
     'Sockets and channels',
     [
       'docs/channels',
+      'docs/history',
       'docs/presence',
       'docs/client',
       'docs/calls',
@@ -58,6 +59,7 @@ const SUBJECTS = [
       'docs/tls',
       'docs/behind-a-proxy',
       'docs/scaling',
+      'docs/choosing-limits',
       'docs/monitoring',
       'docs/admin',
       'docs/logging',

@@ -1,9 +1,9 @@
-// The chat example's worker, with a message that ends its thread: an exception outside any handler.
+// The chat example's worker, with a method that ends its thread: an exception outside any handler.
 import * as chat from '../../../examples/chat/worker.mjs';
 
-export const { handleBinaryMessage, handleClose } = chat;
+export const { handleClose, handlePublish, handleSubscribe } = chat;
 
-export function handleTextMessage(text, socketId, token) {
-  if (text !== 'die') chat.handleTextMessage(text, socketId, token);
-  else setImmediate(() => Promise.reject(new Error('told to die')));
+export function handleCall(method, params, socketId, token) {
+  if (method !== 'die') return chat.handleCall(method, params, socketId, token);
+  setImmediate(() => Promise.reject(new Error('told to die')));
 }

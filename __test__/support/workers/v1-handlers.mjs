@@ -1,6 +1,6 @@
 // Handlers for clients of `millrace.v1`, which do what the client asks for: `hold <name>` waits until the method `release` is
 // called with that name.
-import { CallError, send } from '../millrace.mjs';
+import { CallError, call, send } from '../millrace.mjs';
 
 const held = new Map();
 const seen = [];
@@ -68,6 +68,11 @@ const methods = {
     held.delete(name);
     release?.(value);
     return release !== undefined;
+  },
+  /** Calls its client when `release` is called with that name. */
+  back: async (name, socketId) => {
+    await hold(name);
+    return call(socketId, 'back', 'again?');
   },
   held: () => [...held.keys()],
   seen: () => seen.splice(0),

@@ -18,8 +18,9 @@ pub struct Recipient {
     pub route: Route,
     /// How the copies for this subscriber are marked: the outermost annotation of its chain.
     pub annotation: Option<Arc<Annotation>>,
-    /// Whether the socket's own client has subscribed it.
-    pub own: bool,
+    /// Whether its client knows of it: it has subscribed itself, or its shard was told how the socket has
+    /// [entered](Post::enter).
+    pub is_known: bool,
 }
 
 /// A message of a channel with history, as an I/O shard gets it.
@@ -107,8 +108,8 @@ pub trait Post {
         self.publish(shard, channel, numbered.message, except, recipients)
     }
 
-    /// Tells the shard of a subscriber how it has entered a channel, in front of everything that is posted for its
-    /// subscription. Unless it is behind, its [join](Self::join) follows.
+    /// Tells the shard of a subscriber how it has entered a channel with history, or at a position, in front of everything
+    /// that is posted for its subscription. Never of a virtual socket. Unless it is behind, its [join](Self::join) follows.
     fn enter(&mut self, name: &Name, route: Route, entering: &Entering) {
         let _ = (name, route, entering);
     }

@@ -10,8 +10,8 @@ mod readers;
 use std::sync::Arc;
 
 use millrace_core::{
-    ChannelTerms, Core, HistoryBounds, HistoryTerms, Manner, Pattern, ShardIndex, SocketInfo,
-    Target,
+    ChannelTerms, Core, Entrance, HistoryBounds, HistoryTerms, Manner, Pattern, ShardIndex,
+    ShardSet, SocketInfo, Start, Target, Topic,
 };
 use proptest::prelude::*;
 use readers::Readers;
@@ -41,8 +41,8 @@ fn leave_behind(core: &Core<Arc<str>>, channels: u32, readers: &mut Readers) {
     core.close(socket, readers);
 }
 
-#[test]
-fn one_publication_does_not_drop_the_history_of_many_channels() {
+/// A core in which every channel has history.
+fn core() -> Core<Arc<str>> {
     let core = Core::new();
     let terms = ChannelTerms {
         pattern: Pattern::new(b"*").expect("short"),
@@ -56,6 +56,50 @@ fn one_publication_does_not_drop_the_history_of_many_channels() {
         channels: 10,
     };
     core.set_terms(vec![terms], bounds);
+    core
+}
+
+#[test]
+fn a_sharded_channel_of_the_same_name_leaves_the_gap_of_each_shard() {
+    let (core, mut readers) = (core(), Readers::default());
+    let shards = [0, 1].map(|index| ShardIndex::new(index).expect("below 2"));
+    let info = SocketInfo {
+        address: None,
+        worker: 0,
+    };
+    let sockets = shards.map(|shard| core.open(shard, 7, info));
+    let entrance = Entrance {
+        start: Start::Next,
+        references: 0,
+        own: true,
+        tag: 0,
+    };
+    for socket in sockets {
+        let entered = core.enter_at(socket, b"room", entrance, 10, &mut readers);
+        entered.expect("it has no subscription");
+        readers.settle();
+    }
+    let publish = |text, readers: &mut Readers| {
+        core.publish_as(b"room", text, &Manner::default(), readers);
+    };
+    publish("1", &mut readers);
+    for shard in shards {
+        readers.full.insert(shard);
+    }
+    publish("nobody gets it", &mut readers);
+    readers.full = ShardSet::default();
+    let who = sockets.map(Target::Socket);
+    let subscribed = core.subscribe_to(&who, Topic::Sharded(b"room"), 1, &mut readers);
+    assert_eq!(subscribed, Ok(sockets.to_vec()));
+    publish("3", &mut readers);
+    // a reader whose next number is missing, and who was not told, would have failed
+    let next: Vec<u64> = readers.all.values().map(|reader| reader.next).collect();
+    assert_eq!(next, [4, 4]);
+}
+
+#[test]
+fn one_publication_does_not_drop_the_history_of_many_channels() {
+    let core = core();
     let mut readers = Readers::default();
     leave_behind(&core, 5000, &mut readers);
     let idle = || core.history_size().1;

@@ -54,7 +54,7 @@ limits! {
         /// Channels and patterns that one connection is subscribed to by its own commands (RESP), or that one socket is subscribed to in all, when its client subscribes itself (`millrace.v1`).
         subscriptions_per_socket: usize = 10_000, 1..=COUNT, "the command is refused whole with an error";
         /// Calls of one client (`millrace.v1`) that are not answered yet, and as many calls to it; also its subscriptions and publications that wait for a handler.
-        calls_per_socket: usize = 128, 1..=COUNT, "the call fails with the code `limit`; with so many subscriptions and publications reading pauses";
+        calls_per_socket: usize = 128, 1..=COUNT, "the call fails with the code `limit`; with so many subscriptions and publications reading pauses, or, while the client has a call to answer, more of them fail with `limit`";
         /// Messages per second of one connection (Sockety: also responses, fast replies, files and heartbeats); zero is off.
         messages_per_second: u32 = 0, 0..=COUNT, "reading pauses";
     }

@@ -3,11 +3,13 @@
 //! An event is lines of `field: value` and an empty line. A client joins the `data` lines of an event with line feeds,
 //! so a carriage return, alone or with a line feed behind it, arrives as one line feed.
 
+mod pieces;
 mod positions;
 
 use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+pub use pieces::Pieces;
 pub use positions::Positions;
 
 /// The content type of the stream.
@@ -18,6 +20,24 @@ pub const BINARY_EVENT: &str = "binary";
 
 /// The event type of the close. Its data is the close code and, after a blank, the reason.
 pub const CLOSE_EVENT: &str = "close";
+
+/// The event type that tells of publications that are missing.
+const GAP_EVENT: &str = "gap";
+
+/// Whether events of this type mean something else than a message of the channel with this name: here, or in every
+/// `EventSource`.
+pub fn is_taken(name: &str) -> bool {
+    let taken = [
+        BINARY_EVENT,
+        CLOSE_EVENT,
+        GAP_EVENT,
+        "error",
+        "message",
+        "open",
+    ];
+    let behind = name.strip_prefix(BINARY_EVENT);
+    taken.contains(&name) || behind.is_some_and(|behind| behind.starts_with(' '))
+}
 
 /// Appends a text as an event of the default type, `message`.
 pub fn append_text(out: &mut Vec<u8>, text: &[u8]) {
@@ -35,20 +55,41 @@ pub fn append_binary(out: &mut Vec<u8>, bytes: &[u8]) {
 /// Appends a message of `millrace.v1` as an event. A payload that the format cannot carry is base64 (RFC 4648, section 4), which
 /// the field `b` of the header says: bytes are 1, text with a carriage return is 2. `key` becomes the field `k`.
 pub fn append_v1(out: &mut Vec<u8>, is_text: bool, message: &[u8], key: Option<&str>) {
-    let end = message.iter().position(|byte| *byte == b'\n');
-    let (header, payload) = message.split_at(end.unwrap_or(message.len()));
-    let payload = payload.split_first().map(|(_, payload)| payload);
-    let coded = match payload {
-        Some(_) if !is_text => Some(b'1'),
-        Some(payload) if payload.contains(&b'\r') => Some(b'2'),
-        _ => None,
-    };
+    let (header, payload) = split(message);
+    let code = code_of(is_text, payload);
     out.extend_from_slice(b"data: ");
     out.extend_from_slice(header.strip_suffix(b"}").unwrap_or(header));
+    append_fields(header, key, code, out);
+    match payload {
+        Some(payload) if code.is_some() => append_base64(out, payload),
+        Some(payload) => append_data(out, payload),
+        None => {}
+    }
+    out.push(b'\n');
+}
+
+/// The header of a message, and its payload if it has one.
+fn split(message: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let end = memchr::memchr(b'\n', message);
+    let (header, payload) = message.split_at(end.unwrap_or(message.len()));
+    (header, payload.split_first().map(|(_, payload)| payload))
+}
+
+/// The field `b` of a payload; `None`: the format can carry it.
+fn code_of(is_text: bool, payload: Option<&[u8]>) -> Option<u8> {
+    match payload {
+        Some(_) if !is_text => Some(b'1'),
+        Some(payload) if memchr::memchr(b'\r', payload).is_some() => Some(b'2'),
+        _ => None,
+    }
+}
+
+/// Appends what a header has in the place of its last brace: two more fields, each if it is given, and the end of the line.
+fn append_fields(header: &[u8], key: Option<&str>, code: Option<u8>, out: &mut Vec<u8>) {
     let mut comma: &[u8] = if header == b"{}" { b"" } else { b"," };
     for (name, value) in [
         ("k", key.map(str::as_bytes)),
-        ("b", coded.as_ref().map(std::slice::from_ref)),
+        ("b", code.as_ref().map(std::slice::from_ref)),
     ] {
         let Some(value) = value else { continue };
         let quote: &[u8] = if name == "k" { b"\"" } else { b"" };
@@ -59,12 +100,6 @@ pub fn append_v1(out: &mut Vec<u8>, is_text: bool, message: &[u8], key: Option<&
         comma = b",";
     }
     out.extend_from_slice(b"}\n");
-    match payload {
-        Some(payload) if coded.is_some() => append_base64(out, payload),
-        Some(payload) => append_data(out, payload),
-        None => {}
-    }
-    out.push(b'\n');
 }
 
 /// Bytes as base64url without padding (RFC 4648, section 5).
@@ -113,7 +148,9 @@ fn append_type(out: &mut Vec<u8>, name: &str) {
 }
 
 fn append_base64(out: &mut Vec<u8>, bytes: &[u8]) {
-    append_data(out, STANDARD.encode(bytes).as_bytes());
+    out.extend_from_slice(b"data: ");
+    pieces::append_groups(bytes, out);
+    out.push(b'\n');
 }
 
 fn append_data(out: &mut Vec<u8>, data: &[u8]) {
@@ -244,6 +281,18 @@ mod tests {
             written(|out| append_close(out, 1000, "")),
             [("close".into(), "1000".into())]
         );
+    }
+
+    #[test]
+    fn types_that_mean_something_are_taken() {
+        for name in [
+            "binary", "binary a", "close", "error", "gap", "message", "open",
+        ] {
+            assert!(is_taken(name), "{name}");
+        }
+        for name in ["", "binary:a", "binarya", "Close", "gaps", "room:1"] {
+            assert!(!is_taken(name), "{name}");
+        }
     }
 
     #[test]

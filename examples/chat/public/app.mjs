@@ -1,27 +1,13 @@
 // @ts-check
 /**
- * The chat's page: connects the connection, the messages, the members and the user's input. Each of the first three has
- * its own file.
+ * The chat's page: connects the rooms, the messages, the members and the user's input. Each of the first three has its
+ * own file, and the connection is that of `millrace/client`.
  */
-import { Connection } from './connection.mjs';
+import { createClient } from '/client.mjs';
 import { Members } from './members.mjs';
 import { addressOf, recall, remember, roomInAddress, roomName } from './names.mjs';
-import { Log, make, paintAvatar, Timeline } from './timeline.mjs';
-
-let alias = recall('localStorage', 'chat.alias');
-let room = roomInAddress();
-/** My socket id while I am in the room. @type {number | undefined} */
-let me;
-/** My socket id in the connection before this one. @type {number | undefined} */
-let formerMe;
-/** @type {Map<string, Log>} the rooms of this visit */
-const rooms = new Map();
-/** What I sent and have not seen come back. @type {string[]} */
-let unconfirmed = [];
-/** Ids of my own messages, kept over a reload. */
-const mine = new Set(JSON.parse(recall('sessionStorage', 'chat.mine') || '[]'));
-let unread = 0;
-let typingSentAt = 0;
+import { Room } from './room.mjs';
+import { make, paintAvatar, Timeline } from './timeline.mjs';
 
 /** @param {string} id */
 const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -29,221 +15,211 @@ const app = part('app');
 const menu = part('menu');
 const body = /** @type {HTMLTextAreaElement} */ (part('body'));
 const welcome = /** @type {HTMLDialogElement} */ (part('welcome'));
-const aliasField = /** @type {HTMLInputElement} */ (part('alias'));
+const nameField = /** @type {HTMLInputElement} */ (part('alias'));
 const roomField = /** @type {HTMLInputElement} */ (part('room'));
 const gotoField = /** @type {HTMLInputElement} */ (part('goto-room'));
 const sendButton = /** @type {HTMLButtonElement} */ (part('send'));
 const finePointer = matchMedia('(pointer: fine)');
 
+let myName = recall('localStorage', 'chat.alias');
+/** Tells this tab from others, also after a lost connection and after a reload. */
+const tab = recall('sessionStorage', 'chat.tab') || Math.random().toString(36).slice(2).padEnd(8, '0');
+remember('sessionStorage', 'chat.tab', tab);
+/** My own messages, kept over a reload. @type {Set<string>} */
+const mine = new Set(JSON.parse(recall('sessionStorage', 'chat.mine') || '[]'));
+/** @type {Map<string, Room>} the rooms of this visit */
+const rooms = new Map();
+/** Whether I am in the room now. */
+let isIn = false;
+let isTyping = false;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let typingEnds;
+let unread = 0;
+
+const client = createClient(`${location.origin.replace(/^http/, 'ws')}/socket`);
 const timeline = new Timeline({
   scroll: part('scroll'),
   list: part('log'),
+  unsent: part('unsent'),
   empty: part('empty'),
   newer: part('newer'),
 });
 const members = new Members(
   { list: part('members'), count: part('member-count'), summary: part('who'), typing: part('typing') },
-  ({ type, alias: name, timestamp }) => notice(`${name} ${type === 'user-joined' ? 'joined' : 'left'}`, timestamp),
+  tab,
+  (notice) => room.note(notice),
 );
-const connection = new Connection(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/socket`, {
-  open: join,
-  message: receive,
-  state: showState,
-});
+let room = roomOf(roomInAddress());
 
-// --- Messages from the server
+// --- Rooms
 
-/** @param {any} value */
-function receive(value) {
-  if (value.type === 'error') refused(value);
-  else if (value.type === 'chat-message') received(value);
-  // All other events belong to the current room; I may have left the room of this one.
-  else if (value.room !== room) return;
-  else if (value.type === 'joined') joined(value);
-  else if (value.type === 'user-joined' || value.type === 'user-left') members.move(value);
-  else if (value.type === 'typing') members.types(value.from, value.alias);
-}
-
-/** @param {any} value */
-function joined(value) {
-  me = value.id;
-  const log = logOf(room);
-  for (const message of value.history) log.add(itemOf(message, mine.has(message.id) || isUnconfirmed(message)));
-  timeline.show(log);
-  notice(`You joined as ${value.alias}`, value.timestamp);
-  members.fill(value);
-  bringBackUnsent();
-  formerMe = me;
-  connection.settled();
-  showReady();
-}
-
-/** @param {any} value */
-function received(value) {
-  const own = value.from === me;
-  if (own) {
-    unconfirmed = unconfirmed.filter((text) => text !== value.body);
-    keepMine(value.id);
-  }
-  members.stopsTyping(value.from);
-  add(value.room, itemOf(value, own));
-  if (document.hidden && !own) {
-    unread += 1;
-    showTitle();
-  }
-}
-
-/** @param {{ code: string, message: string }} problem */
-function refused({ code, message }) {
-  if (code === 'bad-alias') askName(message);
-  else if (code === 'bad-room' || code === 'room-full') askName(message, roomField);
-  else part('problem').textContent = message;
-}
-
-// --- What I do
-
-function join() {
-  me = undefined;
-  members.expect();
-  showReady();
-  if (alias !== '') connection.send({ type: 'join', alias, room });
+/** @param {string} name @returns {Room} */
+function roomOf(name) {
+  const known = rooms.get(name);
+  if (known) return known;
+  /** @type {Room} */
+  const made = new Room(
+    name,
+    client,
+    { has: (key) => mine.has(key), add: keepMine },
+    {
+      added: (item, place) => {
+        if (made !== room) return;
+        if (place === 'last') timeline.append(item);
+        else timeline.show(made.log, { stay: true });
+        if (document.hidden && item.kind === 'message' && !item.own) {
+          unread += 1;
+          showTitle();
+        }
+      },
+      changed: () => made === room && timeline.show(made.log, { stay: true }),
+      waits: () => made === room && timeline.wait(made.unsent),
+      stands: () => stands(made),
+      refused,
+      unsent: bringBack,
+      here: (list) => members.here(list),
+      gone: (list) => members.gone(list),
+      counted: (number) => {
+        members.counted(number);
+        // Told once more when there are few enough again.
+        if (number <= MOST_LISTED) listMembers(made);
+      },
+    },
+  );
+  rooms.set(name, made);
+  return made;
 }
 
 /** @param {string} name */
 function enterRoom(name) {
-  room = name;
+  room.leave();
+  room = roomOf(name);
   unread = 0;
-  timeline.show(logOf(room));
+  timeline.show(room.log);
+  timeline.wait(room.unsent);
   members.clear();
+  isIn = false;
+  isTyping = false;
+  if (myName !== '') room.enter({ name: myName, tab });
   showRooms();
   showTitle();
-  join();
+  showReady();
 }
+
+/** I am in the room, for the first time or again. @param {Room} where */
+function stands(where) {
+  isIn = true;
+  isTyping = false;
+  showReady();
+  listMembers(where);
+}
+
+/** @param {Room} where */
+async function listMembers(where) {
+  try {
+    const list = await where.members();
+    if (where === room) members.fill(list);
+  } catch {
+    // The connection is lost again; or nobody knows, on several nodes.
+  }
+}
+
+/** @param {import('./room.mjs').Refusal} refusal */
+function refused({ code, reason = 'You may not enter this room.' }) {
+  if (code === 'bad-name') askName(reason);
+  else askName(reason, roomField);
+}
+
+// --- What I do
 
 function say() {
   const text = body.value.trim();
-  if (text === '' || me === undefined || !connection.send({ type: 'message', body: text })) return;
-  unconfirmed.push(text);
-  typingSentAt = 0;
+  if (text === '' || !mayWrite()) return;
+  room.say(text);
+  typing(false);
   body.value = '';
   part('problem').textContent = '';
   fitComposer();
   body.focus();
 }
 
-/** A message may be lost with its connection: then its text goes back into the field. */
-function bringBackUnsent() {
-  if (unconfirmed.length === 0) return;
-  body.value = [...unconfirmed, body.value].join('\n').trim();
-  unconfirmed = [];
+/**
+ * A message that was refused, or that may be lost, goes back into the field.
+ * @param {import('./room.mjs').Refusal} refusal
+ * @param {string} text
+ */
+function bringBack({ code, reason }, text) {
+  part('problem').textContent =
+    reason ?? (code === 'closed' ? 'The connection was lost: this may have been sent.' : `That was not sent: ${code}.`);
+  body.value = `${text}\n${body.value}`.trim();
   fitComposer();
 }
 
-/** @param {{ id: number, from: number, body: string }} message of the history */
-function isUnconfirmed(message) {
-  const at = message.from === formerMe ? unconfirmed.indexOf(message.body) : -1;
-  if (at < 0) return false;
-  unconfirmed.splice(at, 1);
-  keepMine(message.id);
-  return true;
+/** Tells the others, if something has changed. @param {boolean} on */
+function typing(on) {
+  clearTimeout(typingEnds);
+  if (on) typingEnds = setTimeout(() => typing(false), TYPING_MS);
+  if (on === isTyping || !isIn) return;
+  isTyping = on;
+  client.call('typing', on, { queue: false }).catch(() => {});
 }
 
-/** @param {number} id */
-function keepMine(id) {
-  mine.add(id);
+/** @param {string} key */
+function keepMine(key) {
+  mine.add(key);
   remember('sessionStorage', 'chat.mine', JSON.stringify([...mine].slice(-MINE_KEPT)));
 }
 
-// --- The rooms' messages
-
-/** @param {string} name */
-function logOf(name) {
-  const log = rooms.get(name) ?? new Log();
-  rooms.set(name, log);
-  return log;
-}
-
-/**
- * @param {string} name
- * @param {import('./timeline.mjs').Item} item
- */
-function add(name, item) {
-  const log = logOf(name);
-  const place = log.add(item);
-  if (name !== room || place === 'known') return;
-  if (place === 'last') timeline.append(item);
-  else timeline.show(log);
-}
-
-/**
- * @param {string} text
- * @param {number} timestamp
- */
-function notice(text, timestamp) {
-  add(room, { kind: 'notice', order: timestamp, timestamp, text });
-}
-
-/**
- * @param {any} message
- * @param {boolean} own
- * @returns {import('./timeline.mjs').Said}
- */
-function itemOf({ id, from, alias: by, body: text, timestamp }, own) {
-  return { kind: 'message', order: id, id, from, alias: by, body: text, timestamp, own };
+/** Also without a connection: then it is sent later. */
+function mayWrite() {
+  return myName !== '' && !welcome.open && client.status !== 'closed';
 }
 
 // --- The rest of the page
 
 function showRooms() {
-  const visited = [...rooms].filter(([, { items }]) => items.length > 0).map(([name]) => name);
-  const names = new Set([...SUGGESTED_ROOMS, ...visited, room]);
+  const visited = [...rooms].filter(([, { log }]) => log.items.length > 0).map(([name]) => name);
+  const names = new Set([...SUGGESTED_ROOMS, ...visited, room.name]);
   const entries = [...names].map((name) => {
     const link = make('a', '', name);
     link.href = addressOf(name);
-    if (name === room) link.ariaCurrent = 'page';
+    if (name === room.name) link.ariaCurrent = 'page';
     const entry = make('li');
     entry.append(link);
     return entry;
   });
   part('rooms').replaceChildren(...entries);
-  part('room-title').textContent = `#${room}`;
-  body.placeholder = `Message #${room}`;
+  part('room-title').textContent = `#${room.name}`;
+  body.placeholder = `Message #${room.name}`;
 }
 
 function showName() {
-  part('my-name').textContent = alias;
-  paintAvatar(part('my-avatar'), alias);
+  part('my-name').textContent = myName;
+  paintAvatar(part('my-avatar'), myName);
 }
 
 function showTitle() {
-  document.title = `${unread > 0 ? `(${unread}) ` : ''}#${room} · Millrace chat`;
+  document.title = `${unread > 0 ? `(${unread}) ` : ''}#${room.name} · Millrace chat`;
 }
 
 function showReady() {
-  const ready = me !== undefined;
-  app.dataset.joined = String(ready);
-  sendButton.disabled = !ready || body.value.trim() === '';
+  app.dataset.joined = String(isIn);
+  sendButton.disabled = !mayWrite() || body.value.trim() === '';
 }
 
-/** @type {ReturnType<typeof setInterval> | undefined} */
-let countdown;
-
-/** @param {import('./connection.mjs').State} state */
-function showState({ name, retryAt = 0 }) {
-  clearInterval(countdown);
-  part('state').dataset.state = name;
-  part('state-text').textContent = { connecting: 'Connecting…', open: 'Connected', waiting: 'Offline' }[name];
-  if (name === 'open') part('banner').hidden = true;
-  if (name !== 'waiting') return;
-  me = undefined;
+/** @param {import('millrace/client').Status} status */
+function showStatus(status) {
+  part('state').dataset.state = status;
+  part('state-text').textContent = STATUS[status];
+  if (status === 'open') part('banner').hidden = true;
+  if (status !== 'waiting' && status !== 'closed') return;
+  isIn = false;
   showReady();
-  const tell = () => {
-    const seconds = Math.max(1, Math.ceil((retryAt - Date.now()) / 1000));
-    part('banner-text').textContent = `The connection was lost. Trying again in ${seconds} s.`;
-  };
-  tell();
   part('banner').hidden = false;
-  countdown = setInterval(tell, 500);
+  part('banner-text').textContent =
+    status === 'waiting'
+      ? 'The connection was lost. The page tries again by itself; what you write is sent then.'
+      : 'The server has closed the connection. Load the page again.';
 }
 
 function fitComposer() {
@@ -265,33 +241,35 @@ function showMenu(open) {
  * @param {string} [problem] with what was entered before
  * @param {HTMLInputElement} [field] where it was
  */
-function askName(problem = '', field = aliasField) {
-  aliasField.value = alias;
-  roomField.value = room;
+function askName(problem = '', field = nameField) {
+  nameField.value = myName;
+  roomField.value = room.name;
   part('join-problem').textContent = problem;
-  part('stay').hidden = me === undefined;
-  part('welcome-title').textContent = alias === '' ? 'Come in' : 'Your name and room';
+  part('stay').hidden = !isIn;
+  part('welcome-title').textContent = myName === '' ? 'Come in' : 'Your name and room';
   if (!welcome.open) welcome.showModal();
   field.select();
+  showReady();
 }
 
 // --- Input
 
 part('join').addEventListener('submit', (event) => {
   event.preventDefault();
-  if (aliasField.value.trim() === '') return;
-  alias = aliasField.value.trim();
-  remember('localStorage', 'chat.alias', alias);
+  if (nameField.value.trim() === '') return;
+  myName = nameField.value.trim();
+  remember('localStorage', 'chat.alias', myName);
   showName();
   welcome.close();
   const wanted = roomName(roomField.value) || 'general';
-  if (wanted === room) enterRoom(room);
+  if (wanted === room.name) enterRoom(wanted);
   else location.hash = addressOf(wanted);
   if (finePointer.matches) body.focus();
 });
 welcome.addEventListener('cancel', (event) => {
-  if (me === undefined) event.preventDefault();
+  if (!isIn) event.preventDefault();
 });
+welcome.addEventListener('close', showReady);
 part('stay').addEventListener('click', () => welcome.close());
 part('rename').addEventListener('click', () => {
   showMenu(false);
@@ -306,7 +284,7 @@ part('goto').addEventListener('submit', (event) => {
 });
 addEventListener('hashchange', () => {
   showMenu(false);
-  if (roomInAddress() !== room) enterRoom(roomInAddress());
+  if (roomInAddress() !== room.name) enterRoom(roomInAddress());
 });
 part('composer').addEventListener('submit', (event) => {
   event.preventDefault();
@@ -320,11 +298,8 @@ body.addEventListener('keydown', (event) => {
 });
 body.addEventListener('input', () => {
   fitComposer();
-  if (me === undefined || body.value === '' || Date.now() - typingSentAt < TYPING_EVERY) return;
-  typingSentAt = Date.now();
-  connection.send({ type: 'typing' });
+  typing(body.value !== '');
 });
-part('retry').addEventListener('click', () => connection.retry());
 part('skip').addEventListener('click', () => body.focus());
 menu.addEventListener('click', () => showMenu(app.dataset.menu !== 'open'));
 part('shade').addEventListener('click', () => showMenu(false));
@@ -339,13 +314,14 @@ document.addEventListener('visibilitychange', () => {
 });
 
 const SUGGESTED_ROOMS = ['general', 'ideas', 'random'];
+const STATUS = { connecting: 'Connecting…', open: 'Connected', waiting: 'Offline', closed: 'Closed' };
 const MINE_KEPT = 200;
-// Milliseconds between two notes that I am typing.
-const TYPING_EVERY = 2000;
+/** Up to so many members the server lists them. */
+const MOST_LISTED = 1000;
+/** So long after the last input a user is typing. */
+const TYPING_MS = 3000;
 
-timeline.show(logOf(room));
-showRooms();
+client.onStatus(showStatus);
 showName();
-showTitle();
-connection.connect();
-if (alias === '') askName();
+enterRoom(room.name);
+if (myName === '') askName();

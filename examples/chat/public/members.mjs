@@ -1,101 +1,106 @@
 // @ts-check
 /**
- * Who is in the room: the list beside the messages, the number above them, and who is typing.
+ * Who is in the room: the list beside the messages, the number above them, and who is typing. The gateway tells who
+ * comes and goes; here connections become people. One whose link is dead stays a member until the gateway notices it,
+ * while the same tab has another connection already: it is one person.
  *
- * The server sends the whole list once, with a version, and then each join and leave with its own version. They come
- * from several worker threads, so a change may arrive before the list that it follows, or after a list that already
- * contains it: the version tells which.
- *
- * @typedef {{ type: 'user-joined' | 'user-left', id: number, alias: string, version: number, timestamp: number }} Movement
+ * @typedef {{ name: string, tab?: string, typing?: boolean }} Info  what the server says of a member
+ * @typedef {import('millrace/client').Member} Member
  */
 import { make, paintAvatar } from './timeline.mjs';
 
 export class Members {
-  /** @type {Map<number, string>} socket id to name */
-  #members = new Map();
-  /** What the list already contains; undefined: no list yet. @type {number | undefined} */
-  #version;
-  /** @type {Movement[]} */
-  #early = [];
-  /** @type {Map<number, { alias: string, until: number }>} */
-  #typists = new Map();
-  /** @type {number | undefined} */
-  #me;
+  /** What each connection says of itself; undefined: no list yet. @type {Map<string, Info> | undefined} */
+  #connections;
+  /** How many there are, if there are too many for a list. @type {number | undefined} */
+  #count;
   #parts;
+  #tab;
   #moved;
 
   /**
    * @param {{ list: HTMLElement, count: HTMLElement, summary: HTMLElement, typing: HTMLElement }} parts
-   * @param {(movement: Movement) => void} moved told of each coming and going that is news
+   * @param {string} tab this one
+   * @param {(notice: string) => void} moved told who comes and goes
    */
-  constructor(parts, moved) {
+  constructor(parts, tab, moved) {
     this.#parts = parts;
+    this.#tab = tab;
     this.#moved = moved;
   }
 
-  /** I am joining a room whose list has not arrived yet. The old list stays visible. */
-  expect() {
-    this.#version = undefined;
-    this.#early = [];
-    this.#typists.clear();
-    this.#showTypists();
-  }
-
+  /** I am going to another room. */
   clear() {
-    this.#members.clear();
-    this.expect();
+    this.#connections = undefined;
+    this.#count = undefined;
     this.#show();
   }
 
-  /** @param {{ id: number, members: { id: number, alias: string }[], version: number }} joined */
-  fill({ id, members, version }) {
-    this.#me = id;
-    this.#version = version;
-    this.#members = new Map(members.map((member) => [member.id, member.alias]));
-    for (const movement of this.#early.splice(0)) this.move(movement);
+  /** @param {Member[]} members all of them */
+  fill(members) {
+    this.#count = undefined;
+    this.#connections = new Map();
+    this.#set(members);
     this.#show();
   }
 
-  /** @param {Movement} movement */
-  move(movement) {
-    if (this.#version === undefined) {
-      this.#early.push(movement);
-      return;
-    }
-    if (movement.version <= this.#version) return;
-    if (movement.type === 'user-joined') this.#members.set(movement.id, movement.alias);
-    else this.#members.delete(movement.id);
-    this.stopsTyping(movement.id);
+  /** @param {Member[]} members that are new, or say something else */
+  here(members) {
+    this.#change(() => this.#set(members));
+  }
+
+  /** @param {Member[]} members */
+  gone(members) {
+    this.#change(() => {
+      for (const { socketId } of members) this.#connections?.delete(socketId);
+    });
+  }
+
+  /** @param {number} members so many that only their number is told */
+  counted(members) {
+    this.clear();
+    this.#count = members;
     this.#show();
-    this.#moved(movement);
   }
 
-  /** @param {number} id @param {string} alias */
-  types(id, alias) {
-    this.#typists.set(id, { alias, until: Date.now() + TYPING_SHOWN });
-    this.#showTypists();
-    setTimeout(() => this.#showTypists(), TYPING_SHOWN + 50);
+  /** @param {Member[]} members */
+  #set(members) {
+    for (const { socketId, info } of members) this.#connections?.set(socketId, /** @type {Info} */ (info));
   }
 
-  /** @param {number} id */
-  stopsTyping(id) {
-    if (this.#typists.delete(id)) this.#showTypists();
+  /** Without a list nothing needs to change: the list will have it. @param {() => void} act */
+  #change(act) {
+    if (this.#connections === undefined) return;
+    const before = this.#people();
+    act();
+    const after = this.#people();
+    for (const [key, { name }] of before) if (!after.has(key)) this.#moved(`${name} left`);
+    for (const [key, { name }] of after) if (!before.has(key)) this.#moved(`${name} joined`);
+    this.#show();
+  }
+
+  /** The others and me, by the tab and the name. @returns {Map<string, Info & { isMe: boolean }>} */
+  #people() {
+    const people = [...(this.#connections ?? [])].map(([socketId, info]) => {
+      const { name, tab = socketId } = info;
+      return /** @type {const} */ ([`${tab} ${name}`, { ...info, isMe: tab === this.#tab }]);
+    });
+    return new Map(people);
   }
 
   #show() {
-    const me = this.#me;
-    const sorted = [...this.#members].sort(
-      ([a, one], [b, two]) => Number(b === me) - Number(a === me) || one.localeCompare(two),
-    );
-    this.#parts.list.replaceChildren(...sorted.map(([id, alias]) => memberEntry(alias, id === me)));
-    const { size } = this.#members;
-    this.#parts.count.textContent = String(size);
-    this.#parts.summary.textContent = size === 0 ? '' : size === 1 ? 'Only you here' : `${size} people here`;
+    const people = [...this.#people().values()];
+    const sorted = people.sort((a, b) => Number(b.isMe) - Number(a.isMe) || a.name.localeCompare(b.name));
+    this.#parts.list.replaceChildren(...sorted.map(({ name, isMe }) => memberEntry(name, isMe)));
+    const count = this.#count ?? people.length;
+    this.#parts.count.textContent = this.#count === undefined && this.#connections === undefined ? '–' : String(count);
+    this.#parts.summary.textContent = count === 0 ? '' : count === 1 ? 'Only you here' : `${count} people here`;
+    this.#showTypists(people);
   }
 
-  #showTypists() {
-    for (const [id, { until }] of this.#typists) if (until <= Date.now()) this.#typists.delete(id);
-    const [one, two, ...more] = [...this.#typists.values()].map(({ alias }) => alias);
+  /** @param {(Info & { isMe: boolean })[]} people */
+  #showTypists(people) {
+    const [one, two, ...more] = people.filter(({ typing, isMe }) => typing && !isMe).map(({ name }) => name);
     let text = '';
     if (more.length > 0) text = 'Several people are typing…';
     else if (two !== undefined) text = `${one} and ${two} are typing…`;
@@ -104,18 +109,15 @@ export class Members {
   }
 }
 
-/** @param {string} alias @param {boolean} isMe */
-function memberEntry(alias, isMe) {
+/** @param {string} name @param {boolean} isMe */
+function memberEntry(name, isMe) {
   const entry = make('li');
   const avatar = make('span', 'avatar');
   avatar.ariaHidden = 'true';
-  paintAvatar(avatar, alias);
-  const name = make('bdi', '', alias);
-  name.title = alias;
-  entry.append(avatar, name);
+  paintAvatar(avatar, name);
+  const text = make('bdi', '', name);
+  text.title = name;
+  entry.append(avatar, text);
   if (isMe) entry.append(make('span', 'you', 'you'));
   return entry;
 }
-
-// Milliseconds.
-const TYPING_SHOWN = 4000;

@@ -3,36 +3,58 @@
  * The list of messages and notices of one room, on the page. Everything that users wrote becomes a text node, never
  * markup.
  *
- * @typedef {{ kind: 'message', order: number, id: number, from: number, alias: string, body: string,
+ * @typedef {{ kind: 'message', epoch: string, offset: number | undefined, name: string, body: string,
  *   timestamp: number, own: boolean }} Said
- * @typedef {{ kind: 'notice', order: number, text: string, timestamp: number }} Notice
+ * @typedef {{ kind: 'notice', text: string, timestamp: number }} Notice
  * @typedef {Said | Notice} Item
  */
 
-/** One room's items since the page was loaded: sorted, without duplicates, bounded. */
+/** One room's items since the page was loaded: in order, without duplicates, bounded. */
 export class Log {
   /** @type {Item[]} */
   items = [];
-  /** @type {Set<number>} */
-  #ids = new Set();
 
   /**
+   * A message stands in front of those with a larger offset, and everything else at the end.
    * @param {Item} item
    * @returns {'last' | 'between' | 'known'} where it went; 'known': it was there already
    */
   add(item) {
-    if (item.kind === 'message') {
-      if (this.#ids.has(item.id)) return 'known';
-      this.#ids.add(item.id);
-    }
-    let at = this.items.length;
-    while (at > 0 && (this.items[at - 1]?.order ?? 0) > item.order) at -= 1;
+    const at = item.kind === 'message' ? this.#placeOf(item) : this.items.length;
+    if (at === undefined) return 'known';
     const place = at === this.items.length ? 'last' : 'between';
     this.items.splice(at, 0, item);
-    if (this.items.length > LONGEST_LOG) {
-      const gone = this.items.shift();
-      if (gone?.kind === 'message') this.#ids.delete(gone.id);
-      return 'between';
+    if (this.items.length <= LONGEST_LOG) return place;
+    this.items.shift();
+    return 'between';
+  }
+
+  /**
+   * A message turns out to be the user's.
+   * @param {string} epoch
+   * @param {number} offset
+   * @returns {boolean} whether that is news
+   */
+  own(epoch, offset) {
+    for (const item of this.items) {
+      if (item.kind !== 'message' || item.epoch !== epoch || item.offset !== offset) continue;
+      if (item.own) return false;
+      item.own = true;
+      return true;
+    }
+    return false;
+  }
+
+  /** @param {Said} message @returns {number | undefined} undefined: it is there */
+  #placeOf({ epoch, offset }) {
+    let place = this.items.length;
+    if (offset === undefined) return place;
+    for (let at = place - 1; at >= 0; at -= 1) {
+      const item = this.items[at];
+      if (item?.kind !== 'message') continue;
+      if (item.epoch !== epoch || item.offset === undefined || item.offset < offset) break;
+      if (item.offset === offset) return undefined;
+      place = at;
     }
     return place;
   }
@@ -42,16 +64,21 @@ export class Log {
 export class Timeline {
   #scroll;
   #list;
+  #unsent;
   #empty;
   #newer;
   #unseen = 0;
   /** @type {Item | undefined} */
   #last;
 
-  /** @param {{ scroll: HTMLElement, list: HTMLElement, empty: HTMLElement, newer: HTMLElement }} parts */
-  constructor({ scroll, list, empty, newer }) {
+  /**
+   * @param {{ scroll: HTMLElement, list: HTMLElement, unsent: HTMLElement, empty: HTMLElement,
+   *   newer: HTMLElement }} parts
+   */
+  constructor({ scroll, list, unsent, empty, newer }) {
     this.#scroll = scroll;
     this.#list = list;
+    this.#unsent = unsent;
     this.#empty = empty;
     this.#newer = newer;
     newer.addEventListener('click', () => this.#toEnd());
@@ -66,12 +93,34 @@ export class Timeline {
     }).observe(scroll);
   }
 
-  /** @param {Log} log */
-  show(log) {
+  /**
+   * @param {Log} log
+   * @param {{ stay?: boolean }} [options] stay: a reader who has scrolled up stays there
+   */
+  show(log, { stay = false } = {}) {
+    const { scrollTop } = this.#scroll;
+    const stays = stay && !this.#atEnd();
     this.#last = undefined;
     this.#list.replaceChildren(...log.items.flatMap((item) => this.#entries(item)));
     this.#empty.hidden = log.items.some(({ kind }) => kind === 'message');
-    this.#toEnd();
+    if (stays) this.#scroll.scrollTop = scrollTop;
+    else this.#toEnd();
+  }
+
+  /**
+   * Shows what waits for the connection, below everything else.
+   * @param {{ body: string, timestamp: number }[]} unsent
+   */
+  wait(unsent) {
+    const follow = this.#atEnd();
+    this.#unsent.replaceChildren(
+      ...unsent.map(({ body, timestamp }) => {
+        /** @type {Said} */
+        const item = { kind: 'message', epoch: '', offset: undefined, name: '', body, timestamp, own: true };
+        return messageEntry(item, undefined);
+      }),
+    );
+    if (follow) this.#toEnd();
   }
 
   /** @param {Item} item the newest of the log that is shown */
@@ -115,15 +164,15 @@ export class Timeline {
 /**
  * A round sign with the first letters of a name, in a colour of its own.
  * @param {HTMLElement} element
- * @param {string} alias
+ * @param {string} name
  */
-export function paintAvatar(element, alias) {
-  const words = alias.split(/\s+/).slice(0, 2);
+export function paintAvatar(element, name) {
+  const words = name.split(/\s+/).slice(0, 2);
   element.textContent = words
     .map((word) => [...word][0] ?? '')
     .join('')
     .toUpperCase();
-  element.style.setProperty('--hue', String(hueOf(alias)));
+  element.style.setProperty('--hue', String(hueOf(name)));
 }
 
 /**
@@ -146,14 +195,13 @@ export function make(name, className = '', text = '') {
 function messageEntry(item, before) {
   const goesOn =
     before?.kind === 'message' &&
-    before.from === item.from &&
-    before.alias === item.alias &&
+    before.name === item.name &&
     before.own === item.own &&
     item.timestamp - before.timestamp < SAME_BREATH;
   const entry = make('li', `entry${item.own ? ' own' : ''}${goesOn ? ' on' : ''}`);
-  entry.style.setProperty('--hue', String(hueOf(item.alias)));
+  entry.style.setProperty('--hue', String(hueOf(item.name)));
   const by = make('p', goesOn || item.own ? 'by hidden' : 'by');
-  by.append(make('bdi', '', item.own ? 'You' : item.alias));
+  by.append(make('bdi', '', item.own ? 'You' : item.name));
   const body = make('p', 'body', item.body);
   body.dir = 'auto';
   const time = make('time', 'time', clock.format(item.timestamp));
@@ -165,7 +213,7 @@ function messageEntry(item, before) {
   } else {
     const avatar = make('span', goesOn ? 'avatar blank' : 'avatar');
     avatar.ariaHidden = 'true';
-    if (!goesOn) paintAvatar(avatar, item.alias);
+    if (!goesOn) paintAvatar(avatar, item.name);
     entry.append(avatar, bubble);
   }
   return entry;
@@ -195,16 +243,16 @@ function dayOf(timestamp) {
   return new Date(timestamp).toDateString();
 }
 
-/** @param {string} alias */
-function hueOf(alias) {
+/** @param {string} name */
+function hueOf(name) {
   let hash = 0;
-  for (const letter of alias.toLowerCase()) hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193);
+  for (const letter of name.toLowerCase()) hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193);
   return ((hash >>> 8) % HUES) * (360 / HUES);
 }
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
 const calendar = new Intl.DateTimeFormat(undefined, { weekday: 'long', day: 'numeric', month: 'long' });
 const HUES = 12;
-const LONGEST_LOG = 500;
+const LONGEST_LOG = 1000;
 // Messages of one user within this many milliseconds are grouped under one name.
 const SAME_BREATH = 3 * 60_000;

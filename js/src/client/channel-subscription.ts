@@ -103,7 +103,7 @@ export class ChannelSubscription {
     const loop = (async function* () {
       try {
         for (;;) {
-          for (let message = waiting.shift(); message; message = waiting.shift()) yield message;
+          while (waiting.length > 0) yield waiting.shift() as Message;
           if (failure) throw failure;
           if (over) return;
           await new Promise<void>((resolve) => {

@@ -16,8 +16,8 @@ export interface ConnectionListener {
   changed(status: Status, reason: StatusReason | undefined): void;
 }
 
-/** Another attempt would end in the same way. */
-const FINAL = [1000, 1002, 1003, 1007, 1008, 1009, 4001, 4002, 4003];
+/** Close codes: another attempt would end in the same way. */
+const FINAL = /^(100[023789]|400[123])$/;
 
 /** How long an attempt may take, the token included. */
 const ATTEMPT_MS = 20_000;
@@ -151,7 +151,7 @@ export class Connection {
   #lost(code: number, reason: string): void {
     if (this.#options.fallback && this.status !== 'open') this.#streams = !this.#streams;
     const why = { code, reason };
-    if (FINAL.includes(code)) return this.#end(why, why);
+    if (FINAL.test(`${code}`)) return this.#end(why, why);
     this.#drop('waiting');
     const jitter = Math.random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++);
     const asked = /^retry=(\d{1,9})$/.exec(reason)?.[1];

@@ -144,11 +144,19 @@ export interface Client {
   onStatus(listener: (status: Status, reason: StatusReason | undefined) => void): () => void;
   /**
    * Calls `listener` with messages that the server sent to this client alone, and with those of channels that only the
-   * server's code subscribed it to, or that came through a virtual socket.
+   * server's code subscribed it to, or that came through a virtual socket. If that code subscribes it again after a lost
+   * connection, and the channel has history, the messages go on where they were.
    *
    * @returns a function that ends this
    */
   onMessage(listener: (message: Message) => void): () => void;
+  /**
+   * Calls `listener` when publications of a channel that only the server's code subscribed this client to may have been
+   * lost, as `onGap` of a subscription.
+   *
+   * @returns a function that ends this
+   */
+  onGap(listener: (channel: string, position: Position | undefined) => void): () => void;
   /**
    * Subscribes to a channel. Subscriptions to the same channel share one on the server.
    *

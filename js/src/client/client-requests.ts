@@ -1,14 +1,14 @@
 /** What a client has asked and what waits to be asked: bounded, in order, each settled once. */
 
 import { CallError } from './call-error.js';
-import type { RequestOptions } from './client-interface.js';
-import { dataOf, encode, type Header, type Payload } from './v1-message.js';
+import type { Message, RequestOptions } from './client-interface.js';
+import { dataOf, encode, type Header, messageOf, type Payload } from './v1-message.js';
 
 /** An answer: its header, its payload, and the publications of the history behind it. */
 export interface Answer {
   readonly header: Header;
   readonly data: unknown;
-  readonly found: [Header, Payload][];
+  readonly found: Message[];
 }
 
 /** The part of a connection that requests need. */
@@ -31,15 +31,20 @@ interface Request {
 const WAITING = 1000;
 /** How many are sent and not answered at most: less than a server's default for calls. */
 const SENT = 100;
-/** How many channels are known to have history at most; the one that has not been used for longest goes. */
+/** How many channels are remembered at most. */
 const KNOWN = 1000;
+
+/** Forgets the channels that were added first. */
+export function forgetOldest(known: Set<string> | Map<string, unknown>): void {
+  for (const oldest of known.keys()) if (known.size > KNOWN) known.delete(oldest);
+}
 
 export class Requests {
   readonly #carrier: Carrier;
   readonly #sent = new Map<unknown, Request>();
   #waiting: Request[] = [];
   #lastId = 0;
-  /** Channels with history. */
+  /** Channels with history; the one that has not been used for longest goes. */
   readonly #keeping = new Set<string>();
 
   constructor(carrier: Carrier) {
@@ -101,7 +106,7 @@ export class Requests {
   /** A publication of the history has arrived. */
   found(header: Header, payload: Payload): void {
     const request = this.#sent.get(header.re);
-    request?.answer?.found.push([header, payload]);
+    request?.answer?.found.push(messageOf(header, payload));
     if (request) this.#complete(request);
   }
 
@@ -110,7 +115,7 @@ export class Requests {
     const keeping = this.#keeping;
     keeping.delete(channel);
     if (does) keeping.add(channel);
-    for (const oldest of keeping) if (keeping.size > KNOWN) keeping.delete(oldest);
+    forgetOldest(keeping);
   }
 
   /** The link is lost. With the connection closed, nothing waits any longer. */

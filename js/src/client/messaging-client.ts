@@ -1,7 +1,7 @@
 /** The client: what an application calls, and where each message of the server goes. */
 
 import { CallError } from './call-error.js';
-import { type ChannelSubscription, safely } from './channel-subscription.js';
+import { ChannelSubscription, safely } from './channel-subscription.js';
 import { Connection } from './client-connection.js';
 import type {
   Client,
@@ -17,10 +17,10 @@ import type {
   SubscribeOptions,
   Subscription,
 } from './client-interface.js';
-import { type Answer, Requests } from './client-requests.js';
+import { type Answer, forgetOldest, Requests } from './client-requests.js';
 import type { ClientOptions } from './client-settings.js';
-import { copied, membersOf, messageOf, positionOf, SharedChannel } from './shared-channel.js';
-import { dataOf, encode, type Header, type Payload, payloadOf } from './v1-message.js';
+import { copied, membersOf, positionOf, SharedChannel, sinceOf } from './shared-channel.js';
+import { dataOf, encode, type Header, messageOf, type Payload, payloadOf } from './v1-message.js';
 
 /** The wait for a connection is included. */
 const TIMEOUT_MS = 10_000;
@@ -47,9 +47,12 @@ export function createClient(url: string | URL, options: ClientOptions = {}): Cl
 class MessagingClient implements Client {
   socketId: string | undefined;
   readonly #channels = new Map<string, SharedChannel>();
+  /** Those to which only the server's code has subscribed it; the one that this has happened to first goes. */
+  readonly #served = new Map<string, SharedChannel>();
   readonly #handlers = new Map<unknown, (params: unknown) => unknown>();
   readonly #onStatus = new Set<(status: Status, reason: StatusReason | undefined) => void>();
   readonly #onMessage = new Set<(message: Message) => void>();
+  readonly #onGap = new Set<(channel: string, position: Position | undefined) => void>();
   readonly #connection: Connection;
   readonly #requests: Requests;
   /** What the server said first on the connection that is open; undefined without one. */
@@ -60,9 +63,7 @@ class MessagingClient implements Client {
       opened: (header) => this.#opened(header),
       message: (header, payload) => this.#receive(header, payload),
       lost: (refused) => this.#lost(refused),
-      changed: (...told) => {
-        for (const listener of this.#onStatus) safely(() => listener(...told));
-      },
+      changed: (...told) => tellAll(this.#onStatus, ...told),
     });
     this.#requests = new Requests(this.#connection);
   }
@@ -74,6 +75,8 @@ class MessagingClient implements Client {
   onStatus = (listener: (status: Status, reason: StatusReason | undefined) => void) => added(this.#onStatus, listener);
 
   onMessage = (listener: (message: Message) => void) => added(this.#onMessage, listener);
+
+  onGap = (listener: (channel: string, position: Position | undefined) => void) => added(this.#onGap, listener);
 
   subscribe<Data>(name: string, options: SubscribeOptions<Data> = {}): Subscription<Data> {
     must(name, 'channel');
@@ -130,7 +133,7 @@ class MessagingClient implements Client {
 
   #lost(refused: StatusReason | undefined): void {
     this.#session = undefined;
-    for (const channel of this.#channels.values()) channel.ready = false;
+    for (const channel of [...this.#channels.values(), ...this.#served.values()]) channel.ready = false;
     this.#requests.lost();
     if (this.status !== 'closed') return;
     for (const channel of this.#channels.values()) {
@@ -167,8 +170,7 @@ class MessagingClient implements Client {
   }
 
   #history(c: string, { since, limit, reverse, ...options }: HistoryOptions): Promise<Answer> {
-    const position = since && { e: since.epoch, o: since.offset };
-    return this.#ask({ t: 'hist', c, since: position, limit, reverse }, options);
+    return this.#ask({ t: 'hist', c, since: sinceOf(since), limit, reverse }, options);
   }
 
   #interface(channel: SharedChannel, subscription: ChannelSubscription): Subscription {
@@ -190,8 +192,7 @@ class MessagingClient implements Client {
       },
       history: async (options = {}) => {
         const { header, found } = await this.#history(name, options);
-        const publications = found.map(([one, payload]) => messageOf(one, payload));
-        return { position: positionOf(header) as Position, publications };
+        return { position: positionOf(header) as Position, publications: found };
       },
       setInfo: async (info, options) => {
         const told = copied({ info });
@@ -211,16 +212,42 @@ class MessagingClient implements Client {
 
   #receive(header: Header, payload: Payload): void {
     const { t, c = '', re } = header;
-    const channel = this.#channels.get(c);
+    const own = this.#channels.get(c);
+    const channel = own?.ready ? own : this.#served.get(c);
     if (t === 'ok' || t === 'err') this.#requests.answered(header, payload);
     else if (t === 'call') this.#answer(header, payload);
+    else if (t === 'sub') this.#serve(header);
     else if (t === 'gap') channel?.gap(header);
     else if (t !== undefined) channel?.presence(t, header);
     else if (re !== undefined) this.#requests.found(header, payload);
-    else if (channel && header.v === undefined) channel.published(header, payload);
-    else if (!header.x) {
-      for (const listener of this.#onMessage) safely(() => listener(messageOf(header, payload)));
-    }
+    else if (channel?.ready && header.v === undefined) channel.published(header, payload);
+    else if (!header.x) tellAll(this.#onMessage, messageOf(header, payload));
+  }
+
+  /** The server's code has subscribed it. If it had so before a loss, what was missed is read from the history. */
+  #serve(header: Header): void {
+    const { c = '' } = header;
+    const before = this.#served.get(c);
+    const [earlier] = before?.subscriptions ?? [];
+    earlier?.end();
+    this.#served.delete(c);
+    // its own subscription recovers by itself
+    if (this.#channels.has(c)) return;
+    const channel = new SharedChannel(c);
+    const subscription = new ChannelSubscription(
+      {
+        // without a loss it begins anew; without a position something is missing
+        since: earlier?.late?.since ?? (before && !before.ready ? (before.position ?? ({} as Position)) : undefined),
+        onMessage: (message: Message) => tellAll(this.#onMessage, message),
+        onGap: (position) => tellAll(this.#onGap, c, position),
+      },
+      true,
+    );
+    channel.subscriptions.add(subscription);
+    this.#served.set(c, channel);
+    forgetOldest(this.#served);
+    channel.opened(header);
+    this.#catchUp(channel, subscription);
   }
 
   /** Answers a call of the server, if the connection is still the same. */
@@ -240,6 +267,11 @@ class MessagingClient implements Client {
       answer(encode({ t: 'err', id, code, reason: text }));
     }
   }
+}
+
+/** Calls all listeners. */
+function tellAll<Told extends unknown[]>(listeners: Set<(...told: Told) => void>, ...told: Told): void {
+  for (const listener of listeners) safely(() => listener(...told));
 }
 
 function added<Listener>(listeners: Set<Listener>, listener: Listener): () => void {

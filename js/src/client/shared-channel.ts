@@ -2,25 +2,15 @@
 
 import type { CallError } from './call-error.js';
 import { ChannelSubscription, type Told } from './channel-subscription.js';
-import type { HistoryOptions, Member, Message, Position, SubscribeOptions } from './client-interface.js';
+import type { HistoryOptions, Member, Position, SubscribeOptions } from './client-interface.js';
 import type { Answer } from './client-requests.js';
-import { dataOf, type Header, type Payload } from './v1-message.js';
+import { type Header, messageOf, type Payload } from './v1-message.js';
 
 /** The most that a channel keeps. */
 const KEPT = 10_000;
 
 /** What tells of members, and the callback for it. */
 const MEMBERS = { join: 'onJoin', leave: 'onLeave', update: 'onUpdate' } as const;
-
-/** A publication as it is told. */
-export const messageOf = ({ c, o, ts, f, v }: Header, payload: Payload): Message => ({
-  data: dataOf(payload),
-  channel: c,
-  offset: o,
-  timestamp: ts,
-  from: f,
-  mark: v,
-});
 
 /** Members as they are told. */
 export const membersOf = (list: unknown): Member[] =>
@@ -29,6 +19,9 @@ export const membersOf = (list: unknown): Member[] =>
 /** A position as it is told. */
 export const positionOf = ({ e, o = 0 }: Header): Position | undefined =>
   e === undefined ? e : { epoch: e, offset: o };
+
+/** A position as it is sent. */
+export const sinceOf = (position?: Position) => position && { e: position.epoch, o: position.offset };
 
 /**
  * A copy of values that JSON has.
@@ -65,16 +58,14 @@ export class SharedChannel {
     this.subscriptions.add(subscription);
     if (!late) {
       // copies, which can be sent again whatever becomes of the application's objects
-      const { info, last, since } = options;
-      ({ info: this.info, last: this.#last, since: this.position } = copied({ info, last, since }));
+      ({ info: this.info, last: this.#last, since: this.position } = copied(options));
     }
     return subscription;
   }
 
   /** What asks the server for it. */
   get header() {
-    const { epoch: e, offset: o } = this.position ?? {};
-    const since = this.position && { e, o };
+    const since = sinceOf(this.position);
     return { t: 'sub', c: this.name, since, last: since ? undefined : this.#last, info: this.info };
   }
 
@@ -152,7 +143,7 @@ export class SharedChannel {
 
   async #newestOnes(subscription: ChannelSubscription, limit: number, read: ReadHistory): Promise<void> {
     const { header, found } = await read({ limit, reverse: true });
-    const past = found.reverse().map(([one, payload]): Told => ['onMessage', messageOf(one, payload)]);
+    const past = found.reverse().map((message): Told => ['onMessage', message]);
     subscription.caughtUp(positionOf(header), past);
   }
 
@@ -169,8 +160,7 @@ export class SharedChannel {
       const { header, found } = await read({ since: { epoch, offset: at }, limit: KEPT });
       const { e, o: newest = 0 } = header;
       if (e !== epoch) return subscription.caughtUp(positionOf(header), [['onGap', positionOf(header)]]);
-      for (const [one, payload] of found) {
-        const message = messageOf(one, payload);
+      for (const message of found) {
         skip((message.offset ?? 0) - 1);
         at = message.offset ?? 0;
         past.push(['onMessage', message]);

@@ -1,11 +1,12 @@
 /** A link to the server over a stream of Server-Sent Events, which sends by POST. */
 
 import type { FetchLike } from './client-settings.js';
-import { fromBase64, type Header, type Payload } from './v1-message.js';
+import { decode, fromBase64 } from './v1-message.js';
 import type { Link, LinkListener } from './web-socket-link.js';
 
-/** How long a message may take. */
+/** How long a message may take: so long, and a millisecond for each 16 bytes or characters, which is a second for 16 KiB. */
 const POST_MS = 20_000;
+const UNITS_PER_MS = 16;
 
 /** Messages are sent one after the other, so that they arrive in order. */
 export function streamLink(fetch: FetchLike, url: string, token: string | undefined, listener: LinkListener): Link {
@@ -37,7 +38,7 @@ export function streamLink(fetch: FetchLike, url: string, token: string | undefi
         const type = bytes ? 'application/octet-stream' : 'text/plain;charset=utf-8';
         const init = { method: 'POST', headers: { ...headers, 'Content-Type': type }, body: message as never, signal };
         // what the server sends meanwhile does not show that it receives
-        const timer = setTimeout(fail, POST_MS, 'no answer');
+        const timer = setTimeout(fail, POST_MS + message.length / UNITS_PER_MS, 'no answer');
         const { status } = await fetch(url, init).finally(() => clearTimeout(timer));
         // as over a WebSocket: sent again, it would be refused again
         if (status === 413) return lose(1009, 'HTTP 413');
@@ -81,11 +82,9 @@ export function streamLink(fetch: FetchLike, url: string, token: string | undefi
     const data = field('data').join('\n');
     if (field('event')[0] === 'close') return lose(Number.parseInt(data, 10) || 1006, data.replace(/^\d+ ?/, ''));
     if (!data || over) return;
-    const at = data.indexOf('\n');
-    const header: Header = JSON.parse(at < 0 ? data : data.slice(0, at));
-    let payload: Payload = at < 0 ? undefined : data.slice(at + 1);
+    let [header, payload] = decode(data);
     if (payload !== undefined && header.b) {
-      const bytes = fromBase64(payload);
+      const bytes = fromBase64(payload as string);
       payload = header.b === 1 ? bytes : new TextDecoder().decode(bytes);
     }
     if (header.t === 'hi') headers['Millrace-Socket'] = `${header.s}.${header.k}`;

@@ -1,6 +1,7 @@
 /** Messages of the protocol millrace.v1: a line of JSON, then perhaps a payload. Text or bytes, values in and out. */
 
 import { CallError } from './call-error.js';
+import type { Message } from './client-interface.js';
 
 /** The fields that the client reads. What the server sends is trusted to have these types. */
 export interface Header {
@@ -60,6 +61,16 @@ export function dataOf(payload: Payload): unknown {
   }
 }
 
+/** A publication as it is told. */
+export const messageOf = ({ c, o, ts, f, v }: Header, payload: Payload): Message => ({
+  data: dataOf(payload),
+  channel: c,
+  offset: o,
+  timestamp: ts,
+  from: f,
+  mark: v,
+});
+
 /**
  * A message, with a copy of the payload.
  *
@@ -95,10 +106,10 @@ export const fromBase64 = (text: string) => Uint8Array.from(atob(text), (char) =
 
 /** A text as base64url of its bytes. */
 export const toBase64Url = (text: string) =>
-  btoa(String.fromCharCode(...new TextEncoder().encode(text))).replace(
-    /[+/=]/g,
-    (char) => ({ '+': '-', '/': '_' })[char] ?? '',
-  );
+  btoa(String.fromCharCode(...new TextEncoder().encode(text)))
+    .replace(/=/g, '')
+    .replace(/\+/g, '-')
+    .replace(/\//g, '_');
 
 function split<Whole extends string | Uint8Array>(whole: Whole, at: number): [Whole, Whole | undefined] {
   const part = (from: number, to?: number) => whole.slice(from, to) as Whole;

@@ -3,8 +3,9 @@
 import type { Hooks, Peer, SyncDriver } from 'crossws' with { 'resolution-mode': 'import' };
 import { ownWorkerData } from '../addon/runtime.js';
 import { MillraceError } from '../errors.js';
-import { type Gateway, threadGateway } from '../gateway/gateway.js';
+import type { Gateway } from '../gateway/gateway.js';
 import type { Name } from '../gateway/target.js';
+import { threadGateway } from '../gateway/thread-gateway.js';
 import { readable } from '../log/report.js';
 import { readAnswer } from '../worker/admission.js';
 import type { Acceptance, OpenAnswer, OpenRequest } from '../worker/open-request.js';

@@ -1,7 +1,7 @@
 /** The module function `call`. */
 
 import type { CallOptions } from './client-call.js';
-import { threadGateway } from './gateway.js';
+import { threadGateway } from './thread-gateway.js';
 
 /**
  * Calls a method of a socket's client, which speaks `millrace.v1`: with `millrace/client`, a function that was given to

@@ -1,15 +1,12 @@
 /**
- * The methods of a gateway, and which gateway the module functions of this thread use. Converts no arguments: the
- * native side checks them.
+ * The methods of a gateway. Converts no arguments: the native side checks them.
  *
  * `StartOptions` and `WorkerModule` are here because the three types name each other: a gateway is started with options, these
  * may have handlers, and `handleStart` gets the gateway. Over 400 lines because of that, and of the methods' comments.
  */
 
 import type { Server as HttpServer } from 'node:http';
-import { binding } from '../addon/binding.js';
 import type { NativeGateway } from '../addon/native-interface.js';
-import { ownWorkerData } from '../addon/runtime.js';
 import { MillraceError } from '../errors.js';
 import type { LogLine } from '../log/log-line.js';
 import { print } from '../log/report.js';
@@ -478,23 +475,5 @@ export class Gateway {
   }
 }
 
-let ofThisThread: Gateway | undefined;
-
-/** The gateway that the module functions of this thread use. In a worker, only a second copy of the package makes one. */
-export function threadGateway(): Gateway {
-  if (ofThisThread) return ofThisThread;
-  const id = ownWorkerData()?.gateway;
-  const native = binding().bind(id ?? DEFAULT_GATEWAY);
-  ofThisThread = id === undefined ? Gateway.create(native, DEFAULT_GATEWAY) : Gateway.ofWorker(native, id);
-  return ofThisThread;
-}
-
-/** Makes this thread a worker of `gateway`. Called before the worker module is imported. */
-export function setThreadGateway(gateway: Gateway): void {
-  ofThisThread = gateway;
-}
-
 /** Longer texts, in UTF-16 units, are copied into a buffer of their own and sent from there. */
 const LONG = 2048;
-/** The id of the native side's first gateway. */
-const DEFAULT_GATEWAY = 1;

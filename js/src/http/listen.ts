@@ -5,10 +5,11 @@
 
 import { binding } from '../addon/binding.js';
 import { ownWorkerData } from '../addon/runtime.js';
-import { Gateway, type StartOptions, threadGateway } from '../gateway/gateway.js';
+import { Gateway, type StartOptions } from '../gateway/gateway.js';
 import type { Server } from '../gateway/server.js';
 import { type StopOptions, stopOnSignals } from '../gateway/signals.js';
 import type { Stats } from '../gateway/stats.js';
+import { threadGateway } from '../gateway/thread-gateway.js';
 import { nothing } from '../log/quiet.js';
 import { readable } from '../log/report.js';
 import { parseStopOptions } from '../options/server-options.js';

@@ -44,7 +44,8 @@ export interface ListenerLimits {
   /**
    * Calls of one client (`millrace.v1`) that are not answered yet, and as many calls to it; also its subscriptions and
    * publications that wait for a handler. When met: the call fails with the code `limit`; with so many subscriptions
-   * and publications reading pauses. Default 128.
+   * and publications reading pauses, or, while the client has a call to answer, more of them fail with `limit`. Default
+   * 128.
    */
   callsPerSocket?: number;
   /**

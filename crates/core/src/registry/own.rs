@@ -66,7 +66,7 @@ impl<K> Core<K> {
                     subscriber: id,
                     route,
                     annotation,
-                    own: true,
+                    is_known: true,
                 };
                 let (list, name) = (channel.id, channel.name.clone());
                 Self::tell_lost(&mut table, key, route.shard, post);

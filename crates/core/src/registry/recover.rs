@@ -255,16 +255,12 @@ impl<K: Clone> Core<K> {
         }
         pasts.set_cursor(key, subscriber, None);
         let channel = table.get_or_make(key);
-        let own = channel
-            .members
-            .get(&subscriber)
-            .is_some_and(|member| member.is_own());
         if let Some(route) = channel.set_behind(subscriber, false) {
             let recipient = Recipient {
                 subscriber,
                 route,
                 annotation: None,
-                own,
+                is_known: true,
             };
             let name = channel.name.clone();
             Self::tell_lost(&mut table, key, route.shard, post);
@@ -293,7 +289,7 @@ impl Seat {
             subscriber,
             route: self.route,
             annotation: None,
-            own: self.own,
+            is_known: true,
         }
     }
 }

@@ -8,14 +8,15 @@ use smallvec::SmallVec;
 
 use super::Core;
 use crate::channel::{Channel, Lowered, Recipients};
+use crate::history::{Entered, Entering, Position};
 use crate::id::{ChannelId, SocketId};
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;
-use crate::past::Lost;
+use crate::past::{Lost, Past};
 use crate::pattern::PatternError;
 use crate::patterns::PatternTable;
 use crate::post::{Post, Recipient};
-use crate::route::ShardIndex;
+use crate::route::{Route, ShardIndex};
 
 /// The sockets that an operation applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ struct Change<'a, P> {
     nowhere: usize,
     /// What I/O shards have refused in the channel and were not told of.
     lost: Lost,
+    /// The newest message of the channel; `None`: it has no history.
+    position: Option<Position>,
     post: &'a mut P,
 }
 
@@ -47,6 +50,25 @@ impl<P: Post> Change<'_, P> {
             let (_, end) = self.lost.swap_remove(place);
             self.post.gap(shard, list, end);
         }
+    }
+
+    /// Tells the shard of a real subscriber where it begins, if the channel has history. Returns whether it has.
+    fn enter(&mut self, channel: &Channel, id: SocketId, route: Route) -> bool {
+        if self.position.is_none() || route.socket != id {
+            return false;
+        }
+        let entering = Entering {
+            list: channel.id,
+            entered: Entered {
+                position: self.position,
+                recovered: None,
+                is_new: true,
+            },
+            cursor: None,
+            tag: 0,
+        };
+        self.post.enter(&channel.name, route, &entering);
+        true
     }
 }
 
@@ -86,6 +108,7 @@ impl<K> Core<K> {
             changed: Vec::new(),
             nowhere: 0,
             lost: Lost::new(),
+            position: None,
             post,
         };
         let key = self.hashed(topic.space(), topic.as_bytes());
@@ -161,10 +184,13 @@ impl<K> Core<K> {
     ) {
         let mut table = self.channel_table(key);
         // a sharded channel may have the same name
-        if key.space == Space::Channel
-            && let Some(pasts) = table.pasts_mut()
-        {
-            change.lost = pasts.take_all_lost(key);
+        if key.space == Space::Channel && table.pasts().is_some() {
+            // this makes its past, if its terms ask for one
+            table.get_or_make(key);
+            if let Some(pasts) = table.pasts_mut() {
+                change.lost = pasts.take_all_lost(key);
+                change.position = pasts.get(key).map(Past::position);
+            }
         }
         let channel = table.get_or_make(key);
         let before = channel.members.len();
@@ -224,13 +250,13 @@ impl<K> Core<K> {
             match joined {
                 Some((route, annotation)) => {
                     channel.insert(id, route, change.step);
+                    change.tell_lost(channel.id, route.shard);
                     let recipient = Recipient {
                         subscriber: id,
                         route,
                         annotation,
-                        own: false,
+                        is_known: change.enter(channel, id, route),
                     };
-                    change.tell_lost(channel.id, route.shard);
                     change.post.join(channel.id, &channel.name, recipient);
                 }
                 None => change.nowhere += 1,

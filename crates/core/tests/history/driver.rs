@@ -1,4 +1,5 @@
-//! Applies operations to a core with history and to the naive model, and compares everything that can be observed.
+//! Applies operations to a core with history and to the naive model, and compares everything that can be observed. Over 400 lines
+//! because each operation has its comparison beside it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -271,9 +272,16 @@ impl Driver {
     fn subscribe(&mut self, name: &[u8], b: u8) {
         let Some(id) = self.pick(b) else { return };
         let before = self.model.channels.get(name).cloned().unwrap_or_default();
+        self.readers.last_entered = None;
         let new = self
             .core
             .subscribe(&[Target::Socket(id)], name, 1, &mut self.readers);
+        let told = self.readers.last_entered.take();
+        let told = told.map(|told| (told.entered.position, told.tag));
+        let now = self.readers.now;
+        let past = self.core.history(name, (Start::Next, false), 0, now);
+        let newest = past.map(|past| (Some(past.position), 0));
+        assert_eq!(told, newest.filter(|_| !new.is_empty()));
         if terms(name).is_some() {
             assert_eq!(new.is_empty(), before.subscribers.contains(&id.get()));
             self.model.subscribe(name, id.get());

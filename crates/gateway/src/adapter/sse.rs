@@ -18,7 +18,6 @@ use hyper::{Method, Response, StatusCode};
 use millrace_core::Kind;
 use millrace_protocol::sse::{self, Positions};
 use millrace_protocol::v1;
-use tokio::io::duplex;
 
 use crate::close::CloseReason;
 use crate::contract::{
@@ -31,7 +30,7 @@ use crate::http::{
     SimpleRequest, Taking, plain,
 };
 use frames::Unframed;
-use pipe::{PIPE_BYTES, Pipe, PipeEnd};
+use pipe::pipe;
 use posts::{Inbox, Posts};
 
 /// The event streams of one listener.
@@ -182,6 +181,9 @@ impl Asks {
         if names.is_empty() {
             return Ok(Self::Nothing);
         }
+        if channels::is_unclear(&names) {
+            return Err((StatusCode::BAD_REQUEST, channels::UNCLEAR));
+        }
         let may = |name: &String| hub.client_terms(name.as_bytes()).subscribe;
         if !names.iter().all(may) {
             return Err((StatusCode::FORBIDDEN, DENIED));
@@ -201,9 +203,8 @@ fn begin(
     spoken: Option<(Inbox, Unframed)>,
 ) -> Answer {
     let (inbox, unframed) = spoken.unzip();
-    let (ours, theirs) = duplex(PIPE_BYTES);
-    let pipe = Pipe::new(theirs, client, unframed);
-    let mut answer = Response::new(Body::Stream(Box::pin(pipe)));
+    let (end, body) = pipe(client, inbox, unframed);
+    let mut answer = Response::new(Body::Stream(Box::pin(body)));
     let headers = answer.headers_mut();
     for (name, value) in [
         (CONTENT_TYPE, sse::CONTENT_TYPE),
@@ -217,8 +218,7 @@ fn begin(
     if let Err(problem) = open::add_headers(acceptance, &mut answer, &RESERVED) {
         return open::invalid(opened, problem);
     }
-    let pipe = PipeEnd::new(ours, inbox, client);
-    opened.connected(Stream::carried(pipe), &Bytes::new());
+    opened.connected(Stream::carried(end), &Bytes::new());
     answer
 }
 

@@ -1,23 +1,22 @@
-//! Posts what the core decides to the inboxes: the [`Post`] of this gateway. A small message for one socket is copied
-//! into the inbox; other messages are shared by reference. Over 400 lines because every call of the contract is here.
+//! Posts what the core decides to the inboxes: the [`Post`] of this gateway. Messages are shared by reference; what is for
+//! one socket is posted in the submodule.
+
+mod direct;
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use millrace_core::{
-    Annotation, Batch, ChannelId, Core, Entering, Kind, Match, Name, News, Position, Post,
-    Recipient, Route, ShardIndex, ShardSet, SocketId, Topic,
+    Annotation, Batch, ChannelId, Entering, Kind, Match, Name, News, Position, Post, Recipient,
+    Route, ShardIndex, ShardSet, SocketId, Topic,
 };
-use smallvec::SmallVec;
 
 use super::clock::unix_ms;
-use super::outgoing::{Form, Marked, Outgoing, SMALL_BYTES};
+use super::outgoing::{Marked, Outgoing, SMALL_BYTES};
 use super::uplink::Uplink;
 use crate::frame::KeptMessage;
-use crate::inbox::{
-    AliasOf, COMMAND_CHARGE, Command, Enter, Inboxes, Mail, MarkedDirect, Matched, Numbered, Text,
-};
+use crate::inbox::{AliasOf, COMMAND_CHARGE, Command, Enter, Inboxes, Mail, Matched, Numbered};
 
 /// The core's [`Post`] for this gateway.
 pub(crate) struct Poster<'p, 'm> {
@@ -83,33 +82,6 @@ impl<'p> Poster<'p, '_> {
         self
     }
 
-    /// Posts texts, each with its socket. The inbox of each shard is locked once. Texts to closed sockets are counted.
-    pub(crate) fn texts<'t>(
-        &mut self,
-        core: &Core<KeptMessage>,
-        texts: impl IntoIterator<Item = (SocketId, &'t [u8])>,
-    ) {
-        let mut routed: SmallVec<[Text<'t>; 8]> = SmallVec::new();
-        for (socket, payload) in texts {
-            // outside of any inbox's lock: the core takes these locks while it holds its own
-            if let Some(route) = core.route(socket) {
-                routed.push(Text { route, payload });
-            } else {
-                self.lost.gone += 1;
-            }
-        }
-        if !routed.is_sorted_by_key(|text| text.route.shard) {
-            // stable, because the order of a socket's texts matters
-            routed.sort_by_key(|text| text.route.shard);
-        }
-        for run in routed.chunk_by(|one, next| one.route.shard == next.route.shard) {
-            if let Some(shard) = run.first().map(|text| text.route.shard) {
-                self.dirty.insert(shard);
-                self.lost.refused |= !self.inboxes.deliver_texts(shard, run);
-            }
-        }
-    }
-
     pub(crate) fn lost(&self) -> Lost {
         self.lost
     }
@@ -165,85 +137,6 @@ impl<'p> Poster<'p, '_> {
         }
         accepted
     }
-
-    fn send_one(
-        &mut self,
-        route: Route,
-        annotation: Option<&Arc<Annotation>>,
-        message: &Outgoing<'_>,
-    ) -> bool {
-        let form = match annotation {
-            Some(annotation) if self.shows_marks => {
-                return self.send_marked(route, annotation, message);
-            }
-            None => Form::AsItIs,
-            Some(annotation) => message.take_mark(annotation),
-        };
-        self.lost.unannotated += u32::from(annotation.is_some() && matches!(form, Form::AsItIs));
-        let (payload, publication) = match &form {
-            Form::Small(payload) => (&payload[..], None),
-            Form::Large(publication) => (publication.payload(), Some(publication.clone())),
-            Form::AsItIs if message.is_small() => (message.payload, None),
-            Form::AsItIs => (message.payload, Some(message.share())),
-        };
-        let Some(publication) = publication else {
-            return self.send_small(route, message.kind, payload);
-        };
-        let Route {
-            shard,
-            slot,
-            socket,
-        } = route;
-        self.dirty.insert(shard);
-        let own = Cell::default();
-        let charged = match form {
-            Form::AsItIs => &message.charged,
-            Form::Small(_) | Form::Large(_) => &own,
-        };
-        let bytes = payload.len();
-        self.deliver_shared(shard, (charged, bytes), (1, 0), |_| Command::Direct {
-            slot,
-            socket,
-            publication,
-        })
-    }
-
-    #[cold]
-    fn send_marked(
-        &mut self,
-        route: Route,
-        annotation: &Arc<Annotation>,
-        message: &Outgoing<'_>,
-    ) -> bool {
-        self.dirty.insert(route.shard);
-        let once = (&message.charged, message.payload.len());
-        let marked = MarkedDirect {
-            slot: route.slot,
-            socket: route.socket,
-            annotation: Arc::clone(annotation),
-            publication: message.share(),
-        };
-        let beside = size_of::<MarkedDirect>();
-        self.deliver_shared(route.shard, once, (1, beside), |_| {
-            Command::Marked(Box::new(marked))
-        })
-    }
-
-    fn send_small(&mut self, route: Route, kind: Kind, payload: &[u8]) -> bool {
-        let Route {
-            shard,
-            slot,
-            socket,
-        } = route;
-        self.dirty.insert(shard);
-        self.deliver(shard, payload.len(), 1, |mail| Command::Small {
-            slot,
-            socket,
-            kind,
-            start: mail.place(payload),
-            length: u32::try_from(payload.len()).unwrap_or_default(),
-        })
-    }
 }
 
 impl<'m> Post for Poster<'_, 'm> {
@@ -255,7 +148,7 @@ impl<'m> Post for Poster<'_, 'm> {
             subscriber,
             route,
             annotation,
-            own,
+            is_known,
         } = recipient;
         self.dirty.insert(route.shard);
         let socket = route.socket;
@@ -266,7 +159,7 @@ impl<'m> Post for Poster<'_, 'm> {
             subscriber,
             slot: route.slot,
             alias,
-            own,
+            is_known,
         };
         self.inboxes.post(route.shard, command);
     }

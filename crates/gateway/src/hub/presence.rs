@@ -48,3 +48,42 @@ impl Hub {
         self.wake(&mut dirty);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use millrace_core::{InfoError, Pattern};
+
+    use super::*;
+    use crate::config::ClientTerms;
+    use crate::frame::Encodings;
+
+    #[test]
+    fn another_start_with_the_same_terms_has_limits_of_its_own() {
+        let hub = Hub::new(Arc::new(Encodings::new()));
+        let terms = [ChannelTerms {
+            pattern: Pattern::new(b"*").unwrap(),
+            text: b"*"[..].into(),
+            compress: true,
+            history: None,
+            presence: true,
+            clients: ClientTerms::default(),
+        }];
+        for most in [1, 1 << 20, 2] {
+            let limits = GatewayLimits {
+                presence_bytes: most,
+                ..GatewayLimits::default()
+            };
+            hub.set_channel_terms(&terms, &limits);
+            let info = hub.core().info("\"me\"").map(|info| info.text().to_owned());
+            let expected = match most {
+                1 | 2 => Err(InfoError::TooMany {
+                    most: u64::try_from(most).unwrap(),
+                }),
+                _ => Ok("\"me\"".to_owned()),
+            };
+            assert_eq!(info, expected);
+        }
+    }
+}

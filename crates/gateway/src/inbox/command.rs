@@ -22,8 +22,8 @@ pub(crate) enum Command {
         subscriber: SocketId,
         slot: u32,
         alias: Option<Box<AliasOf>>,
-        /// Whether its client has subscribed itself.
-        own: bool,
+        /// Whether its client knows of it.
+        is_known: bool,
     },
     /// Removes a recipient from that list.
     Leave {

@@ -104,6 +104,9 @@ impl Shard {
             return;
         };
         let entering = &enter.entering;
+        if entering.tag == 0 {
+            self.tell_entered(enter);
+        }
         let why = Wake::Entered(&enter.name, entering);
         self.tell_session(&connection, &mut connection.io.borrow_mut(), why);
         if let Some(cursor) = entering.cursor {

@@ -1,24 +1,47 @@
 //! New entries of the recipient lists, and what clients are told of them.
 
-use millrace_core::{ChannelId, Name, Number, SocketId};
+use millrace_core::{ChannelId, Entering, Name, Number, Position, SocketId};
 
 use super::Shard;
 use super::recipients::Local;
+use crate::inbox::Enter;
 use crate::socket::connection::{Io, Shared};
 
 impl Shard {
-    /// Adds a recipient to the list of a channel or pattern. `is_own`: its client has subscribed itself.
-    pub(super) fn join(&self, list: ChannelId, name: Name, local: Local, is_own: bool) {
+    /// Adds a recipient to the list of a channel or pattern. `is_known`: its client knows of it.
+    pub(super) fn join(&self, list: ChannelId, name: Name, local: Local, is_known: bool) {
         let is_real = local.subscriber == local.socket;
-        if !is_own && is_real && self.hub.has_clients() {
-            self.tell_subscribed((local.slot, local.socket), &name);
+        if !is_known && is_real && self.hub.has_clients() {
+            self.tell_subscribed((local.slot, local.socket), &name, None);
         }
         self.recipients.borrow_mut().join(list, name, local);
     }
 
-    /// Tells the client of a connection, if its protocol says such things, that the application has subscribed it.
+    /// The application has subscribed a socket to a channel with history, or to any at a position.
+    pub(super) fn tell_entered(&self, enter: &Enter) {
+        let Entering {
+            entered, cursor, ..
+        } = &enter.entering;
+        let begins = entered.is_new || entered.recovered.is_some() || cursor.is_some();
+        if !begins || !self.hub.has_clients() {
+            return;
+        }
+        let behind = entered.position.map(|newest| Position {
+            offset: cursor.map_or(newest.offset, |cursor| cursor.next.saturating_sub(1)),
+            ..newest
+        });
+        self.tell_subscribed((enter.slot, enter.socket), &enter.name, behind);
+    }
+
+    /// Tells the client of a connection, if its protocol says such things, that the application has subscribed it, and
+    /// behind which message it begins.
     #[cold]
-    fn tell_subscribed(&self, (slot, socket): (u32, SocketId), name: &Name) {
+    fn tell_subscribed(
+        &self,
+        (slot, socket): (u32, SocketId),
+        name: &Name,
+        behind: Option<Position>,
+    ) {
         let connections = self.connections.borrow();
         let connection = connections.get(slot);
         let Some(connection) = connection.filter(|connection| connection.socket == socket) else {
@@ -32,7 +55,7 @@ impl Shard {
             session, outbox, ..
         } = io;
         outbox.append_part(self.ledger(), |out| {
-            session.append_subscribed(name.as_bytes(), out);
+            session.append_subscribed(name.as_bytes(), behind, out);
         });
         self.mark_dirty(connection);
     }

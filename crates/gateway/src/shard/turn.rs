@@ -179,10 +179,10 @@ impl Shard {
                 subscriber,
                 slot,
                 alias,
-                own,
+                is_known,
             } => {
                 let local = Local::new(subscriber, slot, alias);
-                self.join(channel, name, local, own);
+                self.join(channel, name, local, is_known);
             }
             Command::Leave {
                 channel,

@@ -80,9 +80,15 @@ pub(crate) trait Session {
     /// Encodes the close that its traits require.
     fn append_close(&mut self, _reason: &CloseReason, _out: &mut Vec<u8>) {}
 
-    /// Encodes that the application has subscribed its client to a channel. Called only if the encoding of its messages has
-    /// [heads](crate::frame::HeadedDef).
-    fn append_subscribed(&mut self, _channel: &[u8], _out: &mut Vec<u8>) {}
+    /// Encodes that the application has subscribed its client to a channel, whose messages it gets from behind this position
+    /// on, if the channel has history. Called only if the encoding of its messages has [heads](crate::frame::HeadedDef).
+    fn append_subscribed(
+        &mut self,
+        _channel: &[u8],
+        _behind: Option<Position>,
+        _out: &mut Vec<u8>,
+    ) {
+    }
 
     /// Encodes that a message of a channel with history was published, which its client does not get. Called only if the
     /// encoding of its messages has heads.
@@ -119,6 +125,10 @@ pub(crate) trait Session {
 
     /// Encodes a part of a message. Called only if [they may have parts](Self::has_fragments).
     fn append_fragment(&mut self, _fragment: &Fragment<'_>, _out: &mut Vec<u8>) {}
+
+    /// The peer sends nothing more, and the connection closes once the worker has handled what came before. Not called of a
+    /// connection that closes at once.
+    fn ending(&mut self) {}
 
     /// The connection closes: the core no longer has it, and the close follows, if there is one. Called once, after
     /// every other method except [input](Self::input) and [close](Self::append_close).

@@ -11,7 +11,7 @@ use super::env::Env;
 use crate::close::CloseReason;
 use crate::net::stream::Stream;
 use crate::socket::context::{Outcome, Parts, Replied};
-use crate::socket::{self as session, Session, Wake};
+use crate::socket::{self as session, Liveness, Session, Wake};
 
 impl Env {
     /// Runs a connection that has a task of its own, whose context this is.
@@ -97,7 +97,7 @@ impl Env {
     /// Whether the connection may be read. If not, ending the pause wakes its task.
     fn may_read(&self, connection: &Shared, io: &mut Io) -> bool {
         if io.swelling == Swelling::Paused
-            && io.outbox.charge() > self.limits.outbox_read_pause_bytes
+            && unread(connection, io) > self.limits.outbox_read_pause_bytes
         {
             return false;
         }
@@ -316,6 +316,15 @@ impl Env {
             self.flush(connection, io);
         }
         self.mark_dirty(connection);
+    }
+}
+
+/// What holds input back. The client of an event stream sends each message by a request of its own, which cannot wait as long as a
+/// long message may take, so what is being written does not count there.
+fn unread(connection: &Shared, io: &Io) -> usize {
+    match connection.traits.get().liveness {
+        Liveness::Tells => io.outbox.charge_behind(),
+        Liveness::Asks | Liveness::Kernel | Liveness::Own => io.outbox.charge(),
     }
 }
 

@@ -1,23 +1,27 @@
 //! Event streams of channels, for clients that know nothing of `millrace.v1`: makes events of its messages, with the positions of
-//! the channels in the field `id`. A browser gives them back as `Last-Event-ID`, so nothing is missed. Pure. Over 400 lines because its tests are beside it.
+//! the channels in the field `id`. A browser gives them back as `Last-Event-ID`, so nothing is missed. Pure.
 
 use std::borrow::Cow;
 
-use super::{append_binary, append_close, append_text, append_type};
+use super::pieces::Coding;
+use super::{
+    BINARY_EVENT, GAP_EVENT, Pieces, append_base64, append_close, append_data, append_text,
+    append_type,
+};
 use crate::json::{self, Value, append_string};
 
 /// The channels of one stream, and how far it has got.
 #[derive(Debug)]
 pub struct Positions {
     channels: Vec<Channel>,
-    /// Whether all channels have answered, so that events have ids.
-    whole: bool,
+    /// Whether a channel has answered, so that events have ids.
+    has_ids: bool,
 }
 
 #[derive(Debug)]
 struct Channel {
     name: String,
-    /// Where the client was; `None`: it is new.
+    /// Where the client was, until the subscription is answered; `None`: it is new.
     asked: Option<(String, u64)>,
     place: Place,
 }
@@ -30,9 +34,6 @@ enum Place {
     Unnumbered,
     At(String, u64),
 }
-
-/// The type of the event that tells of publications that are missing.
-const GAP_EVENT: &str = "gap";
 
 /// The close code if a subscription is not possible now.
 const TRY_LATER: u16 = 1013;
@@ -60,7 +61,7 @@ impl Positions {
         });
         Self {
             channels: channels.collect(),
-            whole: false,
+            has_ids: false,
         }
     }
 
@@ -81,12 +82,35 @@ impl Positions {
 
     /// Appends what a message of the server is to this stream. False: the stream is over.
     pub fn append(&mut self, is_text: bool, message: &[u8], out: &mut Vec<u8>) -> bool {
-        let end = message.iter().position(|byte| *byte == b'\n');
-        let (header, payload) = message.split_at(end.unwrap_or(message.len()));
-        let payload = payload.get(1..).unwrap_or_default();
+        let (header, payload) = split(message);
+        match self.begin(is_text, header, out) {
+            Begun::Over => return false,
+            Begun::Whole => return true,
+            Begun::Data(Coding::Lines) => append_data(out, payload),
+            Begun::Data(Coding::Base64) => append_base64(out, payload),
+        }
+        out.push(b'\n');
+        true
+    }
+
+    /// The same for a long message, whose payload is appended in pieces. `None`: the stream is over.
+    pub fn pieces(&mut self, is_text: bool, message: &[u8], out: &mut Vec<u8>) -> Option<Pieces> {
+        let (header, payload) = split(message);
+        match self.begin(is_text, header, out) {
+            Begun::Over => None,
+            Begun::Whole => Some(Pieces::nothing_of(message.len())),
+            Begun::Data(coding) => {
+                let before = message.len() - payload.len();
+                Some(Pieces::of_data(message, before, coding))
+            }
+        }
+    }
+
+    /// Appends what is in front of the data of a message.
+    fn begin(&mut self, is_text: bool, header: &[u8], out: &mut Vec<u8>) -> Begun {
         let seen = Seen::read(header);
         match seen.kind.as_deref() {
-            None => self.message(&seen, (is_text, payload), out),
+            None => return self.message(&seen, is_text, out),
             Some("ok") => self.answered(&seen, out),
             Some("gap") => {
                 if let Some(index) = self.index(&seen) {
@@ -98,74 +122,68 @@ impl Positions {
             Some("err") => {
                 let reason = seen.reason.as_deref().unwrap_or_default();
                 append_close(out, TRY_LATER, reason);
-                return false;
+                return Begun::Over;
             }
             Some(_) => {}
         }
-        true
+        Begun::Whole
     }
 
     fn answered(&mut self, seen: &Seen<'_>, out: &mut Vec<u8>) {
-        let Some(channel) = seen.id.and_then(|id| self.channels.get_mut(id)) else {
+        let Some((index, channel)) = seen
+            .id
+            .and_then(|id| Some((id, self.channels.get_mut(id)?)))
+        else {
             return;
         };
-        let before = channel.asked.as_ref().map(|(_, offset)| *offset);
-        channel.place = match (seen.position(), before) {
+        let before = channel
+            .shown()
+            .map(|(epoch, offset)| (epoch.to_owned(), offset));
+        let asked = channel.asked.take();
+        let is_lost = asked.is_some() && seen.recovered == Some(false);
+        channel.place = match (seen.position(), asked) {
             (None, _) => Place::Unnumbered,
             // what was missed follows
-            (Some((epoch, _)), Some(offset)) if seen.recovered == Some(true) => {
+            (Some((epoch, _)), Some((_, offset))) if seen.recovered == Some(true) => {
                 Place::At(epoch, offset)
             }
             (Some((epoch, offset)), _) => Place::At(epoch, offset),
         };
-        if seen.recovered != Some(false) {
-            channel.asked = None;
+        let before = before.as_ref().map(|(epoch, offset)| (&**epoch, *offset));
+        let is_news = channel.shown() != before;
+        let is_first = !std::mem::replace(&mut self.has_ids, true);
+        if is_lost {
+            self.append_gap(index, out);
         }
-        let is_known = |channel: &Channel| !matches!(channel.place, Place::Unknown);
-        if self.whole || !self.channels.iter().all(is_known) {
-            return;
+        if is_lost || is_first || is_news {
+            self.append_id(out, b"\n");
         }
-        self.whole = true;
-        for index in 0..self.channels.len() {
-            // only those that were not recovered still have it
-            let lost = self
-                .channels
-                .get_mut(index)
-                .and_then(|channel| channel.asked.take());
-            if lost.is_some() {
-                self.append_gap(index, out);
-            }
-        }
-        self.append_id(out, b"\n");
     }
 
-    fn message(&mut self, seen: &Seen<'_>, (is_text, payload): (bool, &[u8]), out: &mut Vec<u8>) {
+    fn message(&mut self, seen: &Seen<'_>, is_text: bool, out: &mut Vec<u8>) -> Begun {
         let index = self.index(seen);
         if let Some(index) = index {
             self.move_to(index, seen);
         }
         if seen.excepted {
-            return self.append_id(out, b"\n");
+            self.append_id(out, b"\n");
+            return Begun::Whole;
         }
-        let named = index.filter(|_| self.channels.len() > 1);
-        let named = named.and_then(|index| self.channels.get(index));
         if index.is_some() {
             self.append_id(out, b"");
         }
-        match named {
-            None if is_text => append_text(out, payload),
-            None => append_binary(out, payload),
-            Some(channel) if is_text => {
-                append_type(out, &channel.name);
-                append_text(out, payload);
-            }
-            // the last type counts, so it is that of bytes with the name behind it
-            Some(channel) => {
-                append_type(out, &format!("{} {}", super::BINARY_EVENT, channel.name));
-                super::append_base64(out, payload);
-                out.push(b'\n');
-            }
+        let named = index.filter(|_| self.channels.len() > 1);
+        match named.and_then(|index| self.channels.get(index)) {
+            None if is_text => {}
+            None => append_type(out, BINARY_EVENT),
+            Some(channel) if is_text => append_type(out, &channel.name),
+            Some(channel) => append_type(out, &format!("{BINARY_EVENT} {}", channel.name)),
         }
+        Begun::Data(if is_text {
+            Coding::Lines
+        } else {
+            Coding::Base64
+        })
     }
 
     /// The channel that a message is about; `None` for another one, and for what came through a virtual socket.
@@ -195,9 +213,9 @@ impl Positions {
         }
     }
 
-    /// Appends the positions of all channels, if they are known.
+    /// Appends the positions of all channels, if one of them is known.
     fn append_id(&self, out: &mut Vec<u8>, end: &[u8]) {
-        if !self.whole {
+        if !self.has_ids {
             return;
         }
         out.extend_from_slice(b"id: ");
@@ -205,11 +223,12 @@ impl Positions {
             if index > 0 {
                 out.push(b',');
             }
-            match &channel.place {
-                Place::At(epoch, offset) => {
+            match channel.shown() {
+                Some((epoch, offset)) => {
                     out.extend_from_slice(format!("{epoch}:{offset}").as_bytes());
                 }
-                Place::Unnumbered | Place::Unknown => out.push(b'-'),
+                // a client that comes back with this is told a gap
+                None => out.push(b'-'),
             }
         }
         out.push(b'\n');
@@ -231,6 +250,36 @@ impl Positions {
         data.push(b'}');
         append_text(out, &data);
     }
+}
+
+impl Channel {
+    /// The position that an id has of it: until it has answered, that of the client.
+    fn shown(&self) -> Option<(&str, u64)> {
+        match (&self.place, &self.asked) {
+            (Place::At(epoch, offset), _) | (Place::Unknown, Some((epoch, offset)))
+                if epoch != NO_EPOCH =>
+            {
+                Some((epoch, *offset))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a message is, when what stands in front of its data is written.
+enum Begun {
+    /// Its event is complete, or it has none.
+    Whole,
+    /// Its payload is the data of its event.
+    Data(Coding),
+    /// The end of the stream.
+    Over,
+}
+
+/// The header of a message, and its payload.
+fn split(message: &[u8]) -> (&[u8], &[u8]) {
+    let (header, payload) = super::split(message);
+    (header, payload.unwrap_or_default())
 }
 
 /// A position as it stands in an id; `None`: it is none.
@@ -294,116 +343,4 @@ impl<'a> Seen<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn events(stream: &mut Positions, messages: &[&str]) -> String {
-        let mut out = Vec::new();
-        for message in messages {
-            stream.append(true, message.as_bytes(), &mut out);
-        }
-        String::from_utf8(out).unwrap()
-    }
-
-    fn subscriptions(stream: &Positions) -> Vec<String> {
-        let all = stream.subscriptions();
-        all.map(|message| String::from_utf8(message).unwrap())
-            .collect()
-    }
-
-    #[test]
-    fn a_channel_with_history_has_ids() {
-        let mut stream = Positions::new(vec!["a".into()], None);
-        assert_eq!(
-            subscriptions(&stream),
-            ["{\"t\":\"sub\",\"id\":0,\"c\":\"a\"}"]
-        );
-        let told = events(
-            &mut stream,
-            &[
-                "{\"t\":\"hi\",\"v\":1}",
-                "{\"t\":\"ok\",\"id\":0,\"e\":\"ab\",\"o\":3}",
-                "{\"c\":\"a\",\"o\":4,\"ts\":9}\nx\ny",
-                "{\"c\":\"a\",\"o\":5,\"x\":1}",
-                "{}\ndirect",
-                "{\"t\":\"gap\",\"c\":\"a\",\"e\":\"cd\",\"o\":1}",
-            ],
-        );
-        let expected = [
-            "id: ab:3\n\n",
-            "id: ab:4\ndata: x\ndata: y\n\n",
-            "id: ab:5\n\n",
-            "data: direct\n\n",
-            "event: gap\ndata: {\"c\":\"a\",\"e\":\"cd\",\"o\":1}\n\nid: cd:1\n\n",
-        ];
-        assert_eq!(told, expected.concat());
-        let mut out = Vec::new();
-        stream.append(false, b"{\"c\":\"a\",\"o\":2}\n\0", &mut out);
-        assert_eq!(out, b"id: cd:2\nevent: binary\ndata: AA==\n\n");
-    }
-
-    #[test]
-    fn several_channels_have_a_list_and_names() {
-        let mut stream = Positions::new(vec!["a".into(), "b".into()], Some("ab:3,-"));
-        let since = ",\"since\":{\"e\":\"ab\",\"o\":3}}";
-        assert_eq!(
-            subscriptions(&stream),
-            [
-                format!("{{\"t\":\"sub\",\"id\":0,\"c\":\"a\"{since}"),
-                "{\"t\":\"sub\",\"id\":1,\"c\":\"b\",\"since\":{\"e\":\"-\",\"o\":0}}".into()
-            ]
-        );
-        let told = events(
-            &mut stream,
-            &[
-                "{\"t\":\"ok\",\"id\":0,\"e\":\"ab\",\"o\":4,\"recovered\":true}",
-                "{\"t\":\"ok\",\"id\":1,\"recovered\":false}",
-                "{\"c\":\"a\",\"o\":4}\nx",
-                "{\"c\":\"b\"}\ny",
-            ],
-        );
-        let expected = [
-            "event: gap\ndata: {\"c\":\"b\"}\n\n",
-            "id: ab:3,-\n\n",
-            "id: ab:4,-\nevent: a\ndata: x\n\n",
-            "id: ab:4,-\nevent: b\ndata: y\n\n",
-        ];
-        assert_eq!(told, expected.concat());
-    }
-
-    #[test]
-    fn what_is_no_position_is_a_gap() {
-        for last in [
-            "x",
-            "a:b:c",
-            "ab:-1",
-            "ab:1,cd:2",
-            ",",
-            "ab:9007199254740992",
-            "\"e\":1",
-        ] {
-            let mut stream = Positions::new(vec!["a".into()], Some(last));
-            assert!(
-                subscriptions(&stream)[0].contains("{\"e\":\"-\",\"o\":0}"),
-                "{last}"
-            );
-            let told = events(
-                &mut stream,
-                &["{\"t\":\"ok\",\"id\":0,\"e\":\"ab\",\"o\":4,\"recovered\":false}"],
-            );
-            assert_eq!(
-                told,
-                "event: gap\ndata: {\"c\":\"a\",\"e\":\"ab\",\"o\":4}\n\nid: ab:4\n\n"
-            );
-        }
-    }
-
-    #[test]
-    fn a_subscription_that_fails_ends_the_stream() {
-        let mut stream = Positions::new(vec!["a".into()], Some(""));
-        let mut out = Vec::new();
-        let answer = b"{\"t\":\"err\",\"id\":0,\"code\":\"limit\",\"reason\":\"full\"}";
-        assert!(!stream.append(true, answer, &mut out));
-        assert_eq!(out, b"event: close\ndata: 1013 full\n\n");
-    }
-}
+mod tests;

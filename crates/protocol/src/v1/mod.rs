@@ -33,8 +33,12 @@ pub use server::{
 /// The name of the subprotocol.
 pub const SUBPROTOCOL: &str = "millrace.v1";
 
-/// The most bytes of a header.
+/// The most bytes of a header from a client.
 pub const HEADER_BYTES: usize = 8 * 1024;
+
+/// More bytes than the header of a publication has: its channel's name has at most 64 KiB, and a control character in it is six
+/// in JSON. The other fields are short, beside the mark of a virtual socket, and a header with that has no number.
+pub const SENT_HEADER_BYTES: usize = 6 * 64 * 1024 + 1024;
 
 /// The most bytes of an id in text, of an idempotency key, and of the code of an error.
 pub const SHORT_BYTES: usize = 64;

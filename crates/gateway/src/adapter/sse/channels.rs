@@ -1,6 +1,7 @@
 //! The channels that a plain stream asks for in its query. Pure.
 
 use hyper::HeaderMap;
+use millrace_protocol::sse;
 
 /// The parameter that names a channel.
 const PARAMETER: &str = "channel";
@@ -11,6 +12,15 @@ const MOST: usize = 64;
 /// Why a query is refused.
 pub(super) const INVALID: &str =
     "channel has to name at most 64 different channels, in UTF-8 and without control characters";
+
+/// Why channels are refused together.
+pub(super) const UNCLEAR: &str = "on a stream of several channels the type of an event is its channel's name, \
+     so none may be binary, close, error, gap, message or open, or begin with binary and a blank";
+
+/// Whether the names of channels on one stream could be other types of events. With one channel they are no types.
+pub(super) fn is_unclear(names: &[String]) -> bool {
+    names.len() > 1 && names.iter().any(|name| sse::is_taken(name))
+}
 
 /// The channels of a query; empty if it names none. `None`: they are malformed.
 pub(super) fn read(query: &str) -> Option<Vec<String>> {
@@ -82,5 +92,15 @@ mod tests {
         };
         assert_eq!(read(&many(64).join("&")).map(|names| names.len()), Some(64));
         assert_eq!(read(&many(65).join("&")), None);
+    }
+
+    #[test]
+    fn only_streams_of_several_channels_name_them_in_types() {
+        let names = |query: &str| read(query).unwrap();
+        for alone in ["channel=close", "channel=binary%20a"] {
+            assert!(!is_unclear(&names(alone)));
+            assert!(is_unclear(&names(&format!("channel=a&{alone}"))));
+        }
+        assert!(!is_unclear(&names("channel=a&channel=closed")));
     }
 }

@@ -1,13 +1,15 @@
 //! Takes messages of `millrace.v1` out of the frames that its session writes, and makes them events. Pure.
 
-use millrace_protocol::sse::{self, Positions};
-use millrace_protocol::websocket::split_sent;
+use std::fmt;
 
-/// What the body of a stream does with what its socket writes.
+use millrace_protocol::sse::{self, Pieces, Positions};
+use millrace_protocol::websocket::{SentFrame, split_sent};
+
+/// What becomes of the frames that the socket of a stream writes.
 pub(super) struct Unframed {
-    /// The part of a frame that has arrived. As long as a message at most, which the server itself has made.
-    part: Vec<u8>,
     form: Form,
+    /// The event of a long message whose bytes are not all taken.
+    begun: Option<Pieces>,
     is_over: bool,
 }
 
@@ -17,6 +19,16 @@ enum Form {
     V1(Option<String>),
     /// The messages of channels, as plain events.
     Plain(Positions),
+}
+
+/// The outbox has cut a frame, which it never does.
+#[derive(Debug)]
+pub(super) struct Cut;
+
+impl fmt::Debug for Unframed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Unframed").field(&self.is_over).finish()
+    }
 }
 
 impl Unframed {
@@ -30,8 +42,8 @@ impl Unframed {
 
     fn new(form: Form) -> Self {
         Self {
-            part: Vec::new(),
             form,
+            begun: None,
             is_over: false,
         }
     }
@@ -41,35 +53,58 @@ impl Unframed {
         self.is_over
     }
 
-    /// Appends the events of all frames that are complete.
-    pub(super) fn append(&mut self, written: &[u8], out: &mut Vec<u8>) {
-        self.part.extend_from_slice(written);
-        let part = std::mem::take(&mut self.part);
-        let mut rest = &part[..];
-        while let Some((frame, behind)) = split_sent(rest) {
-            let (opcode, payload) = (frame.first & 0x0f, frame.payload);
-            rest = behind;
+    /// Appends events until `out` has `most` bytes or a short event more. Returns how many bytes of the frames it has taken; the
+    /// others are to come again, in front. The first one is whole, or its rest is.
+    pub(super) fn append(
+        &mut self,
+        frames: &[u8],
+        most: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, Cut> {
+        let mut rest = frames;
+        while !rest.is_empty() && out.len() < most {
             if self.is_over {
-                continue;
+                rest = &[];
+            } else if let Some(pieces) = &mut self.begun {
+                let used = pieces.append(rest, most, out);
+                rest = rest.get(used..).unwrap_or_default();
+                if pieces.is_done() {
+                    self.begun = None;
+                }
+            } else {
+                let (frame, behind) = split_sent(rest).ok_or(Cut)?;
+                self.begin(&frame, out);
+                rest = match self.begun {
+                    Some(_) => rest
+                        .get(frame.whole.len() - frame.payload.len()..)
+                        .ok_or(Cut)?,
+                    None => behind,
+                };
             }
-            self.append_event(opcode, payload, out);
         }
-        // what is left of a long frame is not moved, and its memory is not kept
-        self.part = if rest.len() == part.len() {
-            part
-        } else {
-            rest.to_vec()
-        };
+        Ok(frames.len() - rest.len())
     }
 
-    fn append_event(&mut self, opcode: u8, payload: &[u8], out: &mut Vec<u8>) {
+    /// Appends the event of a frame, or begins it if it is long.
+    fn begin(&mut self, frame: &SentFrame<'_>, out: &mut Vec<u8>) {
+        let (opcode, payload) = (frame.first & 0x0f, frame.payload);
+        let (is_text, is_long) = (opcode == TEXT, payload.len() > SHORT_BYTES);
         match opcode {
             TEXT | BINARY => match &mut self.form {
                 Form::V1(key) => {
-                    sse::append_v1(out, opcode == TEXT, payload, key.take().as_deref());
+                    let key = key.take();
+                    if is_long {
+                        self.begun = Some(Pieces::of_v1(is_text, payload, key.as_deref(), out));
+                    } else {
+                        sse::append_v1(out, is_text, payload, key.as_deref());
+                    }
+                }
+                Form::Plain(positions) if is_long => {
+                    self.begun = positions.pieces(is_text, payload, out);
+                    self.is_over = self.begun.is_none();
                 }
                 Form::Plain(positions) => {
-                    self.is_over |= !positions.append(opcode == TEXT, payload, out);
+                    self.is_over = !positions.append(is_text, payload, out);
                 }
             },
             CLOSE => {
@@ -82,6 +117,9 @@ impl Unframed {
         }
     }
 }
+
+/// The event of a longer message is made in pieces. A shorter one has at most seven times its bytes, if all are line ends.
+const SHORT_BYTES: usize = 4 * 1024;
 
 const TEXT: u8 = 1;
 const BINARY: u8 = 2;
@@ -96,34 +134,107 @@ mod tests {
 
     use super::*;
 
+    /// The events of frames, taken in pieces of `most` bytes.
+    fn events(mut unframed: Unframed, frames: &[u8], most: usize) -> Vec<u8> {
+        let (mut all, mut rest) = (Vec::new(), frames);
+        while !rest.is_empty() {
+            let mut out = Vec::new();
+            let used = unframed.append(rest, most, &mut out).unwrap();
+            assert!(used > 0);
+            assert!(out.len() < most + SHORT_BYTES * 2, "{} bytes", out.len());
+            rest = &rest[used..];
+            all.append(&mut out);
+        }
+        all
+    }
+
+    fn frame(opcode: Opcode, payload: &[&[u8]]) -> Vec<u8> {
+        let mut out = Vec::new();
+        append_frame(&mut out, opcode, &payload.concat());
+        out
+    }
+
     #[test]
-    fn frames_become_events_however_they_are_cut() {
-        let long = [&b"{}\n"[..], &vec![b'x'; 70_000]].concat();
-        let mut frames = Vec::new();
-        append_frame(&mut frames, Opcode::Text, b"{\"t\":\"hi\"}");
-        append_frame(&mut frames, Opcode::Ping, b"");
-        append_frame(&mut frames, Opcode::Binary, b"{}\n\0");
-        append_frame(
-            &mut frames,
-            Opcode::Text,
-            &[b"{}\n", &[b'y'; 200][..]].concat(),
-        );
-        append_frame(&mut frames, Opcode::Text, &long);
-        append_close(&mut frames, 4001, "gone");
+    fn frames_become_events_however_they_are_taken() {
+        let long = "x".repeat(70_000);
+        let mut close = Vec::new();
+        append_close(&mut close, 4001, "gone");
+        let frames = [
+            frame(Opcode::Text, &[b"{\"t\":\"hi\"}"]),
+            frame(Opcode::Ping, &[]),
+            frame(Opcode::Binary, &[b"{}\n\0"]),
+            frame(Opcode::Text, &[b"{}\n", &[b'y'; 200]]),
+            frame(Opcode::Text, &[b"{}\n", long.as_bytes()]),
+            close,
+        ];
         let expected = [
             "data: {\"t\":\"hi\",\"k\":\"key\"}\n\n:\n\ndata: {\"b\":1}\ndata: AA==\n\n",
             &format!("data: {{}}\ndata: {}\n\n", "y".repeat(200)),
-            &format!("data: {{}}\ndata: {}\n\n", "x".repeat(70_000)),
+            &format!("data: {{}}\ndata: {long}\n\n"),
             "event: close\ndata: 4001 gone\n\n",
         ]
         .concat();
-        for piece in [1, 2, 3, 7, 1000, frames.len()] {
-            let mut unframed = Unframed::v1("key".into());
-            let mut out = Vec::new();
-            for bytes in frames.chunks(piece) {
-                unframed.append(bytes, &mut out);
+        for most in [1, 2, 3, 7, 1000, usize::MAX / 2] {
+            let made = events(Unframed::v1("key".into()), &frames.concat(), most);
+            assert!(made == expected.as_bytes(), "{most}");
+        }
+    }
+
+    #[test]
+    fn long_messages_are_exact_around_the_bounds_of_pieces() {
+        let header = b"{\"c\":\"a\",\"o\":4}";
+        for end in ["\n", "\r", "\r\n", "\n\r", "\u{e9}"] {
+            for length in PIECE - 30..PIECE + 10 {
+                let filler = vec![b'x'; length];
+                let message = [&header[..], b"\n", &filler, end.as_bytes(), b"behind"].concat();
+                for opcode in [Opcode::Text, Opcode::Binary] {
+                    let is_text = matches!(opcode, Opcode::Text);
+                    let frame = frame(opcode, &[&message]);
+                    let mut expected = Vec::new();
+                    sse::append_v1(&mut expected, is_text, &message, None);
+                    let unframed = Unframed::new(Form::V1(None));
+                    assert!(
+                        events(unframed, &frame, PIECE) == expected,
+                        "{length} {end:?}"
+                    );
+                    let plain = || Positions::new(vec!["a".into()], None);
+                    let mut expected = Vec::new();
+                    plain().append(is_text, &message, &mut expected);
+                    let unframed = Unframed::plain(plain());
+                    assert!(
+                        events(unframed, &frame, PIECE) == expected,
+                        "{length} {end:?}"
+                    );
+                }
             }
-            assert!(out == expected.as_bytes(), "{piece}");
+        }
+    }
+
+    const PIECE: usize = 16 * 1024;
+
+    #[test]
+    fn a_long_header_is_cut_as_well_and_nothing_follows_the_end() {
+        let members = "m".repeat(100_000);
+        let header = format!("{{\"t\":\"join\",\"m\":[\"{members}\"]}}");
+        let join = frame(Opcode::Text, &[header.as_bytes()]);
+        let made = events(Unframed::new(Form::V1(None)), &join, 1000);
+        assert!(made == format!("data: {header}\n\n").as_bytes());
+        let full = frame(
+            Opcode::Text,
+            &[b"{\"t\":\"err\",\"id\":0,\"code\":\"limit\"}"],
+        );
+        let plain = Unframed::plain(Positions::new(vec!["a".into()], None));
+        let made = events(plain, &[join.clone(), full, join].concat(), 1000);
+        assert_eq!(made, b"event: close\ndata: 1013\n\n");
+    }
+
+    #[test]
+    fn a_frame_that_is_cut_is_an_error() {
+        let frame = frame(Opcode::Text, &[b"{}\nabc"]);
+        for end in 1..frame.len() {
+            let mut unframed = Unframed::v1("key".into());
+            let made = unframed.append(&frame[..end], 1000, &mut Vec::new());
+            assert!(made.is_err());
         }
     }
 }

@@ -1,15 +1,16 @@
-//! The two ends of an event stream: the stream of its socket, and the body of its HTTP answer.
+//! The two ends of an event stream: the stream of its socket, and the body of its HTTP answer. What the socket writes becomes
+//! events while the body takes them, so that no stream has more of a message than a piece.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame};
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::frames::Unframed;
 use super::posts::Inbox;
@@ -17,29 +18,103 @@ use crate::contract::Carried;
 use crate::http::{BodyError, Client};
 use crate::permits::Permit;
 
-/// The socket's end of the pipe. What is in the pipe, and what the HTTP connection holds of it, has not reached the
-/// peer yet.
+/// Makes the two ends. The socket reads from the inbox, if it is not only the end, and `unframed` makes events of the frames of
+/// `millrace.v1`.
+pub(super) fn pipe(
+    client: &Rc<Client>,
+    inbox: Option<Inbox>,
+    unframed: Option<Unframed>,
+) -> (PipeEnd, Pipe) {
+    let between = Rc::new(RefCell::new(Between {
+        unframed,
+        ..Between::default()
+    }));
+    let end = PipeEnd {
+        between: Rc::clone(&between),
+        inbox,
+        carrier: Rc::clone(client),
+    };
+    let client = Rc::clone(client);
+    let pipe = Pipe {
+        between,
+        left: Box::pin(async move { client.half_closed.wait().await }),
+        events: Bytes::new(),
+    };
+    (end, pipe)
+}
+
+/// What the two ends share. It has not reached the peer yet.
+#[derive(Debug, Default)]
+struct Between {
+    unframed: Option<Unframed>,
+    /// Events, until they are as many bytes as a piece has.
+    events: Vec<u8>,
+    /// The socket's stream is gone.
+    is_ended: bool,
+    /// The body is gone.
+    is_left: bool,
+    /// Who waits for events, for room, and for the end of the body.
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+    watcher: Option<Waker>,
+}
+
+impl Between {
+    /// Takes what there is room for. `None`: there is none.
+    fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<Option<usize>> {
+        if self.is_left {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        if self.events.len() >= PIPE_BYTES {
+            return Ok(None);
+        }
+        let mut taken = 0;
+        for slice in slices {
+            let used = self.write_one(slice)?;
+            taken += used;
+            if used < slice.len() {
+                break;
+            }
+        }
+        Ok(Some(taken))
+    }
+
+    fn write_one(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Self {
+            unframed, events, ..
+        } = self;
+        let room = PIPE_BYTES.saturating_sub(events.len());
+        let Some(unframed) = unframed else {
+            let bytes = bytes.get(..room).unwrap_or(bytes);
+            if events.is_empty() {
+                events.reserve_exact(bytes.len());
+            }
+            events.extend_from_slice(bytes);
+            return Ok(bytes.len());
+        };
+        if events.is_empty() {
+            events.reserve(bytes.len().min(PIPE_BYTES) + AROUND_BYTES);
+        }
+        let taken = unframed.append(bytes, PIPE_BYTES, events);
+        taken.map_err(|_cut| io::ErrorKind::InvalidData.into())
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_ended || self.unframed.as_ref().is_some_and(Unframed::is_over)
+    }
+}
+
+/// The socket's end of the pipe.
 pub(super) struct PipeEnd {
-    stream: DuplexStream,
-    /// What it reads, if it is not only the end.
+    between: Rc<RefCell<Between>>,
     inbox: Option<Inbox>,
     /// The HTTP connection that carries it.
     carrier: Rc<Client>,
 }
 
-impl PipeEnd {
-    pub(super) fn new(stream: DuplexStream, inbox: Option<Inbox>, carrier: &Rc<Client>) -> Self {
-        Self {
-            stream,
-            inbox,
-            carrier: Rc::clone(carrier),
-        }
-    }
-}
-
 impl fmt::Debug for PipeEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PipeEnd").field(&self.stream).finish()
+        f.debug_tuple("PipeEnd").field(&self.between).finish()
     }
 }
 
@@ -66,61 +141,70 @@ impl AsyncRead for PipeEnd {
             return Poll::Ready(Ok(()));
         }
         // only the end comes this way
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let mut between = self.between.borrow_mut();
+        if between.is_left {
+            return Poll::Ready(Ok(()));
+        }
+        wait(&mut between.watcher, cx);
+        Poll::Pending
     }
 }
 
 impl AsyncWrite for PipeEnd {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+        let mut between = self.between.borrow_mut();
+        let Some(taken) = between.write(slices)? else {
+            wait(&mut between.writer, cx);
+            return Poll::Pending;
+        };
+        let reader = between.reader.take();
+        drop(between);
+        wake(reader);
+        Poll::Ready(Ok(taken))
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 }
 
-/// The body of the answer: what the shard writes to the socket's stream. Ends with the socket, or when the client has
-/// left.
+impl Drop for PipeEnd {
+    fn drop(&mut self) {
+        let mut between = self.between.borrow_mut();
+        between.is_ended = true;
+        let reader = between.reader.take();
+        drop(between);
+        wake(reader);
+    }
+}
+
+/// The body of the answer: the events of what the shard writes to the socket's stream. Ends with the socket, or when the client
+/// has left.
 pub(super) struct Pipe {
-    stream: DuplexStream,
+    between: Rc<RefCell<Between>>,
     left: Pin<Box<dyn Future<Output = ()>>>,
-    /// What makes events of the frames of `millrace.v1`.
-    unframed: Option<Unframed>,
     /// Events that are not passed on yet.
     events: Bytes,
-}
-
-impl Pipe {
-    pub(super) fn new(
-        stream: DuplexStream,
-        client: &Rc<Client>,
-        unframed: Option<Unframed>,
-    ) -> Self {
-        let client = Rc::clone(client);
-        Self {
-            stream,
-            left: Box::pin(async move { client.half_closed.wait().await }),
-            unframed,
-            events: Bytes::new(),
-        }
-    }
 }
 
 impl HttpBody for Pipe {
@@ -135,36 +219,148 @@ impl HttpBody for Pipe {
         if pipe.left.as_mut().poll(cx).is_ready() {
             return Poll::Ready(None);
         }
-        // the buffer is not zeroed, because an event is short
-        let mut piece = [MaybeUninit::uninit(); PIPE_BYTES];
-        loop {
-            if !pipe.events.is_empty() {
-                // HTTP/2 keeps what it is given until the peer takes it, and ends a stream that takes too long for a piece
-                let length = pipe.events.len().min(PIPE_BYTES);
-                let events = pipe.events.split_to(length);
-                return Poll::Ready(Some(Ok(Frame::data(events))));
-            }
-            if pipe.unframed.as_ref().is_some_and(Unframed::is_over) {
-                return Poll::Ready(None);
-            }
-            let mut buffer = ReadBuf::uninit(&mut piece);
-            ready!(Pin::new(&mut pipe.stream).poll_read(cx, &mut buffer))?;
-            let filled = buffer.filled();
-            if filled.is_empty() {
-                return Poll::Ready(None);
-            }
-            // the first part of a long frame is no event
-            pipe.events = match &mut pipe.unframed {
-                None => Bytes::copy_from_slice(filled),
-                Some(unframed) => {
-                    let mut events = Vec::new();
-                    unframed.append(filled, &mut events);
-                    events.into()
+        if pipe.events.is_empty() {
+            let mut between = pipe.between.borrow_mut();
+            if between.events.is_empty() {
+                if between.is_over() {
+                    return Poll::Ready(None);
                 }
-            };
+                wait(&mut between.reader, cx);
+                return Poll::Pending;
+            }
+            pipe.events = std::mem::take(&mut between.events).into();
+            let writer = between.writer.take();
+            drop(between);
+            wake(writer);
+        }
+        // HTTP/2 keeps what it is given until the peer takes it, and ends a stream that takes too long for a piece
+        let length = pipe.events.len().min(PIPE_BYTES);
+        let events = pipe.events.split_to(length);
+        Poll::Ready(Some(Ok(Frame::data(events))))
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        let mut between = self.between.borrow_mut();
+        between.is_left = true;
+        between.events = Vec::new();
+        let waiting = [between.writer.take(), between.watcher.take()];
+        drop(between);
+        for one in waiting {
+            wake(one);
         }
     }
 }
 
+fn wait(waker: &mut Option<Waker>, cx: &Context<'_>) {
+    match waker {
+        Some(waker) => waker.clone_from(cx.waker()),
+        None => *waker = Some(cx.waker().clone()),
+    }
+}
+
+fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
 /// Bytes between the shard and hyper; the rest waits in the outbox.
-pub(super) const PIPE_BYTES: usize = 16 * 1024;
+const PIPE_BYTES: usize = 16 * 1024;
+
+/// Room for what makes an event of a short message.
+const AROUND_BYTES: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use millrace_protocol::websocket::{Opcode, append_frame};
+
+    use super::*;
+
+    fn between(unframed: Option<Unframed>) -> Between {
+        Between {
+            unframed,
+            ..Between::default()
+        }
+    }
+
+    /// What a body gets of frames that are offered as an outbox does, and the most bytes that were held for it.
+    fn read(mut between: Between, frames: &[Vec<u8>]) -> (Vec<u8>, usize) {
+        let (mut all, mut most) = (Vec::new(), 0);
+        let (mut index, mut written) = (0, 0);
+        while index < frames.len() {
+            let rest = frames[index..].iter().enumerate();
+            let slices: Vec<_> = rest
+                .map(|(place, frame)| &frame[if place == 0 { written } else { 0 }..])
+                .map(IoSlice::new)
+                .collect();
+            let Some(mut taken) = between.write(&slices).unwrap() else {
+                all.append(&mut std::mem::take(&mut between.events));
+                continue;
+            };
+            assert!(taken > 0);
+            most = most.max(between.events.capacity());
+            while index < frames.len() && taken >= frames[index].len() - written {
+                taken -= frames[index].len() - written;
+                (index, written) = (index + 1, 0);
+            }
+            written += taken;
+        }
+        all.append(&mut between.events);
+        (all, most)
+    }
+
+    #[test]
+    fn a_reader_holds_a_piece_of_a_long_message_however_it_is_coded() {
+        for (opcode, filler, coded) in [
+            (Opcode::Text, "x", "data: {}\ndata: "),
+            (Opcode::Text, "\n", "data: {}\ndata: "),
+            (Opcode::Text, "\r", "data: {\"b\":2}\ndata: "),
+            (Opcode::Binary, "x", "data: {\"b\":1}\ndata: "),
+        ] {
+            let mut frame = Vec::new();
+            let message = format!("{{}}\n{}", filler.repeat(3_000_000));
+            append_frame(&mut frame, opcode, message.as_bytes());
+            let mut unframed = Unframed::v1(String::new());
+            let mut hi = Vec::new();
+            append_frame(&mut hi, Opcode::Text, b"{}");
+            unframed.append(&hi, 1, &mut Vec::new()).unwrap();
+            let (events, most) = read(between(Some(unframed)), &[frame]);
+            assert!(events.starts_with(coded.as_bytes()));
+            assert!(events.len() > 3_000_000, "{}", events.len());
+            assert!(most <= 3 * PIPE_BYTES, "{most} bytes for {filler:?}");
+        }
+    }
+
+    #[test]
+    fn events_that_are_made_already_pass_unchanged_and_in_pieces() {
+        let frames: Vec<_> = [5, 40_000, 0, 16_384, 1]
+            .map(|length| (0..=255).cycle().take(length).collect())
+            .to_vec();
+        let (events, most) = read(between(None), &frames);
+        assert!(events == frames.concat());
+        assert!(most <= PIPE_BYTES, "{most}");
+    }
+
+    #[test]
+    fn many_short_messages_are_events_in_order() {
+        let frames: Vec<_> = (0..5_000)
+            .map(|number| {
+                let mut frame = Vec::new();
+                append_frame(
+                    &mut frame,
+                    Opcode::Text,
+                    format!("{{}}\n{number}").as_bytes(),
+                );
+                frame
+            })
+            .collect();
+        let mut unframed = Unframed::v1(String::new());
+        unframed.append(&frames[0], 1, &mut Vec::new()).unwrap();
+        let (events, most) = read(between(Some(unframed)), &frames);
+        let each = (0..5_000).map(|number| format!("data: {{}}\ndata: {number}\n\n"));
+        assert!(events == each.collect::<Vec<_>>().concat().as_bytes());
+        assert!(most <= 3 * PIPE_BYTES, "{most}");
+    }
+}

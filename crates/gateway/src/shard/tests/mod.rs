@@ -15,6 +15,7 @@ mod resp;
 mod splice;
 mod splice_random;
 mod v1;
+mod v1_calls;
 
 use crate::event::Handlers;
 use crate::limits::GatewayLimits;

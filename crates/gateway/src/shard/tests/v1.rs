@@ -15,7 +15,7 @@ fn stage(limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
 }
 
 /// The client sends a text.
-fn ask(actor: &Actor, text: &str) {
+pub(super) fn ask(actor: &Actor, text: &str) {
     let length = u8::try_from(text.len()).expect("short");
     assert!(length < 126);
     // masked with zeros
@@ -92,6 +92,52 @@ fn check(actor: &Actor) -> (u64, usize) {
         next = offset + 1;
     }
     (next, gaps)
+}
+
+/// What a client has been told of the channel since the last look: offsets of messages, and where subscriptions begin.
+fn told(actor: &Actor, epoch: &str) -> String {
+    let headers = headers(&actor.got());
+    let each = headers.iter().filter_map(|header| {
+        let offset = field(header, "o")?;
+        let is_sub = header.contains("\"t\":\"sub\",\"c\":\"room:1\"");
+        assert!(!is_sub || header.contains(epoch), "{header}");
+        Some(format!("{}{offset}", if is_sub { "sub " } else { "" }))
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn a_client_is_told_first_behind_which_message_the_application_subscribes_it() {
+    let stage = stage(|_| {});
+    let first = say(&stage, ["1".to_owned()]);
+    say(&stage, (2..=3).map(|number| number.to_string()));
+    let epoch = first.epoch.to_string();
+    let actors = [(); 2].map(|()| stage.open(Speaks::V1));
+    let enter = |actor: &Actor, start| {
+        let mut dirty = ShardSet::default();
+        let who = [Target::Socket(actor.socket)];
+        let entered = stage.hub.subscribe_at(&who, b"room:1", start, &mut dirty);
+        assert_eq!(entered.map(|all| all.len()), Ok(1));
+        stage.hub.wake(&mut dirty);
+    };
+    for actor in &actors {
+        actor.read_all();
+    }
+    stage.subscribe(&actors[0], b"room:1", 1);
+    enter(&actors[1], Start::Since(first));
+    say(&stage, ["4".to_owned()]);
+    stage.run();
+    assert_eq!(told(&actors[0], &epoch), "sub 3, 4");
+    assert_eq!(told(&actors[1], &epoch), "sub 1, 2, 3, 4");
+    // one more subscription of the application is nothing new, unless it begins anew
+    stage.subscribe(&actors[0], b"room:1", 1);
+    enter(&actors[0], Start::Next);
+    stage.run();
+    assert_eq!(told(&actors[0], &epoch), "");
+    enter(&actors[0], Start::Last(2));
+    stage.run();
+    assert_eq!(told(&actors[0], &epoch), "sub 2, 3, 4");
+    stage.assert_nothing_left();
 }
 
 #[test]

@@ -194,7 +194,7 @@ impl Context<'_> {
 
     /// Bytes of a socket's messages that may wait for its worker.
     pub(crate) fn unhandled_bytes(&self) -> usize {
-        self.env.limits().unhandled_bytes
+        self.env.limits().unhandled_bytes.max(1)
     }
 
     fn append_event(&mut self, event: Event, fields: &[u8], payload: Cow<'_, [u8]>) -> bool {

@@ -109,6 +109,7 @@ impl Env {
             peer_close,
             handled: false,
         }));
+        io.session.ending();
         let deadline = self.closing_deadline();
         io.times.change(|waits| waits.deadline = deadline);
         self.arm(connection, io, deadline);

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::Outbox;
 use super::lates::Lates;
 use crate::frame::{Frame, Late, Ledger, Outcome};
 use crate::limits::{ENTRY_CHARGE, GatewayLimits, OutboxPolicy};
@@ -218,6 +219,19 @@ impl Backlog {
         self.bytes -= entry.frame.len();
         self.messages -= entry.messages;
         self.asked = self.asked.saturating_sub(entry.asked);
+    }
+}
+
+impl Outbox {
+    /// The [charge](Self::charge) without the entry that is being written.
+    pub(crate) fn charge_behind(&self) -> usize {
+        let backlog = self.backlog.as_deref();
+        let first = backlog.filter(|backlog| backlog.ahead.is_none());
+        let first = first.and_then(|backlog| {
+            let left = backlog.queue.front()?.frame.len() - backlog.written;
+            Some(left + ENTRY_CHARGE)
+        });
+        self.charge() - first.unwrap_or_default()
     }
 }
 

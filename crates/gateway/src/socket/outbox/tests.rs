@@ -23,6 +23,25 @@ fn output_in_one_piece_can_be_written_at_once() {
 }
 
 #[test]
+fn the_charge_behind_is_without_what_is_being_written() {
+    let ledger = ledger();
+    let mut outbox = Outbox::default();
+    assert_eq!(outbox.charge_behind(), 0);
+    for length in [COPY_BYTES + 10, COPY_BYTES + 1] {
+        let frame = Frame::new(vec![b'x'; length], &ledger);
+        outbox.append_frame(&ledger, &frame, 1);
+    }
+    for _ in 0..2 {
+        assert_eq!(outbox.charge_behind(), COPY_BYTES + 1 + ENTRY_CHARGE);
+        outbox.advance(9);
+    }
+    outbox.advance(COPY_BYTES - 8);
+    assert_eq!(outbox.charge_behind(), 0, "the second is being written");
+    outbox.advance(COPY_BYTES + 1);
+    assert!(outbox.is_empty() && outbox.charge_behind() == 0);
+}
+
+#[test]
 fn a_large_buffer_is_not_kept_for_few_bytes() {
     let ledger = ledger();
     let mut outbox = Outbox::default();

@@ -34,6 +34,9 @@ pub enum InflateError {
 /// Messages up to this size are lent from a buffer that is used again.
 pub(super) const SHORT: usize = 64 << 10;
 
+/// Room for the first bytes of a message, doubled while they do not fit.
+const BEGINNING: usize = 1 << 10;
+
 /// What is fed after a message: the tail that its sender has removed (RFC 7692 §7.2.2), and an empty final block, so that
 /// the end of the stream shows that the message did not end within a block.
 const END: [u8; 6] = [0, 0, 0xff, 0xff, 0x03, 0x00];
@@ -79,23 +82,27 @@ impl Inflater {
         Ok(Payload::Owned(message))
     }
 
-    /// The first bytes of a message that refers to no other, at most `most`; `None`: they cannot be inflated.
-    pub fn beginning(&mut self, compressed: &[u8], most: usize) -> Option<Vec<u8>> {
+    /// The first bytes of a message that refers to no other: up to the first `end` and some more, at most `most`. `None`: they
+    /// cannot be inflated.
+    pub fn beginning(&mut self, compressed: &[u8], end: u8, most: usize) -> Option<Vec<u8>> {
         self.begin(&[], 0).ok()?;
-        let mut text = vec![0; most];
-        let (mut input, mut length) = (compressed, 0);
-        while let Some(room) = text.get_mut(length..).filter(|room| !room.is_empty()) {
+        let (mut text, mut input, mut length) = (Vec::new(), compressed, 0_usize);
+        loop {
+            let wanted = length
+                .saturating_mul(2)
+                .clamp(BEGINNING, most.max(BEGINNING));
+            text.resize(wanted, 0);
+            let room = text.get_mut(length..).unwrap_or_default();
             let (taken, written, status) = step(&mut self.stream, input, room).ok()?;
+            let is_full = written == room.len();
+            let is_found = memchr::memchr(end, room.get(..written).unwrap_or_default()).is_some();
             input = input.get(taken..).unwrap_or_default();
             length += written;
-            if matches!(status, Status::StreamEnd)
-                || (taken == 0 && written == 0)
-                || input.is_empty()
-            {
+            if is_found || !is_full || length >= most || matches!(status, Status::StreamEnd) {
                 break;
             }
         }
-        text.truncate(length);
+        text.truncate(length.min(most));
         Some(text)
     }
 

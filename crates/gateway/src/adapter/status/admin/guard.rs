@@ -15,7 +15,7 @@ use crate::sync::Mutex;
 /// See the module. Times are milliseconds since the gateway was made.
 pub(super) struct Guard {
     token: String,
-    /// By address; `None` has local clients, and all others once too many addresses are remembered.
+    /// By address; `None` has local clients.
     failures: Mutex<AHashMap<Option<Network>, Failures>>,
     most: u32,
     window: u64,
@@ -66,13 +66,7 @@ impl Guard {
             return Verdict::Denied;
         };
         let mut failures = self.failures.lock();
-        let mut place = address.map(Network::of);
-        if failures.len() >= self.addresses && !failures.contains_key(&place) {
-            failures.retain(|_, known| known.until > now);
-            if failures.len() >= self.addresses {
-                place = None;
-            }
-        }
+        let place = address.map(Network::of);
         let known = failures.get(&place).filter(|known| known.until > now);
         // a right one is refused, too, or guessing would go on
         if let Some(known) = known.filter(|known| known.count >= self.most) {
@@ -87,8 +81,25 @@ impl Guard {
         };
         let mut known = known.copied().unwrap_or(fresh);
         known.count += 1;
+        if failures.len() >= self.addresses && !failures.contains_key(&place) {
+            make_room(&mut failures, now);
+        }
         failures.insert(place, known);
         Verdict::Denied
+    }
+}
+
+/// Forgets the addresses whose time is over; if there are none, the one whose time is over first. A client with that many
+/// networks may so guess on, but locks no other out: an address is only refused for what it sent itself.
+fn make_room(failures: &mut AHashMap<Option<Network>, Failures>, now: u64) {
+    let before = failures.len();
+    failures.retain(|_, known| known.until > now);
+    if failures.len() < before {
+        return;
+    }
+    let oldest = failures.iter().min_by_key(|(_, known)| known.until);
+    if let Some(oldest) = oldest.map(|(place, _)| *place) {
+        failures.remove(&oldest);
     }
 }
 
@@ -104,7 +115,7 @@ const SCHEME: &[u8] = b"Bearer ";
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
     use hyper::header::HeaderValue;
 
@@ -165,22 +176,50 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_addresses_guesses_no_faster_than_one_more() {
+    fn the_wrong_tokens_of_others_never_refuse_a_right_one() {
         let guard = guard();
-        let wrong = with(&["Bearer no"]);
+        let (wrong, right) = (with(&["Bearer no"]), with(&[&format!("Bearer {TOKEN}")]));
+        let networks = |number: u32| {
+            let network = u128::from(number) << 64;
+            [address(number), Ipv6Addr::from_bits(network).into()]
+        };
+        for number in 0..1500 {
+            for network in networks(number) {
+                for _ in 0..11 {
+                    guard.judge(&wrong, Some(network), u64::from(number));
+                }
+            }
+            assert!(guard.failures.lock().len() <= guard.addresses);
+        }
+        let newcomers = networks(6000).map(Some).into_iter().chain([None]);
+        for newcomer in newcomers {
+            assert_eq!(guard.judge(&right, newcomer, 5000), Verdict::Allowed);
+            // nor do they hide its own
+            for _ in 0..10 {
+                assert_eq!(guard.judge(&wrong, newcomer, 5000), Verdict::Denied);
+            }
+            assert_eq!(guard.judge(&right, newcomer, 5000), Verdict::Later(60));
+        }
+    }
+
+    #[test]
+    fn the_oldest_address_is_forgotten_for_one_more() {
+        let guard = guard();
+        let (wrong, right) = (with(&["Bearer no"]), with(&[&format!("Bearer {TOKEN}")]));
         let most = u32::try_from(guard.addresses).unwrap();
         for number in 0..most {
-            guard.judge(&wrong, Some(address(number)), 0);
+            for _ in 0..10 {
+                guard.judge(&wrong, Some(address(number)), u64::from(number));
+            }
         }
-        let late = (most..most + 100).map(|number| guard.judge(&wrong, Some(address(number)), 1));
-        let denied = late.filter(|verdict| *verdict == Verdict::Denied).count();
-        assert_eq!(denied, 10);
-        assert!(guard.failures.lock().len() <= guard.addresses + 1);
-        // when the time is over they are forgotten
-        assert_eq!(
-            guard.judge(&wrong, Some(address(most)), 60_000),
-            Verdict::Denied
-        );
-        assert_eq!(guard.failures.lock().len(), 2);
+        let refused = |number| guard.judge(&right, Some(address(number)), 2000) != Verdict::Allowed;
+        assert!((0..most).all(refused));
+        guard.judge(&wrong, Some(address(most)), 2000);
+        assert_eq!((0..most).filter(|number| !refused(*number)).count(), 1);
+        assert!(!refused(0));
+        // those whose time is over go together
+        guard.judge(&wrong, Some(address(most + 1)), 61_500);
+        let left = guard.failures.lock().len();
+        assert!(left < guard.addresses, "{left}");
     }
 }

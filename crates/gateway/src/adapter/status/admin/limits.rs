@@ -13,7 +13,7 @@ limits! {
         /// Time for which wrong tokens of an address count, from the first on.
         wrong_tokens_window: Duration = Duration::from_secs(60), "the address may try again";
         /// Addresses that are remembered because they sent a wrong token recently.
-        addresses_with_wrong_tokens: usize = 1024, "further addresses count as one";
+        addresses_with_wrong_tokens: usize = 1024, "the one whose wrong tokens are the oldest is forgotten";
         /// Channels that the admin page gets at a time.
         channels_listed: usize = 200, "the rest is on the next page";
         /// Channels that one search of the admin page looks at before it answers.

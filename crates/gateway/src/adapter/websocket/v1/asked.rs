@@ -115,6 +115,13 @@ impl Asked {
             .any(|item| item.what.channel() == Some(channel))
     }
 
+    /// Whether the last operation of this channel ends the subscription.
+    pub(super) fn ends(&self, channel: &[u8]) -> bool {
+        let mut newest_first = self.all.iter().rev();
+        let last = newest_first.find(|item| item.what.channel() == Some(channel));
+        last.is_some_and(|item| matches!(item.what, What::Unsubscribe { .. }))
+    }
+
     /// The first operation of a channel, if it waits for nothing any more.
     pub(super) fn next(&mut self, channel: &[u8]) -> Option<&mut Item> {
         let mut all = self.all.iter_mut();

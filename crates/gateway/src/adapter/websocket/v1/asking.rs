@@ -5,6 +5,7 @@ use millrace_core::Kind;
 use millrace_protocol::v1::{Code, Id, Okay, Operation, Start, append_error};
 
 use super::asked::{Item, State, What};
+use super::calls::Calls;
 use super::operations::{publish, unsubscribe};
 use super::questions::{INFO, TEXT, Verdict, fields};
 use super::speaker::{Speaker, append_header, append_message, fail};
@@ -53,10 +54,11 @@ impl Speaker {
             fail(Some(&id), Code::NotFound, "there is no such method", cx);
             return Flow::Go;
         }
+        let most = self.terms.listener.calls;
         let asked = self.asked.get_or_insert_default();
-        if asked.calls() >= self.terms.listener.calls {
+        if asked.calls() >= most || asked.bytes() >= cx.unhandled_bytes() {
             fail(Some(&id), Code::Limit, "too many calls are unanswered", cx);
-            return Flow::Go;
+            return self.flow(cx);
         }
         let number = asked.push(Some(id.into_owned()), What::Call(payload.len()));
         let flags = if kind == Kind::Text { TEXT } else { 0 };
@@ -72,6 +74,12 @@ impl Speaker {
         what: What,
         cx: &mut Context<'_>,
     ) -> Result<Flow, CloseReason> {
+        if self.is_full(cx) && !self.may_end(&what) {
+            if id.is_some() {
+                fail(id.as_ref(), Code::Limit, "too many requests wait", cx);
+            }
+            return Ok(self.flow(cx));
+        }
         let channel: Option<Box<[u8]>> = what.channel().map(Into::into);
         let asked = self.asked.get_or_insert_default();
         asked.push(id.map(Id::into_owned), what);
@@ -79,13 +87,29 @@ impl Speaker {
         Ok(self.flow(cx))
     }
 
-    /// Whether input may go on.
-    fn flow(&self, cx: &mut Context<'_>) -> Flow {
-        let is_full = self.is_full(cx);
-        if is_full {
+    /// Whether an operation ends a subscription, and none in front of it does: the client would get messages that it does
+    /// not expect if that were refused. There are as many of them as channels at most.
+    fn may_end(&self, what: &What) -> bool {
+        let asked = self.asked.as_deref();
+        match what {
+            What::Unsubscribe { channel } => asked.is_some_and(|asked| !asked.ends(channel)),
+            _ => false,
+        }
+    }
+
+    /// Whether input may go on. While the application waits for the client it does, because the answer is among the input:
+    /// what has no room then is refused.
+    pub(super) fn flow(&self, cx: &mut Context<'_>) -> Flow {
+        let holds = self.is_full(cx) && !self.is_called();
+        if holds {
             cx.hold_input(true);
         }
-        Flow::go_if(!is_full && !cx.awaits_worker())
+        Flow::go_if(!holds && !cx.awaits_worker())
+    }
+
+    /// Whether the application waits for an answer of the client.
+    fn is_called(&self) -> bool {
+        self.calls.as_deref().is_some_and(Calls::are_awaited)
     }
 
     fn is_full(&self, cx: &Context<'_>) -> bool {

@@ -9,6 +9,10 @@ use crate::contract::{Calling, Context, Reply};
 impl Speaker {
     /// Calls the client.
     pub(super) fn call_client(&mut self, calling: Calling, cx: &mut Context<'_>) {
+        if cx.is_closing() {
+            // the client says nothing more; dropped, the question is answered
+            return;
+        }
         let Calling {
             question,
             method,
@@ -22,6 +26,8 @@ impl Speaker {
                 return question.answer(failed(Code::Limit.text(), Some(reason)));
             }
         };
+        // the answer is behind what is held
+        cx.hold_input(false);
         let header = |line: &mut Vec<u8>| append_call(&Id::Number(id), &method, line);
         cx.send_part(|out| match &params {
             None => append_header(header, out),

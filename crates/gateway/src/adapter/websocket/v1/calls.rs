@@ -1,4 +1,5 @@
-//! The calls of the application that a client of `millrace.v1` has not answered. Pure.
+//! The calls of the application that a client of `millrace.v1` has not answered. Dropped, they are answered as closed.
+//! Pure.
 
 use crate::contract::{Question, Reply};
 
@@ -22,6 +23,11 @@ impl Calls {
         self.last += 1;
         self.waiting.push((self.last, question));
         Ok(self.last)
+    }
+
+    /// Whether the application waits for an answer.
+    pub(super) fn are_awaited(&self) -> bool {
+        self.waiting.iter().any(|(_, question)| !question.is_over())
     }
 
     /// Answers a call. One that is unknown was answered, or is waited for no longer.

@@ -73,9 +73,11 @@ impl Speaker {
             Operation::Ping => cx.reply(|out| append_header(v1::append_pong, out)),
             Operation::Answer { id } => {
                 self.client_answered(&id, said(kind, incoming.payload));
+                return Ok(self.flow(cx));
             }
             Operation::Failure { id, code, reason } => {
                 self.client_answered(&id, failed(&code, reason.as_deref()));
+                return Ok(self.flow(cx));
             }
         }
         Ok(Flow::Go)

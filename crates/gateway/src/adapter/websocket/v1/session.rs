@@ -13,7 +13,7 @@ use super::speaker::{Speaker, append_header};
 use super::unwrap::{head, unwrap};
 use crate::close::CloseReason;
 use crate::contract::{
-    Context, Encoding, Fragment, Operation, Presence, Session, Taken, Traits, Wake,
+    Context, Encoding, Env, Fragment, Operation, Presence, Session, Taken, Traits, Wake,
 };
 
 /// See the module. What reads the frames is the session that the connection has with another subprotocol.
@@ -153,8 +153,11 @@ impl<R: Reads> Session for V1<R> {
         );
     }
 
-    fn append_subscribed(&mut self, channel: &[u8], out: &mut Vec<u8>) {
-        append_header(|line| v1::append_subscribed(channel, None, line), out);
+    fn append_subscribed(&mut self, channel: &[u8], behind: Option<Position>, out: &mut Vec<u8>) {
+        let epoch = behind.map(|position| position.epoch.to_string());
+        let offset = behind.map(|position| position.offset);
+        let position = epoch.as_deref().zip(offset);
+        append_header(|line| v1::append_subscribed(channel, position, line), out);
     }
 
     fn append_excepted(&mut self, channel: &[u8], number: &Number, out: &mut Vec<u8>) {
@@ -184,6 +187,14 @@ impl<R: Reads> Session for V1<R> {
 
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
         self.reads.append_close(reason, out);
+    }
+
+    fn ending(&mut self) {
+        self.speaker.calls = None;
+    }
+
+    fn left(&mut self, _reason: &CloseReason, _env: &Env) {
+        self.speaker.calls = None;
     }
 
     fn unfinished(&self) -> usize {

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use millrace_core::{Annotation, Kind};
-use millrace_protocol::v1::{self, HEADER_BYTES, Mark};
+use millrace_protocol::v1::{self, Mark, SENT_HEADER_BYTES};
 use millrace_protocol::websocket::deflate::Inflater;
 use millrace_protocol::websocket::{self, Opcode, SentFrame};
 
@@ -41,14 +41,14 @@ fn mark_of(header: &[u8]) -> Option<Annotation> {
     .flatten()
 }
 
-/// What a frame with a message begins with, at least its head; inflated if it is compressed.
+/// What a frame with a message begins with, at least its header; inflated if it is compressed.
 pub(super) fn head(frame: &[u8]) -> Option<Cow<'_, [u8]>> {
     let is_compressed = frame.first()? & RSV1 != 0;
     let (frame, _) = split(frame)?;
     frame.kind?;
     if is_compressed {
         return Inflater::new()
-            .beginning(frame.payload, HEADER_BYTES + 1)
+            .beginning(frame.payload, b'\n', SENT_HEADER_BYTES)
             .map(Cow::Owned);
     }
     Some(Cow::Borrowed(frame.payload))
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn a_frame_says_which_number_it_has() {
-        let numbered = |encoding, encodings: &Encodings, length| {
-            let channel = Name::new(Space::Channel, b"room \"1\"");
+        let numbered = |encoding, encodings: &Encodings, (name, length): (&[u8], usize)| {
+            let channel = Name::new(Space::Channel, name);
             let number = millrace_core::Number {
                 position: Position {
                     epoch: Epoch::new(1),
@@ -143,11 +143,23 @@ mod tests {
                 .compressed_headed(terms, super::super::HEADED)
                 .unwrap(),
         ];
+        let longest = crate::limits::FixedLimits::default().channel_name_bytes;
+        let no_text =
+            (0..longest).map(|index| 0x80 | u8::try_from(index * index / 7 % 127).unwrap());
+        let names = [
+            b"room \"1\"".to_vec(),
+            vec![b'x'; 1_010],
+            vec![b'x'; 9_000],
+            vec![1; longest],
+            no_text.collect(),
+        ];
         for (encoding, length) in all.into_iter().flat_map(|one| [(one, 0), (one, 200_000)]) {
-            let frame = numbered(encoding, &encodings, length);
-            let head = head(&frame).unwrap();
-            let (channel, offset) = millrace_protocol::v1::number_of(&head).unwrap();
-            assert_eq!((&channel[..], offset), (&b"room \"1\""[..], 77));
+            for name in &names {
+                let frame = numbered(encoding, &encodings, (name, length));
+                let head = head(&frame).unwrap();
+                let (channel, offset) = millrace_protocol::v1::number_of(&head).unwrap();
+                assert!(channel == &name[..] && offset == 77, "{} bytes", name.len());
+            }
         }
         for other in [
             frame(Opcode::Ping, b""),

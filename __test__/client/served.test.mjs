@@ -1,0 +1,164 @@
+// Channels to which only the server's code subscribes the client: after a lost connection they go on where they were.
+import test from 'ava';
+
+import { open, settled } from '../support/scripted-socket.mjs';
+
+/** A client whose connection is open, and what it is told: the data of messages, and gaps as `[channel, position]`. */
+async function listening(t) {
+  const all = await open(t);
+  const told = [];
+  all.client.onMessage(({ data }) => told.push(data));
+  all.client.onGap((...gap) => told.push(gap));
+  return { ...all, ws: all.made[0], told };
+}
+
+/** Loses the link; resolves with the next one. */
+async function lose({ clock, made }) {
+  made.at(-1).end();
+  clock.pass(30_000);
+  await settled();
+  made.at(-1).hi();
+  return made.at(-1);
+}
+
+const at = (offset, epoch = 'e') => ({ epoch, offset });
+const serve = (ws, o, e = 'e') => ws.say({ t: 'sub', c: 'a', e, o });
+const say = (ws, ...offsets) => {
+  for (const o of offsets) ws.say({ c: 'a', o, ts: 1000 + o }, `${o}`);
+};
+/** The requests for the history of a link. */
+const asked = (ws) => ws.headers.filter(({ t }) => t === 'hist');
+
+/** Answers the last of them, up to the newest publication. */
+async function answer(ws, newest, ...offsets) {
+  const { id } = asked(ws).at(-1);
+  ws.answer('hist', { e: 'e', o: newest, n: offsets.length });
+  for (const o of offsets) ws.say({ c: 'a', o, ts: 1000 + o, re: id }, `${o}`);
+  await settled();
+}
+
+test('what was missed is read from the history, and what arrives meanwhile comes behind it', async (t) => {
+  const all = await listening(t);
+  serve(all.ws, 5);
+  say(all.ws, 6);
+  const ws = await lose(all);
+  t.deepEqual(ws.headers, [], 'the server decides whether it is subscribed again');
+  serve(ws, 9);
+  t.deepEqual(asked(ws), [{ t: 'hist', c: 'a', since: { e: 'e', o: 6 }, limit: 10_000, id: 1 }]);
+  say(ws, 10);
+  await answer(ws, 10, 7, 8, 9, 10);
+  say(ws, 11);
+  t.deepEqual(all.told, [6, 7, 8, 9, 10, 11]);
+});
+
+test('nothing that was missed is no gap', async (t) => {
+  const all = await listening(t);
+  serve(all.ws, 5);
+  const ws = await lose(all);
+  serve(ws, 5);
+  await answer(ws, 5);
+  say(ws, 6);
+  t.deepEqual(all.told, [6]);
+});
+
+test('what the history has no longer is a gap', async (t) => {
+  const all = await listening(t);
+  serve(all.ws, 5);
+  const second = await lose(all);
+  serve(second, 20);
+  await answer(second, 20, 18, 19, 20);
+  const third = await lose(all);
+  serve(third, 2, 'other');
+  t.deepEqual(asked(third), []);
+  third.say({ c: 'a', o: 3, ts: 1 }, '3');
+  t.deepEqual(all.told, [['a', at(17)], 18, 19, 20, ['a', at(2, 'other')], 3]);
+});
+
+test('a history that cannot be read is a gap', async (t) => {
+  const all = await listening(t);
+  serve(all.ws, 5);
+  const ws = await lose(all);
+  serve(ws, 7);
+  ws.say({ t: 'err', id: asked(ws)[0].id, code: 'denied' });
+  await settled();
+  say(ws, 8);
+  t.deepEqual(all.told, [['a', at(7)], 8]);
+});
+
+test('a loss while the history is read doubles nothing', async (t) => {
+  const all = await listening(t);
+  serve(all.ws, 5);
+  say(all.ws, 6);
+  const second = await lose(all);
+  serve(second, 9);
+  say(second, 10);
+  const third = await lose(all);
+  serve(third, 12);
+  t.deepEqual(asked(third)[0].since, { e: 'e', o: 6 });
+  await answer(third, 12, 7, 8, 9, 10, 11, 12);
+  say(third, 13);
+  t.deepEqual(all.told, [6, 7, 8, 9, 10, 11, 12, 13]);
+});
+
+test('without history each loss is a gap', async (t) => {
+  const all = await listening(t);
+  const subscribed = { t: 'sub', c: 'a' };
+  all.ws.say(subscribed);
+  all.ws.say({ c: 'a' }, '"one"');
+  const ws = await lose(all);
+  ws.say(subscribed);
+  ws.say({ c: 'a' }, '"two"');
+  t.deepEqual(all.told, ['one', ['a', undefined], 'two']);
+});
+
+test('a hole, and one that the server tells, are gaps', async (t) => {
+  const { ws, told } = await listening(t);
+  serve(ws, 5);
+  say(ws, 6, 8);
+  ws.say({ t: 'gap', c: 'a', e: 'e', o: 12 });
+  say(ws, 13);
+  t.deepEqual(told, [6, ['a', at(7)], 8, ['a', at(12)], 13]);
+});
+
+test('a subscription on the same connection begins anew', async (t) => {
+  const { ws, told } = await listening(t);
+  serve(ws, 5);
+  say(ws, 6);
+  serve(ws, 20);
+  say(ws, 21);
+  t.deepEqual([told, asked(ws)], [[6, 21], []]);
+});
+
+test('a channel to which it is not subscribed again loses none of what comes by a pattern', async (t) => {
+  const all = await listening(t);
+  serve(all.ws, 5);
+  const ws = await lose(all);
+  say(ws, 3, 9);
+  t.deepEqual(all.told, [3, 9]);
+});
+
+test('a subscription of the application recovers by itself', async (t) => {
+  const all = await listening(t);
+  const own = [];
+  all.client.subscribe('a', { onMessage: ({ data }) => own.push(data) });
+  serve(all.ws, 5);
+  all.ws.answer('sub', { e: 'e', o: 5 });
+  say(all.ws, 6);
+  const ws = await lose(all);
+  serve(ws, 7);
+  ws.answer('sub', { e: 'e', o: 7, recovered: true });
+  say(ws, 7, 8);
+  t.deepEqual([own, all.told, asked(ws)], [[6, 7, 8], [], []]);
+});
+
+test('a thousand of them are remembered', async (t) => {
+  const all = await listening(t);
+  const subscribe = (ws, index) => ws.say({ t: 'sub', c: `c${index}`, e: 'e', o: 1 });
+  for (let index = 0; index <= 1000; index++) subscribe(all.ws, index);
+  const ws = await lose(all);
+  for (const index of [0, 1000]) subscribe(ws, index);
+  t.deepEqual(
+    asked(ws).map(({ c }) => c),
+    ['c1000'],
+  );
+});
