@@ -146,7 +146,8 @@ impl Links {
     }
 }
 
-fn masters(ranges: &[SlotRange], asked: &Server) -> BTreeSet<Server> {
+/// The masters of a cluster.
+pub(crate) fn masters(ranges: &[SlotRange], asked: &Server) -> BTreeSet<Server> {
     ranges
         .iter()
         .map(|range| server_of(range, asked))
@@ -154,7 +155,8 @@ fn masters(ranges: &[SlotRange], asked: &Server) -> BTreeSet<Server> {
         .collect()
 }
 
-fn server_of(range: &SlotRange, asked: &Server) -> Server {
+/// The master of these slots.
+pub(crate) fn server_of(range: &SlotRange, asked: &Server) -> Server {
     let host = if range.host.is_empty() {
         &asked.host
     } else {
@@ -168,7 +170,7 @@ fn server_of(range: &SlotRange, asked: &Server) -> Server {
 
 /// The slot of a name: the hash of the part in its first braces, if that is not empty, otherwise of the whole
 /// name.
-fn slot(name: &[&[u8]]) -> usize {
+pub(crate) fn slot(name: &[&[u8]]) -> usize {
     let name = name.concat();
     let tag = name.iter().position(|byte| *byte == b'{').and_then(|open| {
         let inside = name.get(open + 1..)?;
@@ -193,9 +195,11 @@ fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-const SLOTS: usize = 16_384;
+/// The number of slots of a cluster.
+pub(crate) const SLOTS: usize = 16_384;
 
-const NOBODY: u16 = u16::MAX;
+/// The place of a slot without a master.
+pub(crate) const NOBODY: u16 = u16::MAX;
 
 /// More than any cluster has.
 const MOST_MASTERS: usize = 1000;

@@ -32,7 +32,7 @@ pub enum StoreSetupError {
 
 /// Whether histories can be kept on this kind of server.
 pub fn supports(config: &Config) -> bool {
-    config.protocol == Protocol::Redis
+    matches!(config.protocol, Protocol::Redis | Protocol::RedisCluster)
 }
 
 /// See the module. The task ends when it is [told to](Self::end), or when the last handle is dropped.

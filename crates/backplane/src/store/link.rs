@@ -2,6 +2,7 @@
 //! were given, that their answers come in that order, and that each has a deadline. Knows no channel.
 
 mod fault;
+mod hello;
 mod meter;
 
 use std::collections::VecDeque;
@@ -20,13 +21,14 @@ use redis::{
 use tokio::task::unconstrained;
 
 use super::scripts::{PAGE_BYTES, Scripts};
-use crate::config::{Config, Server};
+use crate::config::{Config, Protocol, Server};
 use crate::connection;
 use crate::link_error::LinkError;
 use crate::sentinel;
 use crate::tls::Encryption;
-use crate::wire::{WireError, shown};
+use crate::wire::{SlotRange, WireError, shown};
 pub(crate) use fault::Fault;
+use hello::{slot_range, unfit};
 use meter::{Meter, Metered};
 
 /// See the module. `R` is what a command was sent for.
@@ -42,8 +44,6 @@ pub(super) struct Link<R> {
     bytes: usize,
     /// When anything was received for the last time, and what the meter said then.
     heard: (Instant, usize),
-    /// Why the link ends when everything is answered.
-    retires: Option<LinkError>,
 }
 
 struct Sent<R> {
@@ -59,6 +59,8 @@ type Answer = Pin<Box<dyn Future<Output = RedisResult<Value>> + Send>>;
 pub(super) enum Event<R> {
     /// A message: its topic and its bytes.
     Message(Vec<u8>, Vec<u8>),
+    /// A subscription has ended: the node wanted it, or the slot has moved to another server.
+    Ended(Vec<u8>),
     /// The answer to a command.
     Answer(R, Result<Value, Fault>),
 }
@@ -87,7 +89,7 @@ impl<R> Link<R> {
             // commands never wait outside of it, where one could overtake the other
             .set_pipeline_buffer_size(2 * MOST_IN_FLIGHT)
             .set_push_sender(move |push: PushInfo| {
-                if push.kind == PushKind::Message {
+                if is_event(&push.kind) {
                     arrived.lock().push_back(push);
                 }
                 Ok::<(), SendError>(())
@@ -106,18 +108,37 @@ impl<R> Link<R> {
             pushes,
             flight: VecDeque::new(),
             bytes: 0,
-            retires: None,
         };
-        link.check().await?;
+        link.check(config.protocol == Protocol::RedisCluster)
+            .await?;
         Ok(link)
     }
 
-    /// Fails if the server is not a master.
-    async fn check(&mut self) -> Result<(), LinkError> {
+    /// Fails if the server is not of the kind that is wanted.
+    async fn check(&mut self, is_cluster: bool) -> Result<(), LinkError> {
         let mut hello = redis::cmd("HELLO");
         hello.arg("3");
-        let mut answer = self.ask(hello);
-        let hello = poll_fn(|cx| {
+        let hello = self.call(hello).await?;
+        match unfit(&hello, is_cluster) {
+            None => Ok(()),
+            Some(why) => Err(self.refused(why.to_owned())),
+        }
+    }
+
+    /// The slots of the masters of its cluster.
+    pub(super) async fn slots(&mut self) -> Result<Vec<SlotRange>, LinkError> {
+        let mut slots = redis::cmd("CLUSTER");
+        slots.arg("SLOTS");
+        match self.call(slots).await? {
+            Value::Array(ranges) => Ok(ranges.iter().filter_map(slot_range).collect()),
+            _ => Err(LinkError::NoCluster(self.server.clone())),
+        }
+    }
+
+    /// Waits for the answer to a command, before the link is used.
+    async fn call(&mut self, command: Cmd) -> Result<Value, LinkError> {
+        let mut answer = self.ask(command);
+        let answer = poll_fn(|cx| {
             self.meter.refill();
             let is_over = self.driver.as_mut().poll(cx).is_ready();
             match answer.as_mut().poll(cx) {
@@ -126,16 +147,13 @@ impl<R> Link<R> {
                 Poll::Ready(answer) => Poll::Ready(Some(answer)),
             }
         });
-        let hello = hello.await;
+        let answer = answer.await;
         self.meter.parsed();
-        let hello = match hello {
-            None => return Err(LinkError::Closed(self.server.clone())),
-            Some(Err(error)) => return Err(failed(&self.server, &error)),
-            Some(Ok(hello)) => hello,
-        };
-        match unfit(&hello) {
-            None => Ok(()),
-            Some(why) => Err(self.refused(why.to_owned())),
+        match answer {
+            None => Err(LinkError::Closed(self.server.clone())),
+            Some(answer) => answer
+                .and_then(Value::extract_error)
+                .map_err(|error| failed(&self.server, &error)),
         }
     }
 
@@ -169,21 +187,24 @@ impl<R> Link<R> {
         }))
     }
 
-    /// Puts the scripts into the store. `what` says what to do with the answers.
-    pub(super) fn load(&mut self, what: impl Fn() -> R, now: Instant) {
-        for command in Scripts::load() {
+    /// Puts the scripts into the store. Returns the number of answers, for which `what` is.
+    pub(super) fn load(&mut self, what: impl Fn() -> R, now: Instant) -> usize {
+        let scripts = Scripts::load();
+        let count = scripts.len();
+        for command in scripts {
             self.send(what(), command, 0, now);
         }
+        count
     }
 
     /// Whether another publication may be sent.
     pub(super) fn has_room(&self) -> bool {
-        self.flight.len() < MOST_IN_FLIGHT && self.bytes < MOST_BYTES && self.retires.is_none()
+        self.flight.len() < MOST_IN_FLIGHT && self.bytes < MOST_BYTES
     }
 
     /// Whether another command about following may be sent. Half of the room is for publications.
     pub(super) fn has_much_room(&self) -> bool {
-        self.flight.len() < MOST_IN_FLIGHT / 2 && self.retires.is_none()
+        self.flight.len() < MOST_IN_FLIGHT / 2
     }
 
     /// Whether every command is answered.
@@ -205,13 +226,6 @@ impl<R> Link<R> {
             return Err(LinkError::Silent(self.server.clone()));
         }
         Ok(self.take_first())
-    }
-
-    /// Ends the link when everything is answered: this server is not fit any more.
-    pub(super) fn retire(&mut self, why: String) {
-        if self.retires.is_none() {
-            self.retires = Some(self.refused(why));
-        }
     }
 
     /// Takes everything that is not answered.
@@ -237,10 +251,7 @@ impl<R> Link<R> {
         if self.is_over {
             return Poll::Ready(Err(LinkError::Closed(self.server.clone())));
         }
-        match self.retires.take_if(|_| self.flight.is_empty()) {
-            Some(error) => Poll::Ready(Err(error)),
-            None => Poll::Pending,
-        }
+        Poll::Pending
     }
 
     /// What has come already. Messages go first: those that were published before a page was read must not seem to be
@@ -252,10 +263,12 @@ impl<R> Link<R> {
             };
             self.meter.parsed();
             let mut data = push.data.into_iter();
-            if let (Some(Value::BulkString(topic)), Some(Value::BulkString(bytes))) =
-                (data.next(), data.next())
-            {
-                return Some(Event::Message(topic, bytes));
+            match (data.next(), data.next()) {
+                (Some(Value::BulkString(topic)), Some(Value::BulkString(bytes))) => {
+                    return Some(Event::Message(topic, bytes));
+                }
+                (Some(Value::BulkString(topic)), _) => return Some(Event::Ended(topic)),
+                _ => {}
             }
         }
         let Poll::Ready(answer) = self.flight.front_mut()?.answer.as_mut().poll(cx) else {
@@ -286,9 +299,18 @@ impl<R> Link<R> {
         Some(sent.what)
     }
 
-    fn refused(&self, why: String) -> LinkError {
+    /// An error with this reason.
+    pub(super) fn refused(&self, why: String) -> LinkError {
         LinkError::wire(&self.server, WireError::Refused(why))
     }
+}
+
+/// Whether a push is more than the answer to a command.
+fn is_event(kind: &PushKind) -> bool {
+    matches!(
+        kind,
+        PushKind::Message | PushKind::SMessage | PushKind::SUnsubscribe
+    )
 }
 
 fn account(config: &Config) -> RedisConnectionInfo {
@@ -309,32 +331,6 @@ fn failed(server: &Server, error: &RedisError) -> LinkError {
     )
 }
 
-/// Why a server cannot keep histories, according to its hello.
-fn unfit(hello: &Value) -> Option<&'static str> {
-    let Value::Map(fields) = hello else {
-        return None;
-    };
-    let field = |wanted: &str| {
-        fields
-            .iter()
-            .find_map(|(name, value)| (text(name)? == wanted.as_bytes()).then(|| text(value))?)
-    };
-    match (field("mode")?, field("role")?) {
-        (b"sentinel", _) => Some("it is a Sentinel, which keeps no histories"),
-        (b"cluster", _) => Some("it is a node of a cluster, over which histories are not kept"),
-        (_, b"replica" | b"slave") => Some("it is a replica, to which nothing can be written"),
-        _ => None,
-    }
-}
-
-fn text(value: &Value) -> Option<&[u8]> {
-    match value {
-        Value::BulkString(text) => Some(text),
-        Value::SimpleString(text) => Some(text.as_bytes()),
-        _ => None,
-    }
-}
-
 /// How long a command may take, and how long a server may be silent.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 
@@ -346,25 +342,3 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 /// What a value may have in any case: other nodes may allow longer messages.
 const LEAST_LONGEST: usize = 64 * 1024 * 1024;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_masters_outside_of_clusters_keep_histories() {
-        let word = |text: &str| Value::BulkString(text.as_bytes().to_vec());
-        let hello = |mode: &str, role: &str| {
-            Value::Map(vec![
-                (word("server"), word("redis")),
-                (word("mode"), word(mode)),
-                (word("role"), word(role)),
-            ])
-        };
-        assert_eq!(unfit(&hello("standalone", "master")), None);
-        assert!(unfit(&hello("standalone", "replica")).is_some());
-        assert!(unfit(&hello("sentinel", "master")).is_some());
-        assert!(unfit(&hello("cluster", "master")).is_some());
-        assert_eq!(unfit(&Value::Nil), None);
-    }
-}

@@ -4,12 +4,13 @@
 //! A [`Store`] is the node's handle, and its [`StoreTask`] runs on the backplane's thread. One script per publication
 //! (`publish.lua`) assigns the number, appends the message to a stream and publishes it. Which message is the next one of a
 //! followed channel, and what must be read because it was missed, is decided without I/O ([`follow`]). The server is
-//! reached through the client library `redis` ([`link`]).
+//! reached through the client library `redis`, on one link or on one to each master of a cluster ([`links`]).
 
 mod feed;
 mod follow;
 mod handle;
 mod link;
+mod links;
 mod names;
 mod page;
 mod publication;

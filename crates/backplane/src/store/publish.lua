@@ -1,7 +1,7 @@
 -- Publishes a message in a channel with history: gives it the next number, appends it to the stream and tells it.
 -- KEYS: the stream, the hash.
 -- ARGV: 1 topic, 2 epoch if there is none yet, 3 messages, 4 age in ms, 5 life of the hash in ms, 6 'k' and the key of
--- idempotency or '', 7 id, 8 flags, socket and mark, 9 payload.
+-- idempotency or '', 7 id, 8 flags, socket and mark, 9 payload, 10 PUBLISH or SPUBLISH.
 -- Returns the epoch, the offset, and 1 if a message with the same key was published before.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -65,7 +65,7 @@ end
 
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 redis.call('PEXPIRE', KEYS[2], ARGV[5])
-local told = redis.pcall('PUBLISH', ARGV[1], message)
+local told = redis.pcall(ARGV[10], ARGV[1], message)
 if type(told) == 'table' and told.err then
   return redis.error_reply('UNTOLD ' .. told.err)
 end

@@ -16,6 +16,7 @@ pub(super) struct Scripts {
     publish: Box<str>,
     read: Box<str>,
     renew: Box<str>,
+    is_cluster: bool,
     /// How many messages a page looks at together.
     chunk: usize,
 }
@@ -34,13 +35,14 @@ pub(super) struct Cut {
 
 impl Scripts {
     /// `longest` is the most bytes of a message.
-    pub(super) fn new(names: Names, longest: usize) -> Self {
+    pub(super) fn new(names: Names, longest: usize, is_cluster: bool) -> Self {
         let chunk = MOST_LOOKED_AT / longest.saturating_add(HEAD_BYTES);
         Self {
             names,
             publish: name(PUBLISH),
             read: name(READ),
             renew: name(RENEW),
+            is_cluster,
             chunk: chunk.clamp(1, PAGE_MESSAGES),
         }
     }
@@ -73,7 +75,8 @@ impl Scripts {
             .arg(key)
             .arg(&id.to_bytes()[..])
             .arg(&publication::head(message)[..])
-            .arg(&*message.payload);
+            .arg(&*message.payload)
+            .arg(self.verb());
         call
     }
 
@@ -103,22 +106,40 @@ impl Scripts {
         let mut call = call(&self.renew, &[self.names.meta(channel)]);
         call.arg(self.names.topic(channel))
             .arg(old.to_string())
-            .arg(new.to_string());
+            .arg(new.to_string())
+            .arg(self.verb());
         call
     }
 
     /// Subscribes to a channel.
     pub(super) fn subscribe(&self, channel: &[u8]) -> Cmd {
-        let mut subscribe = cmd("SUBSCRIBE");
+        let mut subscribe = cmd(if self.is_cluster {
+            "SSUBSCRIBE"
+        } else {
+            "SUBSCRIBE"
+        });
         subscribe.arg(self.names.topic(channel));
         subscribe
     }
 
     /// Ends a subscription.
     pub(super) fn unsubscribe(&self, channel: &[u8]) -> Cmd {
-        let mut unsubscribe = cmd("UNSUBSCRIBE");
+        let mut unsubscribe = cmd(if self.is_cluster {
+            "SUNSUBSCRIBE"
+        } else {
+            "UNSUBSCRIBE"
+        });
         unsubscribe.arg(self.names.topic(channel));
         unsubscribe
+    }
+
+    /// In a cluster, what is published goes to the nodes of its slot only.
+    fn verb(&self) -> &'static str {
+        if self.is_cluster {
+            "SPUBLISH"
+        } else {
+            "PUBLISH"
+        }
     }
 
     /// The names of channels.
@@ -183,7 +204,7 @@ mod tests {
 
     #[test]
     fn few_long_messages_are_looked_at_together() {
-        let chunk = |longest| Scripts::new(Names::new("app"), longest).chunk;
+        let chunk = |longest| Scripts::new(Names::new("app"), longest, false).chunk;
         assert_eq!(chunk(1024), 512);
         assert_eq!(chunk(1024 * 1024), 15);
         assert_eq!(chunk(usize::MAX), 1);

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, sleep_until, timeout};
 
 use super::feed::{Feed, StoreError};
-use super::link::Link;
+use super::links::Links;
 use super::requests::Command;
 use super::shared::Shared;
 use super::worker::{Request, Worker};
@@ -55,7 +55,7 @@ impl StoreTask {
         (shared, node, feed): (Arc<Shared>, u64, Arc<dyn Feed>),
         (commands, end): (mpsc::Receiver<Command>, watch::Receiver<Option<Instant>>),
     ) -> Self {
-        let worker = Worker::new(Arc::clone(&shared), node, feed, &config.prefix);
+        let worker = Worker::new(&config, Arc::clone(&shared), node, feed);
         Self {
             config,
             encryption,
@@ -78,7 +78,7 @@ impl StoreTask {
                 Some(Err(error)) => error,
                 Some(Ok(mut link)) => {
                     let since = Instant::now();
-                    let server = link.server().to_string();
+                    let server = link.server().map(ToString::to_string);
                     tracing::info!(target: TARGET, server, "the store is ready");
                     self.worker.up(&mut link, since);
                     let ending = self.serve(&mut link).await;
@@ -107,10 +107,10 @@ impl StoreTask {
     }
 
     /// Connects; `None` if the task must end.
-    async fn connect(&mut self, server: &Server) -> Option<Result<Link<Request>, LinkError>> {
+    async fn connect(&mut self, server: &Server) -> Option<Result<Links<Request>, LinkError>> {
         let config = self.config.clone();
         let encryption = self.encryption.clone();
-        let link = Link::connect(&config, server, encryption.as_ref());
+        let link = Links::connect(&config, server, encryption.as_ref());
         let outcome = self.meanwhile(timeout(CONNECTING, link)).await?;
         Some(outcome.unwrap_or_else(|_| Err(LinkError::Silent(server.clone()))))
     }
@@ -150,7 +150,7 @@ impl StoreTask {
     }
 
     /// Serves a link until it is lost, or until the task must end and everything is answered.
-    async fn serve(&mut self, link: &mut Link<Request>) -> Ending {
+    async fn serve(&mut self, link: &mut Links<Request>) -> Ending {
         self.pings_at = Instant::now() + PINGS;
         loop {
             let now = Instant::now();
@@ -160,7 +160,7 @@ impl StoreTask {
             }
             if now >= self.pings_at {
                 self.pings_at = now + PINGS;
-                link.send(Request::Other, redis::cmd("PING"), 0, now);
+                link.ping(|| Request::Other, now);
             }
             self.worker.pump(link, now);
             self.worker.flush();
@@ -196,7 +196,7 @@ impl StoreTask {
     }
 
     /// Handles what else has come already, so that the node wakes its sockets once for all of it.
-    async fn catch_up(&mut self, link: &mut Link<Request>, now: Instant) -> Result<(), LinkError> {
+    async fn catch_up(&mut self, link: &mut Links<Request>, now: Instant) -> Result<(), LinkError> {
         for _ in 0..MOST_AT_ONCE {
             match poll_fn(|cx| Poll::Ready(link.poll(cx))).await {
                 Poll::Ready(Ok(event)) => self.worker.handle(event, link, now),
@@ -208,7 +208,7 @@ impl StoreTask {
     }
 
     /// Sends a request, and those that wait behind it.
-    fn take(&mut self, command: Command, link: &mut Link<Request>) {
+    fn take(&mut self, command: Command, link: &mut Links<Request>) {
         let now = Instant::now();
         self.worker.take(command, link, now);
         for _ in 0..MOST_AT_ONCE {
@@ -222,7 +222,7 @@ impl StoreTask {
         }
     }
 
-    fn wakes_at(&self, link: &Link<Request>) -> Instant {
+    fn wakes_at(&self, link: &Links<Request>) -> Instant {
         let others = [link.due(), self.worker.retries_at(), self.ends_by];
         let others = others.into_iter().flatten();
         others.fold(self.pings_at, Instant::min)

@@ -16,12 +16,14 @@ use millrace_core::{Epoch, HistoryTerms};
 
 use super::feed::{Feed, StoreError};
 use super::follow::{Follower, Step};
-use super::link::{Event, Link};
+use super::link::Event;
+use super::links::Links;
 use super::names::Names;
 use super::publication::{self, Told};
 use super::requests::{Publication, Reading};
 use super::scripts::Scripts;
 use super::shared::{Change, Shared};
+use crate::config::{Config, Protocol};
 use crate::gauges::count;
 use crate::link_error::LinkError;
 use crate::outlet::random;
@@ -46,10 +48,12 @@ pub(super) struct Worker {
     /// How many pages are on their way.
     reading: usize,
     most_reading: usize,
-    /// The scripts are sent once more; publications wait, so that none overtakes another.
-    is_loading: bool,
+    /// How many answers are expected to scripts that are sent once more. Publications wait, so that none overtakes another.
+    loading: usize,
     /// How often that happened on this link.
     loads: u32,
+    /// The channels whose subscriptions are being ended.
+    ending: Vec<Box<[u8]>>,
     steps: Vec<Step>,
     reports: Reports,
     /// When channels that the store refused are tried again.
@@ -101,6 +105,7 @@ pub(super) enum Request {
     Read(Reading),
     Follow(Place),
     Subscribe(Place),
+    End(Box<[u8]>),
     /// The answer shows that everything before it is answered, too.
     Load,
     /// The answer shows only that the store lives.
@@ -108,8 +113,14 @@ pub(super) enum Request {
 }
 
 impl Worker {
-    pub(super) fn new(shared: Arc<Shared>, node: u64, feed: Arc<dyn Feed>, prefix: &str) -> Self {
-        let scripts = Scripts::new(Names::new(prefix), shared.longest);
+    pub(super) fn new(
+        config: &Config,
+        shared: Arc<Shared>,
+        node: u64,
+        feed: Arc<dyn Feed>,
+    ) -> Self {
+        let is_cluster = config.protocol == Protocol::RedisCluster;
+        let scripts = Scripts::new(Names::new(&config.prefix), shared.longest, is_cluster);
         let most_reading = sending::most_reading(shared.longest);
         Self {
             node,
@@ -124,7 +135,8 @@ impl Worker {
             reads: VecDeque::new(),
             reading: 0,
             most_reading,
-            is_loading: false,
+            loading: 0,
+            ending: Vec::new(),
             loads: 0,
             steps: Vec::new(),
             reports: Reports::default(),
@@ -135,16 +147,17 @@ impl Worker {
     }
 
     /// There is a link: every channel is subscribed to on it.
-    pub(super) fn up(&mut self, link: &mut Link<Request>, now: Instant) {
+    pub(super) fn up(&mut self, link: &mut Links<Request>, now: Instant) {
         self.state = State::Up;
-        self.is_loading = false;
+        self.loading = 0;
+        self.ending.clear();
         self.loads = 0;
         self.reading = 0;
         self.shared
             .counters
             .is_connected
             .store(true, Ordering::Relaxed);
-        link.load(|| Request::Load, now);
+        link.load(|| Request::Other, now);
         let places = self.followed.iter_mut().map(|(channel, followed)| {
             followed.is_refused = false;
             Place {
@@ -156,14 +169,14 @@ impl Worker {
     }
 
     /// There is no link: nothing of it will be answered.
-    pub(super) fn down(&mut self, link: Option<Link<Request>>) {
+    pub(super) fn down(&mut self, link: Option<Links<Request>>) {
         self.state = State::Away;
         self.shared
             .counters
             .is_connected
             .store(false, Ordering::Relaxed);
         self.subscriptions.clear();
-        for request in link.into_iter().flat_map(Link::abandoned) {
+        for request in link.into_iter().flat_map(Links::abandoned) {
             self.abandon(request);
         }
         for read in std::mem::take(&mut self.reads) {
@@ -188,7 +201,11 @@ impl Worker {
                 publication.reply.give(Err(StoreError::Unknown));
             }
             Request::Read(reading) => reading.fail(StoreError::Away),
-            Request::Follow(_) | Request::Subscribe(_) | Request::Load | Request::Other => {}
+            Request::Follow(_)
+            | Request::Subscribe(_)
+            | Request::End(_)
+            | Request::Load
+            | Request::Other => {}
         }
     }
 
@@ -242,9 +259,15 @@ impl Worker {
     }
 
     /// What came from the store.
-    pub(super) fn handle(&mut self, event: Event<Request>, link: &mut Link<Request>, now: Instant) {
+    pub(super) fn handle(
+        &mut self,
+        event: Event<Request>,
+        link: &mut Links<Request>,
+        now: Instant,
+    ) {
         match event {
             Event::Message(topic, bytes) => self.arrived(&topic, bytes, now),
+            Event::Ended(topic) => self.ended(&topic, link),
             Event::Answer(request, answer) => self.answered(request, answer, link, now),
         }
     }
@@ -264,6 +287,17 @@ impl Worker {
             None => self.found_foreign(&channel, 1, now),
         }
         self.heed(&channel);
+    }
+
+    /// A subscription has ended, which the node wanted or which has moved to another server.
+    fn ended(&mut self, topic: &[u8], link: &mut Links<Request>) {
+        let Some(channel) = self.scripts.names().channel(topic) else {
+            return;
+        };
+        let is_ending = self.ending.iter().any(|ending| **ending == *channel);
+        if !is_ending && self.followed.contains_key(&*channel) {
+            link.fail("a slot has moved to another server");
+        }
     }
 
     fn found_foreign(&mut self, channel: &[u8], messages: u64, now: Instant) {

@@ -3,6 +3,7 @@
 //! `MILLRACE_REQUIRE_ALL=1`.
 
 mod bounds;
+mod cluster;
 mod node;
 mod order;
 mod outages;

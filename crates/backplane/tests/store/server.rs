@@ -44,6 +44,21 @@ impl Server {
         })
     }
 
+    /// Starts a node of a cluster that has no slots yet.
+    pub(crate) fn start_cluster_node() -> Option<Self> {
+        Self::spawn(|_| {
+            let bus = free_port().to_string();
+            let options = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+            options.map(str::to_owned).to_vec()
+        })
+    }
+
+    /// The port of the server, and the other port of a cluster's node.
+    pub(crate) fn ports(&self) -> [String; 2] {
+        let bus = self.options.last().cloned().unwrap_or_default();
+        [self.port.to_string(), bus]
+    }
+
     fn spawn(options: impl Fn(&Path) -> Vec<String>) -> Option<Self> {
         let deadline = Instant::now() + TIMEOUT;
         loop {

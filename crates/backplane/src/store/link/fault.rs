@@ -26,7 +26,8 @@ impl Fault {
         let text = || shown(format!("{code} {details}").as_bytes());
         match code {
             "NOSCRIPT" => Fault::NoScript,
-            "READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "MOVED" => Fault::Unfit(text()),
+            "READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "MOVED" | "ASK"
+            | "TRYAGAIN" => Fault::Unfit(text()),
             // what Redis 6 says about it within a script
             "ERR" if details.contains("READONLY ") => Fault::Unfit(text()),
             "UNTOLD" => Fault::Untold(text()),

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use redis::Value;
+use redis::{PushKind, Value};
 
 use super::super::feed::StoreError;
-use super::super::link::{Fault, Link};
+use super::super::link::Fault;
+use super::super::links::Links;
 use super::super::page;
 use super::super::requests::{Publication, Reading};
 use super::{Place, RETRY, Read, Request, Subscription, Worker};
@@ -17,9 +18,17 @@ impl Worker {
         &mut self,
         request: Request,
         answer: Result<Value, Fault>,
-        link: &mut Link<Request>,
+        link: &mut Links<Request>,
         now: Instant,
     ) {
+        let mut answer = answer;
+        if let Ok(value) = &answer
+            && !self.belongs(&request, value)
+        {
+            // the library has taken something else for the answer, and all that follow would be wrong
+            link.fail("an answer belongs to another command");
+            answer = Err(Fault::Lost);
+        }
         if let Err(Fault::Unfit(why)) = &answer {
             link.retire(why.clone());
         }
@@ -39,16 +48,38 @@ impl Worker {
                 }
             }
             // publications that were sent before are sent again by now
-            Request::Load => self.is_loading = false,
+            Request::Load => self.loading = self.loading.saturating_sub(1),
+            Request::End(channel) => {
+                let place = self.ending.iter().position(|ending| *ending == channel);
+                place.map(|place| self.ending.swap_remove(place));
+            }
             Request::Other => {}
         }
+    }
+
+    /// Whether a value can be the answer to a request: only subscriptions are confirmed by a push. A server that takes a
+    /// subscription away says so by a push, too.
+    fn belongs(&self, request: &Request, value: &Value) -> bool {
+        let (channel, kinds) = match request {
+            Request::Subscribe(place) => {
+                (&place.channel, [PushKind::Subscribe, PushKind::SSubscribe])
+            }
+            Request::End(channel) => (channel, [PushKind::Unsubscribe, PushKind::SUnsubscribe]),
+            _ => return !matches!(value, Value::Push { .. }),
+        };
+        let Value::Push { kind, data } = value else {
+            return false;
+        };
+        let topic = self.scripts.names().topic(channel);
+        kinds.contains(kind)
+            && matches!(data.first(), Some(Value::BulkString(told)) if *told == topic)
     }
 
     fn published(
         &mut self,
         mut publication: Publication,
         answer: Result<Value, Fault>,
-        link: &mut Link<Request>,
+        link: &mut Links<Request>,
         now: Instant,
     ) {
         let error = match answer {
@@ -86,7 +117,7 @@ impl Worker {
         &mut self,
         mut reading: Reading,
         answer: Result<Value, Fault>,
-        link: &mut Link<Request>,
+        link: &mut Links<Request>,
         now: Instant,
     ) {
         match answer {
@@ -118,7 +149,7 @@ impl Worker {
         &mut self,
         place: &Place,
         answer: Result<Value, Fault>,
-        link: &mut Link<Request>,
+        link: &mut Links<Request>,
         now: Instant,
     ) {
         let value = match answer {
@@ -190,10 +221,10 @@ impl Worker {
 
     /// Puts the scripts into the store again. Publications wait until those on their way are answered: one that is sent
     /// again must not be overtaken.
-    fn load(&mut self, link: &mut Link<Request>, now: Instant) {
-        if !std::mem::replace(&mut self.is_loading, true) {
+    fn load(&mut self, link: &mut Links<Request>, now: Instant) {
+        if self.loading == 0 {
             self.loads += 1;
-            link.load(|| Request::Load, now);
+            self.loading = link.load(|| Request::Load, now);
         }
     }
 
@@ -208,12 +239,16 @@ impl Worker {
     /// Gives up on what was not answered in time. An error ends the link.
     pub(in super::super) fn expire(
         &mut self,
-        link: &mut Link<Request>,
+        link: &mut Links<Request>,
         now: Instant,
     ) -> Result<(), LinkError> {
         while let Some(request) = link.overdue(now)? {
             match &request {
-                Request::Publish(_) | Request::Read(_) | Request::Load | Request::Other => {}
+                Request::Publish(_)
+                | Request::Read(_)
+                | Request::End(_)
+                | Request::Load
+                | Request::Other => {}
                 // it would wait for ever
                 Request::Follow(_) | Request::Subscribe(_) => {
                     link.retire("a command took too long".to_owned());

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use millrace_core::Epoch;
 
-use super::super::link::Link;
+use super::super::links::Links;
 use super::super::publication::{HEAD_BYTES, Id};
 use super::super::requests::{Command, Publication};
 use super::super::scripts::{Cut, PAGE_BYTES};
@@ -13,15 +13,15 @@ use crate::outlet::random;
 
 impl Worker {
     /// Whether a publication may be sent.
-    pub(in super::super) fn has_room(&self, link: &Link<Request>) -> bool {
-        link.has_room() && !self.is_loading
+    pub(in super::super) fn has_room(&self, link: &Links<Request>) -> bool {
+        link.has_room() && self.loading == 0
     }
 
     /// Takes a request of the node.
     pub(in super::super) fn take(
         &mut self,
         command: Command,
-        link: &mut Link<Request>,
+        link: &mut Links<Request>,
         now: Instant,
     ) {
         match command {
@@ -40,7 +40,7 @@ impl Worker {
     pub(super) fn publish(
         &mut self,
         publication: Publication,
-        link: &mut Link<Request>,
+        link: &mut Links<Request>,
         now: Instant,
     ) {
         let epoch = Epoch::new(random());
@@ -48,11 +48,12 @@ impl Worker {
             .scripts
             .publish(&publication.message, publication.id, epoch);
         let bytes = publication.charge.bytes();
-        link.send(Request::Publish(publication), call, bytes, now);
+        let place = link.place(&publication.message.channel);
+        link.send(place, Request::Publish(publication), (call, bytes), now);
     }
 
     /// Sends what waits, as far as there is room.
-    pub(in super::super) fn pump(&mut self, link: &mut Link<Request>, now: Instant) {
+    pub(in super::super) fn pump(&mut self, link: &mut Links<Request>, now: Instant) {
         if self.retries_at.is_some_and(|at| at <= now) {
             self.retry();
         }
@@ -63,7 +64,9 @@ impl Worker {
                 Subscription::Begin(place) => self.subscribe(place, link, now),
                 Subscription::End(channel) => {
                     let end = self.scripts.unsubscribe(&channel);
-                    link.send(Request::Other, end, 0, now);
+                    self.ending.push(channel.clone());
+                    let place = link.place(&channel);
+                    link.send(place, Request::End(channel), (end, 0), now);
                 }
             }
         }
@@ -75,26 +78,31 @@ impl Worker {
         }
     }
 
-    fn subscribe(&mut self, place: Place, link: &mut Link<Request>, now: Instant) {
+    fn subscribe(&mut self, place: Place, link: &mut Links<Request>, now: Instant) {
         let mut steps = std::mem::take(&mut self.steps);
         let channel = place.channel.clone();
         if let Some(followed) = self.current(&place) {
             followed.follower.begin(&mut steps);
             let subscribe = self.scripts.subscribe(&channel);
-            link.send(Request::Subscribe(place), subscribe, 0, now);
+            link.send(
+                link.place(&channel),
+                Request::Subscribe(place),
+                (subscribe, 0),
+                now,
+            );
         }
         self.steps = steps;
         self.heed(&channel);
     }
 
-    fn read(&mut self, read: Read, link: &mut Link<Request>, now: Instant) {
+    fn read(&mut self, read: Read, link: &mut Links<Request>, now: Instant) {
         let epoch = Epoch::new(random());
-        let (request, call) = match read {
+        let (at, request, call) = match read {
             Read::Node(reading) => {
                 let call = self
                     .scripts
                     .read(&reading.channel, reading.terms, reading.cut(), epoch);
-                (Request::Read(reading), call)
+                (link.place(&reading.channel), Request::Read(reading), call)
             }
             Read::Follow(place) => {
                 let Some(followed) = self.current(&place) else {
@@ -105,15 +113,16 @@ impl Worker {
                 };
                 let (terms, cut) = (followed.terms, Cut::forward(from));
                 let call = self.scripts.read(&place.channel, terms, cut, epoch);
-                (Request::Follow(place), call)
+                (link.place(&place.channel), Request::Follow(place), call)
             }
             Read::Renew(channel, old) => {
                 let call = self.scripts.renew(&channel, old, epoch);
-                return link.send(Request::Other, call, 0, now);
+                let at = link.place(&channel);
+                return link.send(at, Request::Other, (call, 0), now);
             }
         };
         self.reading += 1;
-        link.send(request, call, 0, now);
+        link.send(at, request, (call, 0), now);
     }
 }
 
