@@ -33,13 +33,9 @@ test('history needs both bounds, within their ranges', (t) => {
   const history = { messages: 10_000, ageMs: 604_800_000 };
   t.is(problemsOf({ channels: [['1', { history }]] }), 'none');
   t.is(problemsOf({ channels: { a: { history } }, backplane: { url: 'redis://127.0.0.1' } }), 'none');
-  for (const [url, server] of [
-    ['nats://127.0.0.1', 'NATS'],
-    ['redis+cluster://127.0.0.1', 'a Redis cluster'],
-  ]) {
-    t.true(problemsOf({ channels: { a: { history } }, backplane: url }).endsWith(`not with ${server} yet`));
-    t.is(problemsOf({ channels: { a: {} }, backplane: url }), 'none');
-  }
+  t.is(problemsOf({ channels: { a: { history } }, backplane: 'redis+cluster://127.0.0.1' }), 'none');
+  t.true(problemsOf({ channels: { a: { history } }, backplane: 'nats://127.0.0.1' }).endsWith('not with NATS yet'));
+  t.is(problemsOf({ channels: { a: {} }, backplane: 'nats://127.0.0.1' }), 'none');
   t.regex(
     problemsOf({ channels: { a: { presence: true } }, backplane: { url: 'redis://127.0.0.1' } }),
     /presence is known on one node only/,

@@ -317,11 +317,10 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
 
 /** The history of several nodes is kept by the backplane's server. */
 function checkHistoryServer(gateway: GatewayPlan, backplane: BackplanePlan | undefined, problems: string[]): void {
-  if (backplane === undefined || backplane.protocol === 'redis') return;
+  if (backplane?.protocol !== 'nats') return;
   if ((gateway['channels'] as ChannelPlan[] | undefined)?.some((terms) => terms.history !== undefined)) {
-    const server = backplane.protocol === 'nats' ? 'NATS' : 'a Redis cluster';
     problems.push(
-      `options.channels: several nodes can keep history with a single Redis or Valkey server as backplane, not with ${server} yet`,
+      'options.channels: several nodes can keep history with Redis or Valkey as backplane, not with NATS yet',
     );
   }
 }
