@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use millrace_core::{ShardSet, SocketId, Target};
+use millrace_gateway::config::ChannelTerms;
 use millrace_gateway::{
     Acceptance, AnswerHead, Batch, Doorbell, Gateway, GatewayConfig, Handlers, ListenerConfig,
     Sidecar, TransferId, Worker,
@@ -31,9 +32,15 @@ impl Server {
 
     /// With this many I/O shards.
     pub(crate) fn on(shards: usize, handle: Handle) -> Self {
+        Self::with(shards, Vec::new(), handle)
+    }
+
+    /// With this many I/O shards, and with terms of channels.
+    pub(crate) fn with(shards: usize, channels: Vec<ChannelTerms>, handle: Handle) -> Self {
         let gateway = Gateway::new();
         let config = GatewayConfig {
             io_threads: shards,
+            channels,
             // not every kernel or container has io_uring, and the counts must not depend on it
             io_uring: false,
             ..GatewayConfig::default()

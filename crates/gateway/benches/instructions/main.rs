@@ -12,6 +12,7 @@ mod carriers;
 mod codec;
 mod compression;
 mod core;
+mod messaging;
 mod parts;
 mod server;
 mod shards;
@@ -40,7 +41,7 @@ const fn case(name: &'static str, operations: u64, run: fn(u64)) -> Case {
     }
 }
 
-const GROUPS: [&[Case]; 7] = [
+const GROUPS: [&[Case]; 8] = [
     codec::CASES,
     core::CASES,
     parts::CASES,
@@ -48,6 +49,7 @@ const GROUPS: [&[Case]; 7] = [
     shards::CASES,
     carriers::CASES,
     compression::CASES,
+    messaging::CASES,
 ];
 
 fn main() -> ExitCode {

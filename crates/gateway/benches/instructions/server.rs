@@ -135,6 +135,6 @@ pub(crate) fn plain(payload: &[u8]) -> Vec<u8> {
 
 const KEY: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
-const REQUEST: &[u8] =
+pub(crate) const REQUEST: &[u8] =
     b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
     Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
