@@ -1,23 +1,39 @@
 // Short texts that handlers send to their own socket are posted together: after a short time at most, and before
 // anything else that the worker does.
+import { existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
 import test from 'ava';
 
+import { until } from '../support/deadline.mjs';
 import { ask, open, ownServer, worker } from '../support/server.mjs';
+import { removeWith } from '../support/teardown.mjs';
 import { connect } from '../support/ws-client.mjs';
 
 test('a slow handler does not delay replies of earlier handlers', async (t) => {
+  const folder = removeWith(t, mkdtempSync(path.join(tmpdir(), 'millrace-replies-')));
   const server = await ownServer(t, { workerPath: worker('commands'), threads: 1, ioThreads: 1 });
   const clients = [];
   for (let index = 0; index < 5; index++) clients.push(await open(t, server));
+  const began = (index) => path.join(folder, `${index}`);
   // each handler keeps its worker busy until its key is set; all wait in one batch behind the first
   const floods = clients.map((ws, index) => {
-    return ask(ws, { cmd: 'flood', who: 0, count: 0, prefix: '', after: `turn ${index}` });
+    return ask(ws, { cmd: 'flood', who: 0, count: 0, prefix: '', after: `turn ${index}`, began: began(index) });
   });
-  for (const [index, flood] of floods.entries()) {
+  // the I/O thread may read the sockets in any order
+  const left = new Set(floods.keys());
+  while (left.size > 0) {
+    const first = () => [...left].filter((index) => existsSync(began(index)));
+    const [index] = await until(
+      () => first().length > 0 && first(),
+      () => `one of the handlers ${[...left]} to begin`,
+    );
     // slow enough to be seen as slow, and each reply is awaited before the next handler may end
     await new Promise((resolve) => setTimeout(resolve, 20));
     await server.call('setKey', `turn ${index}`, 'now');
-    t.is(await flood, 0);
+    t.is(await floods[index], 0);
+    left.delete(index);
   }
 });
 

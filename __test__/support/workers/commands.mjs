@@ -1,5 +1,6 @@
 // The worker of most tests. It executes JSON commands, which are text messages, and answers each with one JSON text
 // `{"re": n, "value": …}` or `{"re": n, "error": …}` to the sender. It reports events of connections to channel "log".
+import { writeFileSync } from 'node:fs';
 import { setTimeout as later } from 'node:timers/promises';
 import { threadId } from 'node:worker_threads';
 
@@ -52,8 +53,12 @@ const commands = {
   call: (_id, { fn, args }) => millrace[fn](...decode(args)),
   /** Makes several calls in one handler; answers with the list of results. */
   batch: (_id, { calls }) => calls.map(({ fn, args }) => encode(millrace[fn](...decode(args)))),
-  /** The sum of `send(who, "<prefix> <i> <padding>")` for i in 0..count; first waits (busily) for the key `after`. */
-  flood: (_id, { who, count, prefix, size = 0, after }) => {
+  /**
+   * The sum of `send(who, "<prefix> <i> <padding>")` for i in 0..count; first makes the file `began`, which posts nothing that
+   * waits, and waits (busily) for the key `after`.
+   */
+  flood: (_id, { who, count, prefix, size = 0, after, began }) => {
+    if (began !== undefined) writeFileSync(began, '');
     while (after !== undefined && millrace.getKey(after) === undefined);
     let posted = 0;
     const padding = 'x'.repeat(size);
