@@ -27,10 +27,7 @@ impl Links {
         server: &Server,
         encryption: Option<&Encryption>,
     ) -> Result<Self, LinkError> {
-        let mut server = server.clone();
-        if let Some(sentinel) = &config.sentinel {
-            server = sentinel::master(sentinel, &server, encryption).await?;
-        }
+        let server = sentinel::resolve(config, server, encryption).await?;
         let server = &server;
         let is_cluster = config.protocol == Protocol::RedisCluster;
         let mut first = Link::connect(config, server, encryption).await?;

@@ -2,17 +2,29 @@
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::config::{Sentinel, Server};
+use crate::config::{Config, Sentinel, Server};
 use crate::connection;
 use crate::link_error::LinkError;
 use crate::tls::Encryption;
 use crate::wire::{Master, MasterQuery};
 
+/// The server to connect to: the master that this one knows if it is a Sentinel, otherwise itself.
+pub(crate) async fn resolve(
+    config: &Config,
+    server: &Server,
+    encryption: Option<&Encryption>,
+) -> Result<Server, LinkError> {
+    match &config.sentinel {
+        Some(sentinel) => master(sentinel, server, encryption).await,
+        None => Ok(server.clone()),
+    }
+}
+
 /// Asks the Sentinel on this server for the master.
 ///
 /// Source: <https://redis.io/docs/latest/develop/reference/sentinel-clients/>, steps 1 and 2; the connection to the
 /// master does step 3, the check of its role.
-pub(crate) async fn master(
+async fn master(
     sentinel: &Sentinel,
     server: &Server,
     encryption: Option<&Encryption>,

@@ -72,10 +72,7 @@ impl<R> Link<R> {
         server: &Server,
         encryption: Option<&Encryption>,
     ) -> Result<Self, LinkError> {
-        let mut server = server.clone();
-        if let Some(sentinel) = &config.sentinel {
-            server = sentinel::master(sentinel, &server, encryption).await?;
-        }
+        let server = sentinel::resolve(config, server, encryption).await?;
         let tcp = connection::connect(&server).await?;
         let stream = connection::secured(tcp, &server, encryption).await?;
         let longest =
