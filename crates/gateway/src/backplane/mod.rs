@@ -14,9 +14,11 @@ use std::time::{Duration, Instant};
 
 use millrace_backplane::store::{SharedHistory, Store, StoreSetupError, StoreTask};
 use millrace_backplane::{
-    Backplane, Bounds, Census, ClusterInfo, Config, Member, Outlet, Stats, Task, TlsError,
+    Backplane, Bounds, Census, ClusterInfo, Config, KeptChannels, Member, Outlet, Stats, Task,
+    TlsError,
 };
 
+use crate::config::ChannelTerms;
 use crate::hub::Hub;
 use crate::limits::GatewayLimits;
 use crate::sync::Mutex;
@@ -55,14 +57,21 @@ impl BackplaneHandle {
         }
     }
 
-    /// Prepares a task for this configuration, without running it; if the hub `keeps_history`, also that of a store of
-    /// histories.
+    /// Prepares a task for this configuration, without running it; if some of these channels keep history, also that of a
+    /// store of histories.
     pub(crate) fn prepare(
         &self,
         mut config: Config,
         limits: &GatewayLimits,
-        (hub, keeps_history): (&Arc<Hub>, bool),
+        (hub, channels): (&Arc<Hub>, &[ChannelTerms]),
     ) -> Result<Prepared, PrepareError> {
+        let kept = |terms: &ChannelTerms| {
+            Some(KeptChannels {
+                pattern: terms.text.clone(),
+                terms: terms.history?,
+            })
+        };
+        config.histories = channels.iter().filter_map(kept).collect();
         config.bounds = Bounds {
             queue_messages: limits.backplane_queue,
             queue_bytes: limits.backplane_queue_bytes,
@@ -70,7 +79,7 @@ impl BackplaneHandle {
             full: limits.backplane_full,
         };
         let outlet = self.outlet.get_or_init(|| Arc::new(Outlet::new()));
-        let store = if keeps_history {
+        let store = if !config.histories.is_empty() {
             let feed = Arc::new(NodeFeed::new(Arc::clone(hub)));
             Some(Store::new(&config, outlet.node(), feed)?)
         } else {

@@ -60,7 +60,7 @@ impl Gateway {
         }
         let keeps_history = config.channels.iter().any(|terms| terms.history.is_some());
         let prepare = |backplane| {
-            let of = (&self.hub, keeps_history);
+            let of = (&self.hub, &*config.channels);
             self.backplane.prepare(backplane, &config.limits, of)
         };
         let backplane = config.backplane.clone().map(prepare).transpose()?;
