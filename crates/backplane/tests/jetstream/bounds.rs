@@ -149,8 +149,8 @@ fn longer_messages_than_a_node_or_the_server_takes_are_refused() {
     nodes[0].publish(&"y".repeat(1024 * 1024));
     assert_eq!(nodes[1].await_room(1).entries[0].payload.len(), 1024 * 1024);
     assert_eq!(nodes[1].read(MANY, ALL).unwrap().entries.len(), 1);
-    // the server takes 8 MB
-    let refused = nodes[0].append(message(&"z".repeat(8_000_000)));
+    // the server takes 8 MiB, with what is put in front of it
+    let refused = nodes[0].append(message(&"z".repeat(8 * 1024 * 1024 - 100)));
     assert_eq!(refused, Err(StoreError::Refused));
     assert!(nodes[0].reports()[0].contains("longer"));
     assert_eq!(nodes[0].publish("short").offset, 2);

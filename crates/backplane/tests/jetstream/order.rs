@@ -108,6 +108,13 @@ fn a_key_publishes_once_while_its_message_is_kept() {
     };
     let mut config = server.config();
     config.histories[0].terms = terms;
+    config.histories.insert(
+        0,
+        KeptChannels {
+            pattern: (*b"long:*").into(),
+            terms: MANY,
+        },
+    );
     let nodes = [1, 2].map(|number| Node::start(&config, number));
     let keyed = |key: &str| Append {
         key: Some(key.as_bytes().into()),
@@ -131,7 +138,11 @@ fn a_key_publishes_once_while_its_message_is_kept() {
     let answers: Vec<_> = (0..100)
         .map(|number| {
             let node = &nodes[number % 2];
-            node.send(keyed(&format!("c{}", number / 2)))
+            node.send(Append {
+                channel: (*b"long:1").into(),
+                terms: MANY,
+                ..keyed(&format!("c{}", number / 2))
+            })
         })
         .collect();
     let answers = answers.into_iter().map(|answer| answer.recv().unwrap());

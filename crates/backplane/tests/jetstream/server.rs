@@ -97,6 +97,20 @@ impl Server {
         }
     }
 
+    /// A copy of its data, to be made and restored while it does not run.
+    pub(crate) fn copy(&self) -> PathBuf {
+        let copy = self.folder.join("copy");
+        copy_folder(&self.folder.join("jetstream"), &copy);
+        copy
+    }
+
+    /// Gives it the data of a copy.
+    pub(crate) fn restore(&self, copy: &Path) {
+        let data = self.folder.join("jetstream");
+        fs::remove_dir_all(&data).expect("there is data");
+        copy_folder(copy, &data);
+    }
+
     /// Lets it do nothing, or go on.
     pub(crate) fn suspend(&self, is_suspended: bool) {
         let signal = if is_suspended { "-STOP" } else { "-CONT" };
@@ -209,6 +223,19 @@ pub(crate) fn config(port: u16) -> Config {
             pattern: (*b"*").into(),
             terms: MANY,
         }],
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder can be made");
+    for entry in fs::read_dir(from).expect("there is a folder") {
+        let entry = entry.expect("it can be read");
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy_folder(&from, &to);
+        } else {
+            fs::copy(from, to).expect("a file can be copied");
+        }
     }
 }
 

@@ -42,7 +42,7 @@ fn what_other_programs_publish_is_dropped_and_counted() {
 }
 
 #[test]
-fn messages_of_other_programs_in_a_stream_are_deleted() {
+fn messages_of_other_programs_in_a_stream_are_left_out() {
     let Some(server) = Server::start() else {
         return;
     };
@@ -63,6 +63,19 @@ fn messages_of_other_programs_in_a_stream_are_deleted() {
         nodes.iter().map(|node| node.stats().foreign).sum::<u64>() >= 5
     });
     assert_eq!(nodes[1].stats().renewed + nodes[0].stats().renewed, 0);
+    // one behind everything, for a node that knows nothing
+    server.publish(&kept, b"hello");
+    let other = Node::start(&server.config(), 3);
+    other.follow(HALL, MANY);
+    until("the hall to be filled", || offset(&other) == Some(5));
+    assert_eq!(other.view(HALL).unwrap().texts(), view.texts());
+    // and one in front of everything
+    server.publish(&server.subject('h', "other"), b"hello");
+    let first = Append {
+        channel: (*b"other").into(),
+        ..message("x")
+    };
+    assert_eq!(other.append(first).unwrap().position.offset, 1);
 }
 
 #[test]

@@ -19,8 +19,10 @@ use super::record::{self, Head, MESSAGE_BYTES, RECORD_BYTES, State};
 pub(super) struct Channel {
     /// The place of its stream.
     pub(super) stream: usize,
-    /// `None`: it is not known.
+    /// `None`: none is known.
     pub(super) head: Option<Head>,
+    /// Whether there is a newer one.
+    is_outdated: bool,
     /// It was asked for.
     pub(super) is_asking: bool,
     queue: VecDeque<Waiting>,
@@ -110,7 +112,8 @@ impl Channel {
 
     /// Whether something waits that can be published, once the head is known.
     pub(super) fn wants_head(&self) -> bool {
-        self.head.is_none() && self.flight.is_none() && !self.queue.is_empty()
+        let is_known = self.head.is_some() && !self.is_outdated;
+        !is_known && self.flight.is_none() && !self.queue.is_empty()
     }
 
     /// Whether the record with this number is under way.
@@ -127,12 +130,28 @@ impl Channel {
         let known = self.head.as_ref().map_or(0, |known| known.sequence);
         if self.head.is_none() || head.sequence > known {
             self.head = Some(head);
+            self.is_outdated = false;
         }
+    }
+
+    /// Takes note of what the server has said about the newest record.
+    pub(super) fn found(&mut self, head: Head) {
+        self.is_asking = false;
+        self.is_outdated = false;
+        self.learn(head);
+    }
+
+    /// The server may have been restored from a copy.
+    pub(super) fn forget_head(&mut self) {
+        self.head = None;
+        self.is_asking = false;
+        self.is_outdated = false;
     }
 
     /// Begins to publish what waits, as far as it fits into a record. `None`: nothing can be published now.
     pub(super) fn begin(&mut self, node: u64, now_ms: u64, most: usize) -> Option<Sending> {
-        let head = self.head.as_ref().filter(|_| self.flight.is_none())?;
+        let may_begin = self.flight.is_none() && !self.is_outdated;
+        let head = self.head.as_ref().filter(|_| may_begin)?;
         let first = self.queue.pop_front()?;
         let key = first.publication.message.key.clone();
         let key = key.map(|key| (key, first.twin));
@@ -181,6 +200,7 @@ impl Channel {
                 sequence,
                 state: *state,
                 before: flight.before,
+                is_foreign: false,
             });
         }
         let appended = |state: &State| Appended {
@@ -200,9 +220,7 @@ impl Channel {
             return;
         };
         let is_newest = |head: &Head| head.sequence <= flight.expected;
-        if self.head.as_ref().is_none_or(is_newest) {
-            self.head = None;
-        }
+        self.is_outdated = self.head.as_ref().is_none_or(is_newest);
         for waiting in flight.waiting.into_iter().rev() {
             self.queue.push_front(waiting);
         }
@@ -230,7 +248,9 @@ impl Channel {
                 waiting.twin = sequence;
             }
             self.flight = Some(flight);
+            let is_outdated = self.is_outdated;
             self.overtaken();
+            self.is_outdated = is_outdated;
             return None;
         };
         let position = Position {
@@ -248,7 +268,7 @@ impl Channel {
     /// Takes what was sent and has no result.
     pub(super) fn sent(&mut self) -> Vec<Waiting> {
         self.flight.take().map_or_else(Vec::new, |flight| {
-            self.head = None;
+            self.is_outdated = true;
             flight.waiting
         })
     }

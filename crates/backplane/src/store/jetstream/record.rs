@@ -37,6 +37,8 @@ pub(super) struct Head {
     pub(super) sequence: u64,
     pub(super) state: State,
     pub(super) before: Vec<u64>,
+    /// Whether another program has written the message with that number. The record is the first of those before it.
+    pub(super) is_foreign: bool,
 }
 
 impl Head {
@@ -51,6 +53,7 @@ impl Head {
                 id: Id::default(),
             },
             before: Vec::new(),
+            is_foreign: false,
         }
     }
 
@@ -59,12 +62,24 @@ impl Head {
             sequence,
             state: record.state,
             before: record.before.clone(),
+            is_foreign: false,
+        }
+    }
+
+    /// The same with a message of another program behind it.
+    pub(super) fn behind_foreign(self, sequence: u64) -> Self {
+        Self {
+            sequence,
+            before: self.chain(),
+            is_foreign: true,
+            ..self
         }
     }
 
     /// What the next record names as the ones before it.
     pub(super) fn chain(&self) -> Vec<u64> {
-        let own = Some(self.sequence).filter(|sequence| *sequence > 0);
+        let is_record = |sequence: &u64| *sequence > 0 && !self.is_foreign;
+        let own = Some(self.sequence).filter(is_record);
         let all = own.into_iter().chain(self.before.iter().copied());
         all.take(MOST_BEFORE).collect()
     }

@@ -33,7 +33,11 @@ async fn adapt(link: &mut Link<Request>, stream: &Stream, info: &Message) -> Res
         return Err(link.refused("its answer cannot be read".to_owned()));
     };
     let [kept, told] = stream.all();
-    let has = |text: &str| memchr::memmem::find(found, text.as_bytes()).is_some();
+    // servers write `>` as `\\u003e`
+    let has = |text: &str| {
+        let text = text.trim_end_matches('>');
+        memchr::memmem::find(found, text.as_bytes()).is_some()
+    };
     if !has(&kept) || !has(&told) || !has("\"republish\"") {
         return Err(link.refused(format!(
             "its stream {} has other subjects: delete it, so that it is made again",

@@ -5,6 +5,7 @@ mod following;
 mod job;
 mod publishing;
 mod reading;
+mod scanning;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use crate::gauges::count;
 use crate::link_error::LinkError;
 use crate::outlet::random;
 use job::Job;
+use scanning::Scan;
 
 /// See the module.
 pub(super) struct Worker {
@@ -43,9 +45,10 @@ pub(super) struct Worker {
     beginning: VecDeque<Place>,
     reads: VecDeque<Read>,
     jobs: AHashMap<u64, Job>,
+    scans: AHashMap<u64, Scan>,
     /// How many channels are followed.
     followed: usize,
-    /// The last number of a job.
+    /// The last number of a job or a scan.
     last_job: u64,
     /// How often a channel was begun to be followed.
     generations: u64,
@@ -97,8 +100,8 @@ pub(super) enum Request {
     Twin(Box<[u8]>, u64, u64),
     /// A part of what a job reads.
     Job(u64, Part),
-    /// A message of another program is deleted.
-    Delete,
+    /// The next message of a scan.
+    Scan(u64),
 }
 
 /// What a job has asked for.
@@ -127,6 +130,7 @@ impl Worker {
             beginning: VecDeque::new(),
             reads: VecDeque::new(),
             jobs: AHashMap::new(),
+            scans: AHashMap::new(),
             followed: 0,
             last_job: 0,
             generations: 0,
@@ -155,9 +159,7 @@ impl Worker {
         self.subscriptions.clear();
         self.beginning.clear();
         for (channel, known) in &mut self.channels {
-            // the server may have been restored from a copy
-            known.head = None;
-            known.is_asking = false;
+            known.forget_head();
             if let Some(followed) = &mut known.followed {
                 followed.subscription = None;
                 followed.is_refused = false;
@@ -190,6 +192,7 @@ impl Worker {
         }
         channels.retain(|_, known| !known.is_idle());
         self.channels = channels;
+        self.scans.clear();
         let jobs = std::mem::take(&mut self.jobs).into_values();
         let reads = std::mem::take(&mut self.reads).into_iter();
         let waiting = reads.filter_map(|read| match read {
@@ -262,7 +265,8 @@ impl Worker {
                 self.twin((&channel, number, sequence), message, link, now);
             }
             Request::Job(job, part) => self.job_answered((job, part), message, link, now),
-            Request::Setup | Request::Delete => {}
+            Request::Scan(scan) => self.scanned(scan, message, link, now),
+            Request::Setup => {}
         }
     }
 
@@ -289,7 +293,8 @@ impl Worker {
                     self.advance(&channel, link, now);
                 }
                 Request::Job(job, _) => self.job_failed(job, None, link, now),
-                Request::Setup | Request::Delete => {}
+                Request::Scan(scan) => self.scan_late(scan, link, now),
+                Request::Setup => {}
             }
         }
         Ok(())
@@ -330,28 +335,14 @@ impl Worker {
         }
     }
 
-    /// A message of another program was found in a stream: it is counted and deleted.
-    fn found_foreign(
-        &mut self,
-        channel: &[u8],
-        sequence: Option<u64>,
-        link: &mut Link<Request>,
-        now: Instant,
-    ) {
+    /// Another program has written something under the name of a channel.
+    fn found_foreign(&mut self, channel: &[u8], now: Instant) {
         count(&self.shared.counters.foreign, 1);
         if self.reports.foreign.is_due(now) {
             self.feed.report(&format!(
                 "another program writes under the name of the channel {} in the store; its messages are dropped",
                 channel.escape_ascii()
             ));
-        }
-        let place = self.streams.place(channel);
-        if let (Some(stream), Some(sequence)) =
-            (place.and_then(|place| self.streams.get(place)), sequence)
-        {
-            let subject = format!("$JS.API.STREAM.MSG.DELETE.{}", stream.name());
-            let body = format!("{{\"seq\":{sequence},\"no_erase\":true}}");
-            link.request(Request::Delete, &subject, &[], &[body.as_bytes()], now);
         }
     }
 

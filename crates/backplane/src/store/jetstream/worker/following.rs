@@ -117,7 +117,7 @@ impl Worker {
         };
         let record = record::parse(&message.payload, self.node);
         let Some(sequence) = message.sequence else {
-            return self.found_foreign(&channel, None, link, now);
+            return self.found_foreign(&channel, now);
         };
         let Some(known) = self.channels.get_mut(&channel) else {
             return;

@@ -86,7 +86,8 @@ impl Job {
         self.chain = head.state.id;
         self.messages.clear();
         self.bytes = 0;
-        let before = head.before.clone();
+        let before = record.map_or(&head.before, |record| &record.before);
+        let before = before.clone();
         let from = self.wanted.cut.from.unwrap_or(0).max(self.wanted.cut.floor);
         let is_empty = from > head.state.offset || self.wanted.cut.most == 0;
         self.head = Some(head);

@@ -1,6 +1,6 @@
 //! How the worker publishes: one record of a channel at a time, behind the newest one.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
 use millrace_core::Epoch;
@@ -168,22 +168,51 @@ impl Worker {
         link: &mut Link<Request>,
         now: Instant,
     ) {
-        let found = answers::found(message, self.node);
+        match answers::found(message, self.node) {
+            Found::Record(sequence, record) => {
+                self.head_found(channel, Head::of(sequence, &record), link, now);
+            }
+            Found::Nothing => {
+                let head = Head::nothing(Epoch::new(random()));
+                self.head_found(channel, head, link, now);
+            }
+            Found::Foreign(sequence) => {
+                let stream = self.channels.get(channel).map(|known| known.stream);
+                if let Some(stream) = stream {
+                    self.scan((channel.into(), stream), (sequence, None), link, now);
+                }
+            }
+            Found::Failed(failure) => self.head_failed(channel, failure, link, now),
+        }
+    }
+
+    pub(super) fn head_found(
+        &mut self,
+        channel: &[u8],
+        head: Head,
+        link: &mut Link<Request>,
+        now: Instant,
+    ) {
+        if let Some(known) = self.channels.get_mut(channel) {
+            known.found(head);
+        }
+        self.advance(channel, link, now);
+    }
+
+    pub(super) fn head_failed(
+        &mut self,
+        channel: &[u8],
+        failure: Failure,
+        link: &mut Link<Request>,
+        now: Instant,
+    ) {
         let Some(known) = self.channels.get_mut(channel) else {
             return;
         };
         known.is_asking = false;
-        match found {
-            Found::Record(sequence, record) => known.learn(Head::of(sequence, &record)),
-            Found::Nothing => known.learn(Head::nothing(Epoch::new(random()))),
-            Found::Foreign(sequence) => self.found_foreign(channel, Some(sequence), link, now),
-            Found::Failed(failure) => {
-                let waiting = known.unsent(now, std::time::Duration::ZERO);
-                let error = self.heed_failure(failure, link, now);
-                self.fail(waiting, error);
-            }
-        }
-        self.advance(channel, link, now);
+        let waiting = known.unsent(now, Duration::ZERO);
+        let error = self.heed_failure(failure, link, now);
+        self.fail(waiting, error);
     }
 
     /// Tells what went wrong. A server on which nobody can do anything is given up.
@@ -215,6 +244,12 @@ pub(super) fn newest(stream: &str, subject: &str) -> (String, Vec<u8>) {
 /// The request for a message with this number.
 pub(super) fn numbered(stream: &str, sequence: u64) -> (String, Vec<u8>) {
     let body = format!("{{\"seq\":{sequence}}}");
+    (format!("{GET}{stream}"), body.into_bytes())
+}
+
+/// The request for the first message of a subject from this number on.
+pub(super) fn next_from(stream: &str, subject: &str, sequence: u64) -> (String, Vec<u8>) {
+    let body = format!("{{\"seq\":{sequence},\"next_by_subj\":\"{subject}\"}}");
     (format!("{GET}{stream}"), body.into_bytes())
 }
 

@@ -102,7 +102,8 @@ impl Worker {
         match part {
             Part::Head => match answers::found(message, self.node) {
                 Found::Record(sequence, record) => {
-                    self.job_head(number, (sequence, &record), link, now);
+                    let head = Head::of(sequence, &record);
+                    self.job_head(number, (head, &record), link, now);
                 }
                 Found::Nothing => {
                     let head = Head::nothing(Epoch::new(random()));
@@ -110,9 +111,9 @@ impl Worker {
                 }
                 Found::Foreign(sequence) => {
                     let job = self.jobs.get(&number);
-                    let channel = job.map(|job| job.channel.clone()).unwrap_or_default();
-                    self.found_foreign(&channel, Some(sequence), link, now);
-                    self.ask_head(number, link, now);
+                    if let Some(of) = job.map(|job| (job.channel.clone(), job.stream)) {
+                        self.scan(of, (sequence, Some(number)), link, now);
+                    }
                 }
                 Found::Failed(failure) => self.job_failed(number, Some(failure), link, now),
             },
@@ -136,14 +137,13 @@ impl Worker {
         }
     }
 
-    fn job_head(
+    pub(super) fn job_head(
         &mut self,
         number: u64,
-        (sequence, record): (u64, &Record),
+        (head, record): (Head, &Record),
         link: &mut Link<Request>,
         now: Instant,
     ) {
-        let head = Head::of(sequence, record);
         let Some(job) = self.jobs.get_mut(&number) else {
             return;
         };
@@ -164,7 +164,13 @@ impl Worker {
     }
 
     /// Writes where the numbers are. `head` is the record behind which it goes, with what is to be said.
-    fn put_mark(&mut self, number: u64, head: Head, link: &mut Link<Request>, now: Instant) {
+    pub(super) fn put_mark(
+        &mut self,
+        number: u64,
+        head: Head,
+        link: &mut Link<Request>,
+        now: Instant,
+    ) {
         let Some(job) = self.jobs.get_mut(&number) else {
             return;
         };
@@ -175,7 +181,11 @@ impl Worker {
         let before = head.chain();
         let body = record::mark(&head.state, &before);
         let expected = head.sequence.to_string();
-        job.expect(Head { before, ..head });
+        job.expect(Head {
+            before,
+            is_foreign: false,
+            ..head
+        });
         let what = Request::Job(number, Part::Mark);
         let headers = [(EXPECTED, &*expected)];
         link.request(what, &subject, &headers, &[&body], now);
