@@ -25,6 +25,14 @@ pub enum StoreSetupError {
     /// TLS cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// A server of this kind does not keep what was wanted.
+    #[error("not supported over this kind of server: {0:?}")]
+    Unsupported(Protocol),
+}
+
+/// Whether this kind of server keeps more than histories.
+pub fn supports(config: &Config) -> bool {
+    matches!(config.protocol, Protocol::Redis | Protocol::RedisCluster)
 }
 
 /// See the module. The task ends when it is [told to](Self::end), or when the last handle is dropped.

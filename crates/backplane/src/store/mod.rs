@@ -26,6 +26,6 @@ mod worker;
 pub use feed::{
     Append, Appended, Done, Entry, Feed, History, Range, SharedHistory, StoreError, StoredPast,
 };
-pub use handle::{Store, StoreSetupError};
+pub use handle::{Store, StoreSetupError, supports};
 pub use stats::StoreStats;
 pub use task::StoreTask;
