@@ -78,7 +78,10 @@ pub(super) fn failure(message: &Message) -> Option<(u64, Failure)> {
         }
         _ => {}
     }
-    let error = json::object(&message.payload, "error")?;
+    // an error comes first, and a long answer has none
+    let payload = &*message.payload;
+    let beginning = payload.get(..ERROR_BYTES).unwrap_or(payload);
+    let error = json::object(beginning, "error")?;
     let number = json::number(error, "err_code").unwrap_or_default();
     let failure = match number {
         NOT_AVAILABLE | NO_LEADER => Failure::Away,
@@ -90,6 +93,9 @@ pub(super) fn failure(message: &Message) -> Option<(u64, Failure)> {
 fn unreadable() -> Failure {
     Failure::Refused("its answer cannot be read".to_owned())
 }
+
+/// An error is within the first bytes of an answer.
+const ERROR_BYTES: usize = 1024;
 
 /// The status of a request that nobody takes.
 const NOBODY: u16 = 503;

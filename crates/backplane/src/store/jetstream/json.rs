@@ -69,9 +69,14 @@ pub(super) fn with_number(object: &[u8], name: &str, number: u64) -> Option<Vec<
 /// What is behind the first field with this name and its colon.
 fn value<'j>(json: &'j [u8], name: &str) -> Option<&'j [u8]> {
     let quoted = format!("\"{name}\":");
-    let place = memchr::memmem::find(json, quoted.as_bytes())?;
+    let place = find(json, quoted.as_bytes())?;
     let value = json.get(place + quoted.len()..)?;
     Some(value.trim_ascii_start())
+}
+
+/// The first place of these bytes.
+pub(super) fn find(json: &[u8], wanted: &[u8]) -> Option<usize> {
+    json.windows(wanted.len()).position(|part| part == wanted)
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ async fn adapt(link: &mut Link<Request>, stream: &Stream, info: &Message) -> Res
     // servers write `>` as `\\u003e`
     let has = |text: &str| {
         let text = text.trim_end_matches('>');
-        memchr::memmem::find(found, text.as_bytes()).is_some()
+        json::find(found, text.as_bytes()).is_some()
     };
     if !has(&kept) || !has(&told) || !has("\"republish\"") {
         return Err(link.refused(format!(
