@@ -345,7 +345,7 @@ mod tests {
             b"MSG a 1 2\r\nabcd",
             b"HMSG a 1 5 2\r\nab\r\n",
             b"HMSG a 1 2\r\n",
-            &[b'x'; LONGEST_LINE],
+            &vec![b'x'; LONGEST_LINE],
         ] {
             assert!(heard(wrong, wrong.len()).is_err());
         }

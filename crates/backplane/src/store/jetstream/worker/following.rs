@@ -33,7 +33,7 @@ impl Worker {
                 }
             }
             if let Some(terms) = begins {
-                self.begin(channel, terms);
+                self.begin(&channel, terms);
             }
         }
         let followed = u64::try_from(self.followed).unwrap_or(u64::MAX);
@@ -41,16 +41,16 @@ impl Worker {
         counter.store(followed, Ordering::Relaxed);
     }
 
-    fn begin(&mut self, channel: Box<[u8]>, terms: HistoryTerms) {
-        let Some(stream) = self.streams.place(&channel) else {
-            self.feed.failed(&channel, StoreError::Refused);
+    fn begin(&mut self, channel: &[u8], terms: HistoryTerms) {
+        let Some(stream) = self.streams.place(channel) else {
+            self.feed.failed(channel, StoreError::Refused);
             self.has_told = true;
             return;
         };
         self.generations += 1;
         let generation = self.generations;
         let state = self.state;
-        let known = self.known(&channel, stream);
+        let known = self.known(channel, stream);
         if let Some(followed) = &mut known.followed {
             followed.terms = terms;
             return;
@@ -67,12 +67,12 @@ impl Worker {
         match state {
             State::Awaited => {}
             State::Up => self.beginning.push_back(Place {
-                channel: channel.clone(),
+                channel: channel.into(),
                 generation,
             }),
-            State::Away => self.tell_failure(&channel, &mut followed, StoreError::Away),
+            State::Away => self.tell_failure(channel, &mut followed, StoreError::Away),
         }
-        self.known(&channel, stream).followed = Some(followed);
+        self.known(channel, stream).followed = Some(followed);
         self.followed += 1;
     }
 

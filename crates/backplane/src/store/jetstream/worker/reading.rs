@@ -107,7 +107,7 @@ impl Worker {
                 }
                 Found::Nothing => {
                     let head = Head::nothing(Epoch::new(random()));
-                    self.put_mark(number, head, link, now);
+                    self.put_mark(number, &head, link, now);
                 }
                 Found::Foreign(sequence) => {
                     let job = self.jobs.get(&number);
@@ -157,7 +157,7 @@ impl Worker {
                 epoch: Epoch::new(random()),
                 ..head.state
             };
-            return self.put_mark(number, Head { state, ..head }, link, now);
+            return self.put_mark(number, &Head { state, ..head }, link, now);
         }
         let next = job.begin(head, Some(record));
         self.go_on(number, next, link, now);
@@ -167,7 +167,7 @@ impl Worker {
     pub(super) fn put_mark(
         &mut self,
         number: u64,
-        head: Head,
+        head: &Head,
         link: &mut Link<Request>,
         now: Instant,
     ) {
@@ -182,9 +182,10 @@ impl Worker {
         let body = record::mark(&head.state, &before);
         let expected = head.sequence.to_string();
         job.expect(Head {
+            sequence: head.sequence,
+            state: head.state,
             before,
             is_foreign: false,
-            ..head
         });
         let what = Request::Job(number, Part::Mark);
         let headers = [(EXPECTED, &*expected)];

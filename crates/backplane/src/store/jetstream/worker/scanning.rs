@@ -115,7 +115,7 @@ impl Worker {
         let head = head.behind_foreign(scan.foreign);
         match (scan.job, record) {
             (Some(job), Some((_, record))) => self.job_head(job, (head, record), link, now),
-            (Some(job), None) => self.put_mark(job, head, link, now),
+            (Some(job), None) => self.put_mark(job, &head, link, now),
             (None, _) => self.head_found(&scan.channel, head, link, now),
         }
     }
@@ -125,14 +125,12 @@ impl Worker {
         let Some(scan) = self.scans.remove(&number) else {
             return;
         };
-        match scan.job {
-            Some(job) => self.job_failed(job, None, link, now),
-            None => {
-                if let Some(known) = self.channels.get_mut(&scan.channel) {
-                    known.is_asking = false;
-                }
-                self.advance(&scan.channel, link, now);
-            }
+        if let Some(job) = scan.job {
+            return self.job_failed(job, None, link, now);
         }
+        if let Some(known) = self.channels.get_mut(&scan.channel) {
+            known.is_asking = false;
+        }
+        self.advance(&scan.channel, link, now);
     }
 }
