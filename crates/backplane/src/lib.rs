@@ -11,6 +11,7 @@ mod backoff;
 mod config;
 mod connection;
 mod control;
+mod encoding;
 mod envelope;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

@@ -61,9 +61,9 @@ impl<R> Link<R> {
         encryption: Option<&Encryption>,
     ) -> Result<Self, LinkError> {
         let mut tcp = connection::connect(server).await?;
-        let line = first_line(&mut tcp).await;
-        let line = line.map_err(|source| LinkError::io(server, source))?;
-        let info = Info::parse(&line);
+        let hello = first_line(&mut tcp).await;
+        let hello = hello.map_err(|source| LinkError::io(server, source))?;
+        let info = Info::parse(&hello);
         let stream = connection::secured(tcp, server, encryption).await?;
         let longest = config.bounds.message_bytes.saturating_mul(2);
         let longest = longest.max(LEAST_LONGEST);

@@ -1,11 +1,11 @@
 //! The names of channels and their streams on a NATS server. Ensures that every channel has one subject, which JSON can
 //! hold as it is, and that none is a subject of the plain link.
 
-use data_encoding::HEXLOWER;
 use millrace_core::{HistoryTerms, Pattern};
 use ring::digest::{SHA256, digest};
 
 use crate::config::{Config, KeptChannels};
+use crate::encoding::hex;
 
 /// The streams, in the order of the terms: the first whose pattern matches a channel is its stream.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Streams {
                 pattern: Pattern::new(&kept.pattern).ok()?,
                 text: kept.pattern.clone(),
                 history: kept.terms,
-                hash: HEXLOWER.encode(hash).into(),
+                hash: hex(hash).into(),
                 prefix: config.prefix.as_str().into(),
             })
         };
@@ -109,7 +109,7 @@ fn encode(name: &[u8], out: &mut String) {
             out.push(char::from(*byte));
         } else {
             out.push('%');
-            out.push_str(&HEXLOWER.encode(&[*byte]));
+            out.push_str(&hex(&[*byte]));
         }
     }
 }

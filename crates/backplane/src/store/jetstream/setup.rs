@@ -123,9 +123,8 @@ fn config(stream: &Stream) -> String {
         "},\"retention\":\"limits\",\"discard\":\"old\",\"storage\":\"file\",\"num_replicas\":1,\
         \"max_consumers\":-1,\"max_msgs\":-1,\"max_bytes\":-1,\"max_msg_size\":-1",
     );
-    for (name, number) in bounds(stream) {
-        text.push_str(&format!(",\"{name}\":{number}"));
-    }
+    let bounds = bounds(stream).map(|(name, number)| format!(",\"{name}\":{number}"));
+    text.push_str(&bounds.concat());
     text.push('}');
     text
 }

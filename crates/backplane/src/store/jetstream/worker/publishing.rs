@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use data_encoding::HEXLOWER;
 use millrace_core::Epoch;
 use ring::digest::{SHA256, digest};
 
@@ -14,6 +13,7 @@ use super::super::link::Link;
 use super::super::record::{Head, State};
 use super::super::wire::{HEADERS, Message};
 use super::{Request, Worker, unix_ms};
+use crate::encoding::hex;
 use crate::gauges::count;
 use crate::outlet::random;
 
@@ -84,7 +84,7 @@ impl Worker {
         let id = sending.key.map(|(key, twin)| {
             let about = [subject.as_bytes(), &twin.to_le_bytes(), &*key].concat();
             let digest = digest(&SHA256, &about);
-            HEXLOWER.encode(digest.as_ref())
+            hex(digest.as_ref())
         });
         let mut headers = vec![(EXPECTED, &*expected)];
         headers.extend(id.as_deref().map(|id| (MESSAGE_ID, id)));
