@@ -7,5 +7,7 @@ mod cluster;
 mod node;
 mod order;
 mod outages;
+mod presence;
+mod roll;
 mod server;
 mod strangers;
