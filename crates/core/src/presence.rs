@@ -223,6 +223,16 @@ pub struct MemberState {
     pub info: Option<Info>,
 }
 
+impl MemberState {
+    /// Which one it is.
+    pub fn id(&self) -> MemberId {
+        MemberId {
+            node: self.node,
+            socket: self.socket,
+        }
+    }
+}
+
 /// How many members a channel has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemberCount {

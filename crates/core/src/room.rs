@@ -211,10 +211,7 @@ impl Room {
     fn find(&self, id: MemberId) -> (bool, Option<&Info>) {
         if id.node == 0 {
             let present = self.members.get(&id.socket);
-            return (
-                present.is_some(),
-                present.and_then(|one| one.info.as_ref()),
-            );
+            return (present.is_some(), present.and_then(|one| one.info.as_ref()));
         }
         let elsewhere = self.elsewhere.as_ref();
         let other = elsewhere.and_then(|elsewhere| elsewhere.get(id));

@@ -141,7 +141,11 @@ fn nobody_leaves_when_the_server_is_restarted() {
     });
     nodes[0].enter(ROOM, 8, Some("1"));
     nodes[1].leave(ROOM, 7);
-    assert_eq!(nodes[0].members(ROOM).len(), 3, "the others stay as they were");
+    assert_eq!(
+        nodes[0].members(ROOM).len(),
+        3,
+        "the others stay as they were"
+    );
     nodes[0].follow(b"other");
     until("a channel that cannot be followed", || {
         nodes[0].failures(b"other") == 1
@@ -193,7 +197,10 @@ fn a_node_that_is_gone_has_no_members_after_fifteen_seconds() {
     nodes[1].await_members(b"other", &members(&[(1, 1, "")]));
     // what a killed node leaves: a session that nobody extends
     let foreign = "00000000000000ff-0000000000000001";
-    let (index, hash) = ("app!i{room:%7B1%7D}", format!("app!s{{room:%7B1%7D}}{foreign}"));
+    let (index, hash) = (
+        "app!i{room:%7B1%7D}",
+        format!("app!s{{room:%7B1%7D}}{foreign}"),
+    );
     let _new: i64 = server.ask(&["HSET", index, foreign, "3"]);
     let field = 9_u64.to_le_bytes();
     let value = 1_u64.to_le_bytes();

@@ -6,9 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use millrace_backplane::Config;
-use millrace_backplane::store::{
-    Attendance, AttendanceStats, Pending, Presence, Roll, Seat,
-};
+use millrace_backplane::store::{Attendance, AttendanceStats, Pending, Presence, Roll, Seat};
 
 use crate::node::until;
 
@@ -165,9 +163,7 @@ impl Attendant {
         };
         self.rooms.with(channel, |room| {
             room.here.insert(socket, seat);
-            room.unsaved
-                .as_mut()
-                .map(|unsaved| unsaved.insert(socket));
+            room.unsaved.as_mut().map(|unsaved| unsaved.insert(socket));
         });
         self.presence.changed(channel);
     }
@@ -175,9 +171,7 @@ impl Attendant {
     pub(crate) fn leave(&self, channel: &[u8], socket: u64) {
         self.rooms.with(channel, |room| {
             room.here.remove(&socket);
-            room.unsaved
-                .as_mut()
-                .map(|unsaved| unsaved.insert(socket));
+            room.unsaved.as_mut().map(|unsaved| unsaved.insert(socket));
         });
         self.presence.changed(channel);
     }

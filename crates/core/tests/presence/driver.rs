@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_core::{
-    Core, Entrance, INFO_CHARGE, Info, Maker, Manner, MemberId, MemberState, PresenceBounds, SocketId,
-    SocketInfo, Start, Target,
+    Core, Entrance, INFO_CHARGE, Info, Maker, Manner, MemberId, MemberState, PresenceBounds,
+    SocketId, SocketInfo, Start, Target,
 };
 
 use super::viewers::{self, Members, Viewers};
@@ -266,7 +266,10 @@ impl Driver {
             loop {
                 let last: Option<&MemberState> = pages.last();
                 let after = last.map(|member| MemberId::here(member.socket));
-                let page = self.core.members(name, 0, after, 2).expect("it has presence");
+                let page = self
+                    .core
+                    .members(name, 0, after, 2)
+                    .expect("it has presence");
                 if page.is_empty() {
                     break;
                 }

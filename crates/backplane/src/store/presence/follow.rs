@@ -76,8 +76,8 @@ enum Newest {
 #[derive(Debug)]
 struct Known {
     session: Session,
-    /// The last change that was passed on; 0: nothing is known.
-    version: u64,
+    /// The last change that was passed on; `None`: not known, until the index was read.
+    version: Option<u64>,
     reading: Option<Reading>,
 }
 
@@ -123,7 +123,7 @@ impl Follower {
         self.told.clear();
         for known in self.known.values_mut() {
             if known.reading.take().is_some() {
-                known.version = 0;
+                known.version = None;
             }
         }
     }
@@ -184,7 +184,8 @@ impl Follower {
     fn meet(&mut self, session: Session, version: u64, out: &mut Vec<Step>) {
         let is_known = self.known.get(&session.node).is_some_and(|known| {
             known.session > session
-                || known.session == session && (known.version == version || known.reading.is_some())
+                || known.session == session
+                    && (known.version == Some(version) || known.reading.is_some())
         });
         if !is_known {
             self.read(session, version);
@@ -246,14 +247,17 @@ impl Follower {
                 reading.hold(change);
             } else {
                 // what is read will have it
-                known.version = known.version.max(change.version);
+                known.version = known.version.max(Some(change.version));
             }
             return self.note(session.node, Newest::Applied);
         }
-        if change.version <= known.version {
+        let Some(known) = known.version else {
+            return self.await_index(&change, out);
+        };
+        if change.version <= known {
             return;
         }
-        let is_next = change.before == known.version;
+        let is_next = change.before == known;
         let version = change.version;
         self.note(session.node, Newest::Applied);
         if is_next {
@@ -271,12 +275,18 @@ impl Follower {
             self.note(session.node, Newest::Applied);
             let known = Known {
                 session,
-                version: 0,
+                version: None,
                 reading: None,
             };
             self.known.insert(session.node, known);
             return self.apply(change, NO_MARK, out);
         }
+        self.await_index(&change, out);
+    }
+
+    /// Nothing is known of what was in front of a change.
+    fn await_index(&mut self, change: &Change, out: &mut Vec<Step>) {
+        let session = change.session;
         match self.index {
             Index::Known => self.begin(out),
             Index::Wanted => {}
@@ -308,7 +318,7 @@ impl Follower {
         if change.is_empty {
             self.forget(node, out);
         } else if let Some(known) = self.known.get_mut(&node) {
-            known.version = change.version;
+            known.version = Some(change.version);
         }
     }
 
@@ -330,8 +340,8 @@ impl Follower {
             return out.push(Step::Page(session));
         }
         let held = std::mem::take(&mut reading.held);
-        let (is_outdated, newest, mut version) =
-            (reading.is_outdated, reading.newest, known.version);
+        let (is_outdated, newest) = (reading.is_outdated, reading.newest);
+        let mut version = known.version.unwrap_or_default();
         known.reading = None;
         let is_whole = !is_outdated
             && held.iter().all(|change| {
@@ -344,8 +354,8 @@ impl Follower {
             return out.push(Step::Repair(session));
         }
         for change in held {
-            let known = self.of(session).map(|known| known.version);
             // with the last member the session goes, and may come again
+            let known = self.of(session).and_then(|known| known.version);
             if known.is_none_or(|version| version < change.version) {
                 self.put_held(change, mark, out);
             }
@@ -360,7 +370,7 @@ impl Follower {
         let session = change.session;
         self.known.entry(session.node).or_insert(Known {
             session,
-            version: 0,
+            version: None,
             reading: None,
         });
         self.apply(change, mark, out);
@@ -401,7 +411,7 @@ impl Follower {
         };
         let known = Known {
             session,
-            version,
+            version: Some(version),
             reading: Some(reading),
         };
         self.known.insert(session.node, known);

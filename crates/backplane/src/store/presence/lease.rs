@@ -167,7 +167,11 @@ mod tests {
         assert_eq!(lease.beat(start), None, "one at a time");
         assert!(!lease.see(session(2), start));
         let beat = lease.beaten(true, live(&[3]), after(start, 1));
-        assert_eq!(beat, Beat::Dead(vec![]), "it was seen after the beat was sent");
+        assert_eq!(
+            beat,
+            Beat::Dead(vec![]),
+            "it was seen after the beat was sent"
+        );
         assert!(lease.see(session(3), start + BEATS));
         assert_eq!(lease.beat(start + BEATS), Some(false));
         let beat = lease.beaten(true, live(&[3]), after(start, 4));

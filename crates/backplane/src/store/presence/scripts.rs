@@ -132,8 +132,7 @@ impl Scripts {
             .arg(self.names.lease(LEASES))
             .arg(session.to_string());
         let mut tell = cmd(self.verb());
-        tell.arg(self.topic(None))
-            .arg(message::gone(session));
+        tell.arg(self.topic(None)).arg(message::gone(session));
         [remove, tell]
     }
 

@@ -147,9 +147,8 @@ impl AttendanceTask {
             }
             self.worker.pump(links, now());
             self.worker.flush();
-            let is_over = |deadline| {
-                Instant::now() >= deadline || self.worker.has_left() && links.is_idle()
-            };
+            let is_over =
+                |deadline| Instant::now() >= deadline || self.worker.has_left() && links.is_idle();
             if self.ends_by.is_some_and(is_over) {
                 return Ending::Asked;
             }

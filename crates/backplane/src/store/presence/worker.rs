@@ -255,12 +255,7 @@ impl Worker {
     }
 
     /// What came from the store.
-    pub(super) fn handle(
-        &mut self,
-        event: Event<Request>,
-        links: &mut Links<Request>,
-        now: Now,
-    ) {
+    pub(super) fn handle(&mut self, event: Event<Request>, links: &mut Links<Request>, now: Now) {
         match event {
             Event::Message(topic, bytes) => self.arrived(&topic, &bytes, now),
             Event::Ended(topic) => self.ended(&topic, links),

@@ -265,7 +265,8 @@ impl Worker {
         let Some(own) = self.own.get_mut(&channel) else {
             return;
         };
-        let is_there = matches!(found, Value::BulkString(text) if *text == version.to_string().as_bytes());
+        let is_there =
+            matches!(found, Value::BulkString(text) if *text == version.to_string().as_bytes());
         if !is_there && own.version == version && own.writing.is_none() {
             own.is_doubtful = true;
             self.wants_to_write(channel);
@@ -387,7 +388,10 @@ mod tests {
         let session = Session { node: 1, number: 2 };
         let name = text(session.to_string().as_bytes());
         let value = Value::Array(vec![Value::Int(1), name, text(b"foreign")]);
-        assert_eq!(sessions(&value), Some((true, [session].into_iter().collect())));
+        assert_eq!(
+            sessions(&value),
+            Some((true, [session].into_iter().collect()))
+        );
         assert_eq!(sessions(&Value::Array(vec![])), None);
         assert_eq!(sessions(&Value::Int(1)), None);
     }

@@ -40,6 +40,8 @@ pub(super) enum What {
     Look {
         channel: Box<[u8]>,
     },
+    /// A look at the members of a channel, when those of all nodes are known.
+    Members(Looking),
     Subscribe {
         channel: Box<[u8]>,
         start: Option<Start<'static>>,
@@ -54,6 +56,14 @@ pub(super) enum What {
         kind: Kind,
         payload: Box<[u8]>,
     },
+}
+
+/// Which members a client asks for.
+#[derive(Debug)]
+pub(super) struct Looking {
+    pub(super) channel: Box<[u8]>,
+    pub(super) limit: Option<u64>,
+    pub(super) after: Option<Box<str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +82,7 @@ impl What {
     /// The channel whose other operations wait for it; `None`: none do.
     pub(super) fn channel(&self) -> Option<&[u8]> {
         match self {
-            Self::Call(_) | Self::Stored(_) | Self::Look { .. } => None,
+            Self::Call(_) | Self::Stored(_) | Self::Look { .. } | Self::Members(_) => None,
             Self::Subscribe { channel, .. }
             | Self::Unsubscribe { channel }
             | Self::Publish { channel, .. } => Some(channel),
@@ -84,6 +94,9 @@ impl What {
         let rest = match self {
             Self::Call(bytes) | Self::Stored(bytes) => *bytes,
             Self::Look { channel } => channel.len(),
+            Self::Members(looking) => {
+                looking.channel.len() + looking.after.as_deref().map_or(0, str::len)
+            }
             Self::Subscribe { info, .. } => info.as_deref().map_or(0, str::len),
             Self::Unsubscribe { .. } => 0,
             Self::Publish { payload, .. } => payload.len(),
@@ -220,7 +233,10 @@ impl Asked {
 
 impl Item {
     fn waits_for_store(&self) -> bool {
-        let is_there = matches!(self.what, What::Stored(_) | What::Look { .. });
+        let is_there = matches!(
+            self.what,
+            What::Stored(_) | What::Look { .. } | What::Members(_)
+        );
         is_there || self.state == State::Follows
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn append(hub: &Hub, channel: &[u8], presence: &Presence<'_>, out: &m
     };
     let told = members.iter().filter(|(id, _)| Some(*id) != without);
     let told: Vec<_> = told
-        .map(|(id, info)| (hub.socket_name(*id), info.as_ref()))
+        .map(|(id, info)| (hub.member_name(*id), info.as_ref()))
         .collect();
     v1::append_members(event, channel, texts(&told), out);
 }

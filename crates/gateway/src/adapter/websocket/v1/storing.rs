@@ -123,6 +123,11 @@ impl Speaker {
                     None => fail(Some(id), Code::Failed, AWAY, cx),
                 }
             }
+            (StoreVerdict::Followed, What::Members(looking), Some(id)) => {
+                let (limit, after) = (looking.limit, looking.after.as_deref());
+                self.presence(id, &looking.channel, (limit, after), cx)?;
+            }
+            (_, What::Members(_), Some(id)) => fail(Some(id), Code::Failed, UNSEEN, cx),
             (StoreVerdict::Unknown, _, Some(id)) => fail(Some(id), Code::Timeout, UNKNOWN, cx),
             (_, _, Some(id)) => fail(Some(id), Code::Failed, AWAY, cx),
             (_, _, None) => {}
@@ -136,6 +141,9 @@ fn say_published(id: Option<&Id<'_>>, position: Position, cx: &mut Context<'_>) 
         say_okay(id, Some(position), None, cx);
     }
 }
+
+/// Why members cannot be read.
+pub(super) const UNSEEN: &str = "the members of other nodes cannot be read now";
 
 const AWAY: &str = "the store of histories cannot be reached";
 const UNKNOWN: &str = "whether the message was published is not known";
