@@ -29,6 +29,7 @@ mod pattern_index;
 mod patterns;
 mod post;
 mod presence;
+mod present;
 mod registry;
 mod room;
 mod rooms;
@@ -54,10 +55,10 @@ pub use crate::presence::{
     Batch, Changes, INFO_CHARGE, Info, InfoError, MemberCount, MemberId, MemberState, News,
     PresenceBounds, Unsaved,
 };
+pub use crate::present::Maker;
 pub use crate::registry::{
     Bookmark, ChannelState, ChannelSummary, Core, Counts, EnterError, Entrance, NoPresence,
     OtherMembers, OwnError, Past, Reach, SocketState, Target, TokenError,
 };
-pub use crate::room::Maker;
 pub use crate::route::{Route, ShardIndex, ShardSet};
 pub use crate::sockets::{Closed, SocketInfo, Token};

@@ -13,6 +13,7 @@ use crate::name_map::Row;
 use crate::presence::{
     Changes, Info, MemberCount, MemberId, MemberState, News, OtherMember, Unsaved,
 };
+use crate::present::{Maker, Present};
 
 /// See the module.
 pub(crate) struct Room {
@@ -35,15 +36,6 @@ pub(crate) struct Room {
     next: Option<Box<Room>>,
 }
 
-struct Present {
-    info: Option<Info>,
-    since_ms: u64,
-    /// A member for as long as its client has subscribed itself.
-    own: bool,
-    /// A member for as long as the application has it subscribed.
-    given: bool,
-}
-
 /// What has happened to a member since the last batch.
 #[derive(Clone, Copy)]
 struct Change {
@@ -51,15 +43,6 @@ struct Change {
     was_there: bool,
     /// Whether it has left since then.
     has_left: bool,
-}
-
-/// Who makes a socket a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Maker {
-    /// Its own client, by subscribing itself: it is one until that ends.
-    Client,
-    /// The application, by subscribing it: it is one until that ends.
-    Application,
 }
 
 impl Room {
@@ -384,17 +367,6 @@ impl Room {
     ) -> Vec<MemberId> {
         let elsewhere = self.elsewhere.as_ref();
         elsewhere.map_or_else(Vec::new, |elsewhere| elsewhere.list(node, is_wanted))
-    }
-}
-
-impl Present {
-    fn state(&self, socket: SocketId) -> MemberState {
-        MemberState {
-            node: 0,
-            socket,
-            since_ms: self.since_ms,
-            info: self.info.clone(),
-        }
     }
 }
 

@@ -10,7 +10,8 @@ use crate::name_map::{Hashed, NameMap};
 use crate::presence::{
     Info, InfoError, MemberCount, MemberId, MemberState, News, OtherMember, Totals, Unsaved,
 };
-use crate::room::{Maker, Room};
+use crate::present::Maker;
+use crate::room::Room;
 
 /// The rooms. Whenever the lock is free, each of them has a member, which is a subscriber of its channel or on another node,
 /// or something to tell.

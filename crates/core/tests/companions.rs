@@ -21,7 +21,7 @@ const HERE: u64 = 5;
 type Model = BTreeMap<(u64, u64), Option<String>>;
 
 fn socket(id: u64) -> SocketId {
-    SocketId::new(id).unwrap()
+    SocketId::new(id).expect("in range")
 }
 
 fn core(events: usize, bytes: u64) -> Core<()> {
@@ -40,7 +40,7 @@ fn open(core: &Core<()>) -> SocketId {
 
 fn enter(core: &Core<()>, id: SocketId, info: &str, post: &mut Viewers) {
     core.enter_own(id, ROOM, usize::MAX, post).ok();
-    let info = core.info(info).unwrap();
+    let info = core.info(info).expect("it has room");
     core.make_members(&[id], ROOM, (Maker::Client, Some(&info)), post);
 }
 
@@ -64,7 +64,7 @@ fn put(
 fn listed(core: &Core<()>) -> Vec<((u64, u64), Option<String>)> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let page = core.members(ROOM, HERE, after, 2).unwrap();
+        let page = core.members(ROOM, HERE, after, 2).expect("it has presence");
         let Some(last) = page.last() else {
             return all;
         };

@@ -167,7 +167,7 @@ fn a_hundred_thousand_members_are_read_in_pages() {
     };
     let nodes = [1, 2].map(|number| Attendant::start(&server.config(), number));
     for socket in 1..=ALL {
-        nodes[0].enter(ROOM, socket, Some("{\"name\":\"somebody\"}"));
+        nodes[0].enter(ROOM, socket, Some("{\"name\":\"a member\"}"));
     }
     nodes[1].follow(ROOM);
     until("all to be known", || {

@@ -108,9 +108,7 @@ impl Roll for Rooms {
 
     fn flush(&self) {}
 
-    fn report(&self, message: &str) {
-        eprintln!("{message}");
-    }
+    fn report(&self, _: &str) {}
 }
 
 /// See the module.
@@ -147,11 +145,6 @@ impl Attendant {
 
     pub(crate) fn follow(&self, channel: &[u8]) {
         self.presence.follow(channel);
-    }
-
-    pub(crate) fn forget(&self, channel: &[u8]) {
-        self.presence.forget(channel);
-        self.rooms.with(channel, |room| room.others.clear());
     }
 
     /// A socket becomes a member, or says something else.

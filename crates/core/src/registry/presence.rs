@@ -12,7 +12,7 @@ use crate::post::Post;
 use crate::presence::{
     Batch, Info, InfoError, MemberCount, MemberId, MemberState, PresenceBounds, Totals,
 };
-use crate::room::Maker;
+use crate::present::Maker;
 use crate::rooms::Rooms;
 use crate::route::ShardSet;
 use crate::sync::MutexGuard;

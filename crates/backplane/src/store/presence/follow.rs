@@ -6,38 +6,15 @@
 //! new mark, what arrives meanwhile is held back and put behind them, and what has another mark then has left. So it does not
 //! matter that the members are not read at one moment.
 
+mod reading;
+mod step;
+
 use std::collections::BTreeMap;
 
 use super::message::{Change, Told};
-use super::roll::Seat;
 use super::session::Session;
-
-/// What a follower needs, or passes on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// The index must be read.
-    Index,
-    /// A page of the members of a session must be read, which [`Follower::sent`] describes.
-    Page(Session),
-    /// The same, because a change was not the next one.
-    Repair(Session),
-    Put {
-        node: u64,
-        mark: u32,
-        seats: Vec<Seat>,
-    },
-    Left {
-        node: u64,
-        sockets: Vec<u64>,
-    },
-    /// All members of a node that were not put with this mark have left.
-    Sweep {
-        node: u64,
-        mark: u32,
-    },
-    /// Everything is known, of these nodes.
-    Filled(Vec<u64>),
-}
+use reading::Reading;
+pub(super) use step::{Page, Step};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -79,29 +56,6 @@ struct Known {
     /// The last change that was passed on; `None`: not known, until the index was read.
     version: Option<u64>,
     reading: Option<Reading>,
-}
-
-#[derive(Debug)]
-struct Reading {
-    mark: u32,
-    /// Where the next page begins.
-    cursor: Box<str>,
-    is_sent: bool,
-    /// What arrived since the first page was asked for.
-    held: Vec<Change>,
-    held_bytes: usize,
-    /// The last change that has arrived.
-    newest: u64,
-    /// What is read must be read once more.
-    is_outdated: bool,
-}
-
-/// A page of a session's members.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Page {
-    pub(super) seats: Vec<Seat>,
-    /// Where the next one begins; `None`: this was the last one.
-    pub(super) next: Option<Box<str>>,
 }
 
 impl Follower {
@@ -400,15 +354,7 @@ impl Follower {
 
     /// Reads the members of a session, which are those behind this change or a later one.
     fn read(&mut self, session: Session, version: u64) {
-        let reading = Reading {
-            mark: self.mark(),
-            cursor: "0".into(),
-            is_sent: false,
-            held: Vec::new(),
-            held_bytes: 0,
-            newest: version,
-            is_outdated: false,
-        };
+        let reading = Reading::new(self.mark(), version);
         let known = Known {
             session,
             version: Some(version),
@@ -443,25 +389,10 @@ impl Follower {
     }
 }
 
-impl Reading {
-    fn hold(&mut self, change: Change) {
-        self.held_bytes += change.bytes();
-        self.newest = self.newest.max(change.version);
-        if self.held_bytes > MOST_HELD {
-            self.held = Vec::new();
-            self.is_outdated = true;
-        }
-        if !self.is_outdated {
-            self.held.push(change);
-        }
-    }
-}
-
 /// The mark of what was not read.
 const NO_MARK: u32 = 0;
 
-/// The most bytes of changes that are held back while the members of a session are read.
-const MOST_HELD: usize = 1024 * 1024;
-
+#[cfg(test)]
+mod cases;
 #[cfg(test)]
 mod tests;

@@ -3,53 +3,17 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use ahash::{AHashMap, AHashSet};
-use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use super::super::handle::{StoreSetupError, supports};
 use super::roll::{Presence, Roll};
+use super::shared::{Change, Shared};
 use super::task::AttendanceTask;
 use crate::config::Config;
 use crate::tls::Encryption;
-
-/// What the handle and its task share.
-#[derive(Default)]
-pub(super) struct Shared {
-    changes: Mutex<Changes>,
-    pub(super) noted: Notify,
-    pub(super) counters: Counters,
-}
-
-/// What was noted since the task looked.
-#[derive(Default)]
-pub(super) struct Changes {
-    pub(super) followed: AHashMap<Box<[u8]>, Change>,
-    /// The channels whose members on this node have changed.
-    pub(super) members: AHashSet<Box<[u8]>>,
-}
-
-/// What was noted about following a channel.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Change {
-    /// It is not followed any more.
-    pub(super) ends: bool,
-    /// It is followed, after that.
-    pub(super) begins: bool,
-}
-
-/// See [`AttendanceStats`].
-#[derive(Default)]
-pub(super) struct Counters {
-    pub(super) is_connected: AtomicBool,
-    pub(super) sessions: AtomicU64,
-    pub(super) rewritten: AtomicU64,
-    pub(super) reread: AtomicU64,
-    pub(super) losses: AtomicU64,
-}
 
 /// The state of the members in a store at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,30 +98,6 @@ impl Presence for Attendance {
     }
 
     fn changed(&self, channel: &[u8]) {
-        let is_new = {
-            let mut changes = self.shared.changes.lock();
-            !changes.members.contains(channel) && changes.members.insert(channel.into())
-        };
-        if is_new {
-            self.shared.noted.notify_one();
-        }
-    }
-}
-
-impl Shared {
-    /// What was noted since the last call.
-    pub(super) fn changes(&self) -> Changes {
-        std::mem::take(&mut *self.changes.lock())
-    }
-
-    fn follow(&self, channel: &[u8], apply: impl FnOnce(&mut Change)) {
-        {
-            let mut changes = self.changes.lock();
-            match changes.followed.get_mut(channel) {
-                Some(change) => apply(change),
-                None => apply(changes.followed.entry(channel.into()).or_default()),
-            }
-        }
-        self.noted.notify_one();
+        self.shared.changed(channel);
     }
 }

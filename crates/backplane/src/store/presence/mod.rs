@@ -15,6 +15,7 @@ mod own;
 mod roll;
 mod scripts;
 mod session;
+mod shared;
 mod task;
 mod worker;
 

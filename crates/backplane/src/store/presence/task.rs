@@ -13,8 +13,8 @@ use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until, timeout};
 
 use super::super::links::Links;
-use super::handle::Shared;
 use super::roll::Roll;
+use super::shared::Shared;
 use super::worker::{Now, Request, Worker};
 use crate::backoff::Backoff;
 use crate::config::{Config, Server};

@@ -163,6 +163,7 @@ const CORE: Crate = Crate {
                 "past.rs",
                 "pasts.rs",
                 "patterns.rs",
+                "present.rs",
                 "room.rs",
                 "rooms.rs",
                 "sockets",

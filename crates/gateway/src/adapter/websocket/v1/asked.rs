@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 use millrace_core::Kind;
 use millrace_protocol::v1::{Id, Since, Start};
 
+use super::members::Looking;
+
 /// See the module. The session bounds it.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
@@ -56,14 +58,6 @@ pub(super) enum What {
         kind: Kind,
         payload: Box<[u8]>,
     },
-}
-
-/// Which members a client asks for.
-#[derive(Debug)]
-pub(super) struct Looking {
-    pub(super) channel: Box<[u8]>,
-    pub(super) limit: Option<u64>,
-    pub(super) after: Option<Box<str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,9 @@ use millrace_core::{Info, InfoError, Maker};
 use millrace_protocol::v1::{self, Code, Id, Okay};
 use millrace_protocol::websocket::{self, Opcode};
 
-use super::asked::{Looking, What};
-use super::members::texts;
+use super::asked::What;
+use super::members::{Looking, texts};
 use super::speaker::{Speaker, append_header, fail};
-use super::storing::UNSEEN;
 use crate::close::CloseReason;
 use crate::contract::{Context, Readiness};
 
@@ -139,6 +138,9 @@ impl Speaker {
         true
     }
 }
+
+/// Why members cannot be read.
+pub(super) const UNSEEN: &str = "the members of other nodes cannot be read now";
 
 const NO_PRESENCE: &str = "the channel has no presence";
 

@@ -6,6 +6,7 @@ use millrace_protocol::v1::{Code, Id, Start};
 
 use super::asked::{State, What, owned_start};
 use super::operations::{say_history, say_okay};
+use super::presence::UNSEEN;
 use super::speaker::{Speaker, fail};
 use crate::close::CloseReason;
 use crate::contract::{Context, Flow, Hub, Reading, StoreVerdict, Teller};
@@ -141,9 +142,6 @@ fn say_published(id: Option<&Id<'_>>, position: Position, cx: &mut Context<'_>) 
         say_okay(id, Some(position), None, cx);
     }
 }
-
-/// Why members cannot be read.
-pub(super) const UNSEEN: &str = "the members of other nodes cannot be read now";
 
 const AWAY: &str = "the store of histories cannot be reached";
 const UNKNOWN: &str = "whether the message was published is not known";
