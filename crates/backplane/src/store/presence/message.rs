@@ -219,11 +219,12 @@ mod tests {
     const SESSION: Session = Session { node: 7, number: 9 };
 
     fn seats_of(infos: &[Option<&str>]) -> Vec<Result<Seat, u64>> {
-        let seat = |(socket, info): (u64, &Option<&str>)| Seat {
+        let seat = |(socket, info): (u64, Option<&str>)| Seat {
             socket,
             since_ms: 1_790_000_000_000,
             info: info.map(Into::into),
         };
+        let infos = infos.iter().copied();
         (1..).zip(infos).map(seat).map(Ok).collect()
     }
 
