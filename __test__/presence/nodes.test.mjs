@@ -119,3 +119,15 @@ withRedis('many members come and go on both nodes, and everybody agrees in the e
     t.is((await nodes[index].call('presenceCount', 'room:5')).sockets, left);
   }
 });
+
+withRedis('a client that does not answer any more leaves on all nodes', async (t) => {
+  const ping = { pingIntervalMs: 500, pongTimeoutMs: 500 };
+  const nodes = await presentNodes(t, redis.url, 2, { limits: ping });
+  const watcher = await Watcher.on(t, nodes[1], 'room:6');
+  const client = await present(t, nodes[0], 'room:6', 'silent');
+  await until(() => watcher.known.has(client.hi.s), 'the member');
+  client.ws.pause();
+  await until(() => !watcher.known.has(client.hi.s), 'its end');
+  t.true(watcher.told.includes('leave'));
+  await agrees(nodes[1], watcher);
+});

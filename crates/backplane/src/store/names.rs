@@ -62,7 +62,7 @@ impl Names {
         self.name(b'n', tag)
     }
 
-    /// The beginning of the names of the marks of sessions on a server.
+    /// The beginning of the names of the marks of nodes on a server.
     pub(super) fn mark(&self, tag: &[u8]) -> Vec<u8> {
         self.name(b'c', tag)
     }

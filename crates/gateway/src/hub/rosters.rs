@@ -268,3 +268,6 @@ const LINGER: Duration = Duration::from_secs(2);
 
 /// The longest that a caller waits until the members are known.
 const MOST_WAIT: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests;

@@ -138,8 +138,9 @@ impl Scripts {
 
     /// Marks that a server has not lost what was written, and returns the mark that was there.
     pub(super) fn mark(&self, tag: &[u8], session: Session) -> Cmd {
+        let node = format!("{:016x}", session.node);
         let mut mark = cmd("SET");
-        mark.arg([self.names.mark(tag), hex(session)].concat())
+        mark.arg([self.names.mark(tag), node.into_bytes()].concat())
             .arg(session.to_string())
             .arg("PX")
             .arg(LIFE_MS)

@@ -66,10 +66,7 @@ impl Worker {
                 let place = self.ending.iter().position(|ending| *ending == channel);
                 place.map(|place| self.ending.swap_remove(place));
             }
-            Request::Index(place) => {
-                self.reading = self.reading.saturating_sub(1);
-                self.index(&place, answer, now);
-            }
+            Request::Index(place) => self.index(&place, answer, now),
             Request::Page(place, session, mark) => {
                 self.reading = self.reading.saturating_sub(1);
                 self.page(&place, (session, mark), answer, now);

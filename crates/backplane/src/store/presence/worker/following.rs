@@ -117,7 +117,6 @@ impl Worker {
                 if is_wanted {
                     let command = (self.scripts.index(&place.channel), 0);
                     let at = links.place(&place.channel);
-                    self.reading += 1;
                     links.send(at, Request::Index(place), command, now.at);
                 }
             }
@@ -186,5 +185,5 @@ impl Worker {
     }
 }
 
-/// The most pages and indices that are on their way.
+/// The most pages of members that are on their way; each may have about a mebibyte.
 const MOST_READING: usize = 8;
