@@ -9,5 +9,7 @@ mod order;
 mod outages;
 mod presence;
 mod roll;
+mod secure;
+mod secured;
 mod server;
 mod strangers;
