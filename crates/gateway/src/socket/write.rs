@@ -20,7 +20,48 @@ use crate::socket::Wake;
 
 impl Env {
     /// Writes what the kernel accepts, then checks what is left.
+    #[inline]
     pub(crate) fn flush(&self, connection: &Shared, io: &mut Io) {
+        #[cfg(unix)]
+        if self.write_simply(io) {
+            return;
+        }
+        self.write_and_look(connection, io);
+    }
+
+    /// Writes the output of a connection on which nothing depends on that, as on most, so that nothing has to be checked
+    /// afterwards. False: it is another one, or the kernel has not accepted everything.
+    #[cfg(unix)]
+    #[inline]
+    fn write_simply(&self, io: &mut Io) -> bool {
+        if !io.awaits_nothing() {
+            return false;
+        }
+        let Some(Stream::Polled(stream)) = &mut io.stream else {
+            return false;
+        };
+        if let Some(chunk) = io.outbox.chunk() {
+            let length = chunk.len();
+            // an error occurs again
+            let Poll::Ready(Ok(wrote)) = stream.write(chunk) else {
+                return false;
+            };
+            io.outbox.advance_chunk(wrote, self.ledger());
+            self.count_written(wrote);
+            if wrote < length {
+                return false;
+            }
+        } else if !io.outbox.is_empty() {
+            return false;
+        }
+        if let Some(buffer) = io.outbox.reclaim() {
+            self.keep_spare(buffer);
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn write_and_look(&self, connection: &Shared, io: &mut Io) {
         let ledger = self.ledger();
         #[cfg(unix)]
         if io.ends_behind_output() {
@@ -223,24 +264,51 @@ impl Env {
     }
 
     fn keep_spare(&self, buffer: Vec<u8>) {
+        if buffer.capacity() > SHORT_SPARE {
+            return self.keep_long_spare(buffer);
+        }
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE_BUFFERS {
+            spare.push(buffer);
+        }
+    }
+
+    #[inline(never)]
+    fn keep_long_spare(&self, buffer: Vec<u8>) {
         if buffer.capacity() > RELAYED_BYTES && self.keeps_large() {
             return self.keep_large(buffer);
         }
-        let bytes = self.spare_bytes.get() + buffer.capacity();
+        let bytes = self.long_spare_bytes.get() + buffer.capacity();
         let mut spare = self.spare.borrow_mut();
-        if spare.len() < SPARE_BUFFERS && bytes <= SPARE_BYTES {
-            self.spare_bytes.set(bytes);
+        if spare.len() < SPARE_BUFFERS && bytes <= LONG_SPARE_BYTES {
+            self.long_spare_bytes.set(bytes);
             spare.push(buffer);
         }
+    }
+}
+
+#[cfg(unix)]
+impl Io {
+    /// Whether nothing depends on what the kernel accepts of the output, if it accepts everything.
+    #[inline]
+    fn awaits_nothing(&self) -> bool {
+        self.phase.is_open()
+            && self.swelling == Swelling::None
+            && self.charged_entries == 0
+            && self.extra.is_none()
+            && !self.times.is_blocked()
     }
 }
 
 /// An outbox counts as drained at the read pause divided by this.
 const DRAINED_PART: usize = 4;
 
-/// The emptied chunk buffers that are kept, and the bytes of all of them.
+/// The emptied chunk buffers that are kept: at most 4 MiB. Only the bytes of longer ones are counted, so that a short
+/// message costs no counting.
 const SPARE_BUFFERS: usize = 1024;
-const SPARE_BYTES: usize = 4 * 1024 * 1024;
+pub(super) const SHORT_SPARE: usize = 2048;
+const LONG_SPARE_BYTES: usize = 2 * 1024 * 1024;
+const _: () = assert!(SPARE_BUFFERS * SHORT_SPARE + LONG_SPARE_BYTES <= 4 * 1024 * 1024);
 
 /// On a shard that relays, larger ones are kept for relayed output.
 const RELAYED_BYTES: usize = 4096;
