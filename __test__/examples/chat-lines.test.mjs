@@ -56,6 +56,8 @@ test('lines and pages see each other', async (t) => {
   chiyo.write('between lines\n');
   t.is(await anna.line(), '<Chiyo>\tbetween lines');
   await ben.hears('<Chiyo>\tbetween lines');
+  // who comes and goes within 50 ms is not told of as coming
+  await ben.sees('+Chiyo');
   chiyo.write('/join elsewhere\n');
   t.is(await chiyo.line(), '* You are Chiyo in elsewhere, alone.');
   t.is(await anna.line(), '* Chiyo left');

@@ -52,8 +52,14 @@ inEach(test, 'an app of Hono runs unchanged', async (t, { launch }) => {
 inEach(test, 'requests, answers and failures are the same', async (t, { launch }) => {
   const server = await launch({ workerPath: worker('fetch'), threads: 1, limits: { bodyBytes: 1_000_000 } });
   const get = (path, options) => ask(server.addresses[0], path, options);
-  t.is((await get('/hello')).headers['content-length'], '5');
-  t.deepEqual(JSON.parse((await get('/json')).text), { hello: 'world' });
+  const { headers } = await get('/hello');
+  t.is(headers['content-length'], '5');
+  t.regex(headers['content-type'], /^text\/plain; ?charset=utf-8$/i);
+  const json = await get('/json');
+  t.deepEqual(JSON.parse(json.text), { hello: 'world' });
+  t.regex(json.headers['content-type'], /^application\/json/);
+  t.deepEqual([(await get('/kept')).text, (await get('/kept')).status], ['kept', 500], 'sent once');
+  t.is((await get('/typed')).headers['content-type'], 'text/css');
   t.deepEqual((await get('/plain')).headers['set-cookie'], ['a=1', 'b=2']);
   t.deepEqual((await get('/cookies')).headers['set-cookie'], ['a=1', 'b=2']);
   t.is((await get('/pieces')).text, 'one two three');

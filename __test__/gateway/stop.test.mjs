@@ -4,7 +4,7 @@ import test from 'ava';
 import { until } from '../support/deadline.mjs';
 import { exchange, handshake } from '../support/http.mjs';
 import { linuxTests } from '../support/platforms.mjs';
-import { ask, callIn, member, open, ownServer, worker } from '../support/server.mjs';
+import { ask, callIn, member, open, ownServer, RUNTIME, worker } from '../support/server.mjs';
 
 test('stop tells every client 1001', async (t) => {
   const server = await ownServer(t, { workerPath: worker('commands'), threads: 2 });
@@ -119,9 +119,11 @@ linuxTests(test)('starting and stopping again and again leaves no descriptor, no
   await cycle();
   const before = await server.usage();
   for (let round = 0; round < 8; round++) await cycle();
+  // docs/runtimes.md: two for each of Deno's workers that has ended
+  const leaked = RUNTIME === 'deno' ? 2 * 2 * 8 : 0;
   const leaner = async () => {
     const after = await server.usage();
-    return after.descriptors <= before.descriptors && after.threads <= before.threads;
+    return after.descriptors <= before.descriptors + leaked && after.threads <= before.threads;
   };
   // A joined thread may still be listed by the system for a moment.
   await until(leaner, `at most ${before.descriptors} descriptors and ${before.threads} threads`);

@@ -109,6 +109,7 @@ withRedis('a publication without an answer is unknown, and with a key it is not 
   const asked = client.ask({ t: 'pub', c: 'room:1', key: 'k' }, 'second');
   await t.throwsAsync(waiting, { code: 'ERR_MILLRACE_PUBLICATION_UNKNOWN' });
   t.like(await asked, { t: 'err', code: 'timeout' });
+  t.like((await here.call('stats')).backplane.history, { failed: 2, unknown: 2 });
   redis.goOn();
   const again = () => here.call('publish', 'room:1', 'second', { idempotencyKey: 'k' }).catch(() => undefined);
   const { position } = await until(again, 'the store to be back');

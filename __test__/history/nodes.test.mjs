@@ -262,3 +262,30 @@ withRedis('PUBLISH is answered when the store has the message, in the order of t
   const other = await resp.connect(t, here.addresses[1]);
   t.is(await other.ask('PUBLISH', 'room:resp', 'three'), ':1\r\n');
 });
+
+withRedis('many publications of one connection are under way at once, and are answered in their order', async (t) => {
+  const follower = await Follower.enter(t, there, 'room:resp-many');
+  const client = await resp.connect(t, here.addresses[1]);
+  const count = 1000;
+  const publish = (channel, text) => {
+    const parts = ['PUBLISH', channel, text];
+    return `*3\r\n${parts.map((part) => `$${part.length}\r\n${part}\r\n`).join('')}`;
+  };
+  const commands = Array.from({ length: count }, (_, index) => publish('room:resp-many', `text ${index + 1}`));
+  // beside them: a plain channel, one that has nobody, a wrong number of arguments, silence, and what ends the pipeline
+  commands.splice(500, 0, publish('plain:resp', 'plain'), '*2\r\n$7\r\nPUBLISH\r\n$1\r\na\r\n');
+  commands.push('*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$4\r\nSKIP\r\n');
+  commands.push(publish('room:resp-many', 'without an answer'), publish('room:resp-many', 'last'));
+  client.send(Buffer.from(commands.join('')));
+  client.send('PING', 'end');
+  const answers = await client.take(count + 4);
+  t.deepEqual(answers.splice(500, 2), [':0\r\n', "-ERR wrong number of arguments for 'publish' command\r\n"]);
+  t.deepEqual(new Set(answers.splice(0, count + 1)), new Set([':0\r\n']));
+  t.deepEqual(answers, ['$3\r\nend\r\n']);
+  await follower.has(count + 2);
+  const texts = [...Array.from({ length: count }, (_, index) => `text ${index + 1}`), 'without an answer', 'last'];
+  t.deepEqual(
+    follower.got,
+    texts.map((text, index) => [index + 1, text]),
+  );
+});

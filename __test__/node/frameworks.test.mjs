@@ -4,7 +4,7 @@ import test from 'ava';
 
 import { APPS, plainListener } from '../support/node-frameworks.mjs';
 import { reference, run } from '../support/node-pair.mjs';
-import { ownServer, worker } from '../support/server.mjs';
+import { ownServer, RUNTIME, worker } from '../support/server.mjs';
 
 const json = { 'Content-Type': 'application/json' };
 const REQUESTS = [
@@ -24,6 +24,9 @@ const REQUESTS = [
   ['DELETE /APP/none'],
 ];
 
+/** Its answer may have the text of the runtime's own error. */
+const BROKEN_JSON = REQUESTS.findIndex(([, , body]) => body === '{"a":');
+
 for (const [name, make] of Object.entries(APPS)) {
   const plain = reference(test, async () => plainListener(make()));
   test(name, async (t) => {
@@ -31,7 +34,10 @@ for (const [name, make] of Object.entries(APPS)) {
     const program = { requests: REQUESTS.map(([line, ...rest]) => [line.replace('APP', name), ...rest]) };
     const expected = await run(plain.address, name, program);
     const answers = await run(server.addresses[0], name, program);
-    for (const [index, [line]] of program.requests.entries()) t.deepEqual(answers[index], expected[index], line);
+    for (const [index, [line]] of program.requests.entries()) {
+      if (index === BROKEN_JSON && RUNTIME !== 'node') t.is(answers[index].status, expected[index].status, line);
+      else t.deepEqual(answers[index], expected[index], line);
+    }
     t.is(expected[0].status, 200);
     t.deepEqual(
       (await server.errors()).map((error) => error.message),

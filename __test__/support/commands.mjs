@@ -6,7 +6,10 @@ import path from 'node:path';
 import { ROOT } from './markdown.mjs';
 
 /** How sources read environment variables. */
-const OURS = ['js/src', 'scripts', '__test__/support', '__test__/v1', 'examples', 'benchmark/runner', '.ci'];
+const OURS = [
+  ...['js/src', 'scripts', '__test__/support', '__test__/v1', 'crates/backplane/tests', 'examples', 'benchmark/runner'],
+  '.ci',
+];
 
 /** Programs that the pages may use without naming their source. */
 const FOREIGN = 'apt-get cd curl docker export git go mkdir nc nginx pip redis-cli rustup systemctl'.split(' ');
@@ -126,7 +129,7 @@ function commandsOf(code) {
 /** The files of a folder and of those in it. */
 function sourcesIn(folder) {
   const entries = readdirSync(path.join(ROOT, folder), { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile() && /(^run|\.[mc]?[jt]s)$/.test(entry.name));
+  const files = entries.filter((entry) => entry.isFile() && /(^run|\.([mc]?[jt]s|rs))$/.test(entry.name));
   return files.map((entry) => path.relative(ROOT, path.join(entry.parentPath, entry.name)));
 }
 

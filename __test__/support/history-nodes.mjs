@@ -36,14 +36,14 @@ export function sharedNodes(withRedis, redis) {
   return nodes;
 }
 
-/** Two nodes for one test, which may kill them. */
-export async function mortalNodes(t, url) {
+/** Two nodes for one test, which may kill them. `more`: further options. */
+export async function mortalNodes(t, url, more = {}) {
   const nodes = [new ServerProcess(), new ServerProcess()];
   t.teardown(() => {
     for (const node of nodes) node.kill();
   });
   await Promise.all(nodes.map((node) => node.launch()));
-  await Promise.all(nodes.map((node) => node.start(nodeOptions(url))));
+  await Promise.all(nodes.map((node) => node.start({ ...nodeOptions(url), ...more })));
   return nodes;
 }
 

@@ -1,8 +1,10 @@
 // One listener on `node:http` and through `nodeHandler`: sends both the same requests, and returns the answers.
 import { once } from 'node:events';
 import { Agent, createServer, request } from 'node:http';
+import { brotliDecompressSync, unzipSync } from 'node:zlib';
 
 import { within } from './deadline.mjs';
+import { RUNTIME } from './server.mjs';
 
 /** Headers that each server may add by itself. */
 const OWN = ['date', 'server', 'connection', 'keep-alive'];
@@ -54,7 +56,7 @@ export function askAs(address, agent, [line, headers = {}, body, trailers], { pr
         informational,
       };
       const end = (how) =>
-        resolve({ ...answer, ...how, body: bodyOf(Buffer.concat(pieces), address), trailers: response.rawTrailers });
+        resolve({ ...answer, ...how, body: bodyOf(read(pieces, response), address), trailers: response.rawTrailers });
       response.on('data', (piece) => pieces.push(piece));
       response.on('end', () => end({}));
       response.on('error', (error) => end({ cut: error.code }));
@@ -73,6 +75,14 @@ function visible(raw, hidden) {
     if (!hidden.includes(raw[at].toLowerCase())) lines.push(`${raw[at]}: ${raw[at + 1]}`);
   }
   return lines;
+}
+
+/** The bytes of a body. Other runtimes compress with other bytes than Node.js, so there it is their content. */
+function read(pieces, { headers }) {
+  const bytes = Buffer.concat(pieces);
+  const encoding = headers['content-encoding'];
+  if (RUNTIME === 'node' || encoding === undefined || bytes.length === 0) return bytes;
+  return encoding === 'br' ? brotliDecompressSync(bytes) : unzipSync(bytes);
 }
 
 /** Small bodies as text, large ones as their size and checksum. */

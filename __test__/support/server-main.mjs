@@ -1,8 +1,8 @@
 // Runs in the child process of support/server.mjs, in any runtime, and executes the requests of the control connection.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';
-import { createInterface } from 'node:readline';
 
+import { eachLine } from './lines.mjs';
 import * as millrace from './millrace.mjs';
 import { decode, encode } from './wire.mjs';
 
@@ -92,7 +92,7 @@ control.on('error', () => process.exit(3));
 control.on('close', () => {
   if (!ending) process.exit(3);
 });
-createInterface({ input: control }).on('line', async (line) => {
+eachLine(control, async (line) => {
   const message = JSON.parse(line);
   if (message.op === 'end') {
     await end();

@@ -4,11 +4,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 import { runtimePath } from '../../scripts/runtimes.mjs';
 import { SOON, until, within } from './deadline.mjs';
+import { eachLine } from './lines.mjs';
 import { decode, encode } from './wire.mjs';
 import { connect } from './ws-client.mjs';
 
@@ -83,7 +83,7 @@ export class ServerProcess {
       listener.close();
     }
     this.#control.on('error', () => {});
-    createInterface({ input: this.#control }).on('line', (line) => this.#answer(JSON.parse(line)));
+    eachLine(this.#control, (line) => this.#answer(JSON.parse(line)));
     return this;
   }
 

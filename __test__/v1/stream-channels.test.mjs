@@ -8,7 +8,7 @@ import { EventSource } from 'eventsource';
 import { until } from '../support/deadline.mjs';
 import { browserTests, launchBrowser } from '../support/example.mjs';
 import { linuxTests } from '../support/platforms.mjs';
-import { ownServer, sharedServer, worker } from '../support/server.mjs';
+import { ownServer, RUNTIME, sharedServer, worker } from '../support/server.mjs';
 
 const kept = { history: { messages: 5, ageMs: 600_000 }, clients: { subscribe: true } };
 const channels = [
@@ -133,7 +133,9 @@ linuxTests(test)('many readers of one long message hold a piece of it each', asy
   const reach = (length) => () => readers.every(({ socket }) => socket.bytesRead > length);
   await until(reach(10_000), 'the beginning of the message');
   const [{ rss }, { outboxBytes }] = [await own.usage(), await own.call('stats')];
-  t.true(rss - before < 200 * MIB, `${Math.round((rss - before) / MIB)} MiB more`);
+  // a copy for each reader would be 720 MiB; Deno keeps more copies of the text that the test hands over
+  const most = RUNTIME === 'deno' ? 300 : 200;
+  t.true(rss - before < most * MIB, `${Math.round((rss - before) / MIB)} MiB more`);
   t.true(outboxBytes >= long.length, 'what they have not read is counted');
   const [first] = readers;
   let text = '';

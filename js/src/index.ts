@@ -63,6 +63,7 @@ export type { DrainOptions, StopOptions } from './gateway/signals.js';
 export type {
   BackplaneStats,
   ChannelState,
+  HistoryStats,
   KeyState,
   SocketState,
   Stats,

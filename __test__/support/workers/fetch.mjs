@@ -20,7 +20,14 @@ function inPieces(pieces) {
   });
 }
 
+let kept;
+
 const routes = {
+  '/kept': () => {
+    kept ??= new Response('kept');
+    return kept;
+  },
+  '/typed': () => new Response('a {}', { headers: { 'Content-Type': 'text/css' } }),
   '/hello': () => new Response('hello'),
   '/json': () => Response.json({ hello: 'world' }),
   '/dated': () => ({ headers: { Date: 'a date of its own' }, body: 'dated' }),

@@ -226,11 +226,34 @@ pub struct Stats {
 
 /// What a node does with a store of histories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HistoryStats {
+    /// The state of the link to the store.
+    pub state: millrace_backplane::State,
     /// Channels that it follows.
     pub followed: usize,
+    /// Bytes of the publications and reads that the store has not answered yet.
+    pub waiting_bytes: usize,
+    /// Publications that the store has numbered and kept.
+    pub stored: u64,
+    /// Publications that an idempotency key has dropped.
+    pub repeated: u64,
     /// Publications that the store did not take, or of which that is not known.
     pub failed: u64,
+    /// Of these, publications of which it is not known.
+    pub unknown: u64,
+    /// Messages of followed channels that have come from the store.
+    pub received: u64,
+    /// Messages of other programs in the names of channels, which were dropped.
+    pub foreign: u64,
+    /// How often a channel was read again because a message was not the next one.
+    pub reread: u64,
+    /// How often the subscribers of a channel were told that the store no longer has what they have missed.
+    pub gaps: u64,
+    /// How often numbers began anew because the store had other messages under known ones.
+    pub renewed: u64,
+    /// How often the link to the store was lost.
+    pub losses: u64,
 }
 
 /// The state of a worker at one moment.

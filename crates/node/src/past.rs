@@ -98,7 +98,7 @@ pub(crate) fn subscribe_at<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     if let Some((number, answers)) = asking(call)?
         && let Some(place) = call
             .own
-            .with(|gateway| gateway.when_followed(channel, (number, &answers)))?
+            .with(|gateway| gateway.when_followed((channel, start), (number, &answers)))?
     {
         return wait(call, number, place);
     }

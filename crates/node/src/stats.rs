@@ -129,12 +129,23 @@ fn backplane<'s>(js: Js<'s>, stats: &BackplaneStats) -> Outcome<Value<'s>> {
 
 fn shared_history(js: Js<'_>, stats: HistoryStats) -> Outcome<Value<'_>> {
     let object = js.object()?;
+    js.set(object, c"state", js.string(stats.state.name())?)?;
     put(
         js,
         object,
         &[
             (c"followed", from_usize(stats.followed)),
+            (c"waitingBytes", from_usize(stats.waiting_bytes)),
+            (c"stored", from_u64(stats.stored)),
+            (c"repeated", from_u64(stats.repeated)),
             (c"failed", from_u64(stats.failed)),
+            (c"unknown", from_u64(stats.unknown)),
+            (c"received", from_u64(stats.received)),
+            (c"foreign", from_u64(stats.foreign)),
+            (c"reread", from_u64(stats.reread)),
+            (c"gaps", from_u64(stats.gaps)),
+            (c"renewed", from_u64(stats.renewed)),
+            (c"losses", from_u64(stats.losses)),
         ],
     )?;
     Ok(object)

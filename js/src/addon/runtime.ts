@@ -63,6 +63,14 @@ export function hasCostlyResponse(): boolean {
 }
 
 /**
+ * Whether a `Response` neither knows that its body is a text nor gives it back without a stream. In Bun it does not, and
+ * only `Bun.serve` adds the type.
+ */
+export function hasUntypedResponse(): boolean {
+  return process.versions['bun'] !== undefined;
+}
+
+/**
  * Whether a call from another thread may be queued without waking this one. Deno's event loop checks for queued calls
  * before it registers its waker: docs/runtimes.md.
  */

@@ -138,12 +138,37 @@ export interface BackplaneStats {
   /** Channels and patterns whose subscription the server has not confirmed yet. */
   pendingSubscriptions: number;
   /** Channels whose history the nodes share, if the option `channels` asks for history. */
-  history?: {
-    /** Channels that this node follows, because they have subscribers here. */
-    followed: number;
-    /** Messages that the server did not take, or of which that is not known. */
-    failed: number;
-  };
+  history?: HistoryStats;
+}
+
+/** Channels whose history several nodes share, at one moment. They have a link to the server of their own. */
+export interface HistoryStats {
+  /** The state of this link, as in {@link BackplaneStats.state}. Unless it is `ready`, publications fail. */
+  state: 'connecting' | 'ready' | 'lost';
+  /** Channels that this node follows, because they have subscribers here. */
+  followed: number;
+  /** Bytes of the messages and questions that the server has not answered yet. */
+  waitingBytes: number;
+  /** Messages of this node that the server has numbered and kept. */
+  stored: number;
+  /** Messages of this node that an idempotency key has dropped. */
+  repeated: number;
+  /** Messages of this node that the server did not take, or of which that is not known. */
+  failed: number;
+  /** Of these, messages of which it is not known whether the server took them. */
+  unknown: number;
+  /** Messages of followed channels that have come, also those of this node. */
+  received: number;
+  /** What other programs wrote under the names of followed channels. It was dropped. */
+  foreign: number;
+  /** How often a followed channel was read again, because a message was not the next one. Nothing is missing then. */
+  reread: number;
+  /** How often the subscribers of a channel were told of a gap, because the server no longer had what this node had missed. */
+  gaps: number;
+  /** How often this node began the numbers of a channel anew, because the server had other messages under known ones. */
+  renewed: number;
+  /** Times the link was lost. */
+  losses: number;
 }
 
 /** A worker at one moment. */

@@ -7,11 +7,12 @@
 import type { MessagePort } from 'node:worker_threads';
 import { binding } from '../addon/binding.js';
 import { IS_BUNDLED } from '../addon/place.js';
-import { hasCostlyResponse, ownWorkerData } from '../addon/runtime.js';
+import { hasCostlyResponse, hasUntypedResponse, ownWorkerData } from '../addon/runtime.js';
 import type { MillraceError } from '../errors.js';
 import { Gateway } from '../gateway/gateway.js';
 import { setThreadGateway } from '../gateway/thread-gateway.js';
 import { postable } from '../log/report.js';
+import { installTextResponse } from './fetch/text-response.js';
 import { Host } from './host.js';
 import type { FromWorker, ToWorker, WorkerData } from './messages.js';
 
@@ -30,7 +31,7 @@ async function boot({ gateway: id, module, arg, handlerTimeoutMs }: WorkerData, 
   if (hasCostlyResponse()) {
     const { installLightResponse }: typeof import('./fetch/light-response.js') = require('./fetch/light-response.js');
     installLightResponse();
-  }
+  } else if (hasUntypedResponse()) installTextResponse();
   // a handler may end its thread: send what it has sent so far
   process.once('exit', () => gateway.flushReplies());
   const host = await Host.start({ native, gateway, module, arg, handlerTimeoutMs, report });

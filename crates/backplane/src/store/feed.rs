@@ -7,6 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use millrace_core::{HistoryTerms, Kind, Position};
 
+use super::stats::StoreStats;
+
 /// A message to be published in a channel with history.
 #[derive(Clone, Debug)]
 pub struct Append {
@@ -137,6 +139,9 @@ pub trait History: Send + Sync {
 
     /// Reads kept messages, of a channel that need not be followed.
     fn read(&self, channel: &[u8], terms: HistoryTerms, range: Range, done: Done<StoredPast>);
+
+    /// The state and the counters.
+    fn stats(&self) -> StoreStats;
 }
 
 /// A shared [`History`].

@@ -78,13 +78,6 @@ impl Store {
         Ok((store, task))
     }
 
-    /// The state and the counters.
-    pub fn stats(&self) -> StoreStats {
-        let mut stats = self.shared.counters.read();
-        stats.waiting_bytes = self.shared.waiting();
-        stats
-    }
-
     /// Ends the task when everything is answered, and at `deadline` at the latest.
     pub fn end(&self, deadline: Instant) {
         self.end.send_replace(Some(deadline));
@@ -145,6 +138,12 @@ impl History for Store {
         };
         let about = (channel.into(), terms, range);
         self.send(Command::Read(Reading::new(about, done, charge)));
+    }
+
+    fn stats(&self) -> StoreStats {
+        let mut stats = self.shared.counters.read();
+        stats.waiting_bytes = self.shared.waiting();
+        stats
     }
 }
 

@@ -8,6 +8,7 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub(super) struct Counters {
             pub(super) is_connected: AtomicBool,
+            pub(super) followed: AtomicU64,
             $($(#[$doc])* pub(super) $name: AtomicU64,)*
         }
 
@@ -19,7 +20,16 @@ macro_rules! counters {
             pub is_connected: bool,
             /// The bytes of the publications and reads that are not answered yet.
             pub waiting_bytes: usize,
+            /// The channels that are followed.
+            pub followed: u64,
             $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl StoreStats {
+            /// Adds what another store has counted.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)*
+            }
         }
 
         impl Counters {
@@ -27,6 +37,7 @@ macro_rules! counters {
                 StoreStats {
                     is_connected: self.is_connected.load(Ordering::Relaxed),
                     waiting_bytes: 0,
+                    followed: self.followed.load(Ordering::Relaxed),
                     $($name: self.$name.load(Ordering::Relaxed),)*
                 }
             }
@@ -41,8 +52,6 @@ counters! {
     repeated,
     /// The publications that failed.
     failed,
-    /// The channels that are followed.
-    followed,
     /// How often a followed channel was filled.
     filled,
     /// The messages of followed channels that were passed on.

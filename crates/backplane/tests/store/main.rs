@@ -7,5 +7,7 @@ mod cluster;
 mod node;
 mod order;
 mod outages;
+mod secure;
+mod secured;
 mod server;
 mod strangers;

@@ -241,13 +241,13 @@ fn a_node_connects_to_the_server_that_is_a_master() {
         return;
     };
     let follow = |replica: &Server, master: &Server| {
-        let port = master.config().servers[0].port.to_string();
+        let [port, _] = master.ports();
         let _follows: String = replica.ask(&["REPLICAOF", "127.0.0.1", &port]);
     };
     let stored = |server: &Server| server.ask::<u64>(&["XLEN", "app!h{room:%7B1%7D}"]);
     follow(&replica, &master);
-    let mut both = replica.config();
-    both.servers.extend(master.config().servers);
+    let mut both = replica.plain_config();
+    both.servers.extend(master.plain_config().servers);
     let node = Node::start(&both, 1);
     node.follow(ROOM, MANY);
     until("the room to be filled", || node.view(ROOM).is_some());

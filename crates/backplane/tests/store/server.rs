@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use millrace_backplane::{BackplaneFull, Bounds, Config, Credentials, Protocol, Server as Address};
 use redis::{Client, Connection, FromRedisValue, ToRedisArgs};
 
+use crate::secure;
+
 /// Only bounds a hang: a busy machine may not schedule a thread for seconds.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -21,17 +23,25 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server that keeps its data over restarts; `None` if there is no program for it.
+    /// Starts a server that keeps its data over restarts; `None` if there is no program for it. With
+    /// `MILLRACE_TEST_STORE=tls` nodes reach it as one that [`start_secure`](Self::start_secure) has started.
     pub(crate) fn start() -> Option<Self> {
-        let options = [
-            "--appendonly",
-            "yes",
-            "--appendfsync",
-            "always",
-            "--save",
-            "",
-        ];
-        Self::spawn(|_| options.map(str::to_owned).to_vec())
+        if env::var("MILLRACE_TEST_STORE").is_ok_and(|value| value == "tls") {
+            return Some(Self::start_secure().expect("there is redis-server, and openssl"));
+        }
+        Self::spawn(|_| KEEPING.map(str::to_owned).to_vec())
+    }
+
+    /// The same for nodes with certificates and a user who may do little; `None` also without `openssl`.
+    pub(crate) fn start_secure() -> Option<Self> {
+        if !secure::is_possible() {
+            return None;
+        }
+        Self::spawn(|folder| {
+            let secure = secure::options(folder, free_port());
+            let keeping = KEEPING.map(str::to_owned);
+            keeping.into_iter().chain(secure).collect()
+        })
     }
 
     /// Starts a Sentinel that calls this master `mymaster`.
@@ -155,6 +165,12 @@ impl Server {
 
     /// The configuration of a node.
     pub(crate) fn config(&self) -> Config {
+        let plain = config(self.port);
+        secure::config(&self.folder, &self.options, &plain).unwrap_or(plain)
+    }
+
+    /// The configuration of a node without TLS, as the default user.
+    pub(crate) fn plain_config(&self) -> Config {
         config(self.port)
     }
 }
@@ -186,6 +202,16 @@ pub(crate) fn config(port: u16) -> Config {
         },
     }
 }
+
+/// Everything that was accepted is kept.
+const KEEPING: [&str; 6] = [
+    "--appendonly",
+    "yes",
+    "--appendfsync",
+    "always",
+    "--save",
+    "",
+];
 
 fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");

@@ -1,7 +1,7 @@
 //! Calls for channels with history: publishing with a position, entering at one, and reading what is kept.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use millrace_core::{
     EnterError, Entered, Entrance, Kind, Manner, Past, Published, ShardSet, SocketId, SocketState,
@@ -150,7 +150,7 @@ impl Hub {
         let mut dirty = ShardSet::default();
         self.core.expire_history(&mut self.poster(&mut dirty));
         self.wake(&mut dirty);
-        self.sweep_replicas();
+        self.sweep_replicas(Instant::now());
     }
 
     /// Counts messages of the past that were put into outboxes: deliveries that were not posted.

@@ -53,11 +53,11 @@ impl Hub {
         self.replicas.is_on()
     }
 
-    /// Has a thread told, with `true` for an answer, when a channel is followed, so that sockets may enter at a position.
-    /// `None`: they may now. The inner `None`: too many questions wait.
+    /// Has a thread told, with `true` for an answer, when a channel is followed as far as `start`, so that sockets may enter
+    /// there. `None`: they may now. The inner `None`: too many questions wait.
     pub fn when_followed(
         &self,
-        channel: &[u8],
+        (channel, start): (&[u8], Start),
         (number, answers): Asked<'_>,
     ) -> Option<Option<Arc<Place>>> {
         self.replicas.terms_of(channel)?;
@@ -65,7 +65,7 @@ impl Hub {
             return Some(None);
         };
         let asker = || Teller::Asker(Question::new(number, answers, &place));
-        self.waits(channel, asker).then_some(Some(place))
+        self.waits((channel, start), asker).then_some(Some(place))
     }
 
     /// A ticket for [`Manner::ticket`] with which a thread is told where a message is that the store has taken. `None`: too
@@ -91,7 +91,7 @@ impl Hub {
         most: usize,
         (number, answers): Asked<'_>,
     ) -> Option<Option<Arc<Place>>> {
-        let terms = self.terms_to_read(channel)?;
+        let terms = self.terms_to_read(channel, start)?;
         let Some(place) = self.place() else {
             return Some(None);
         };

@@ -1,17 +1,23 @@
 //! Which channels this node follows in a store of histories, who waits until they are followed, and what is remembered of
 //! messages until they come back. Owns when a channel is followed and when it is forgotten; the messages are in the core.
 
+mod ahead;
+mod counts;
+
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
-use millrace_backplane::store::SharedHistory;
+use millrace_backplane::store::{SharedHistory, StoreError, StoreStats};
 use millrace_core::{HistoryTerms, Name, Pattern, SocketId};
 
 use super::Hub;
 use super::teller::Teller;
 use crate::stats::HistoryStats;
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+pub(super) use ahead::Ahead;
+use ahead::Waiting;
+use counts::Counts;
 
 /// See the module. Its calls may come under a channel's lock of the core, and never call the core.
 #[derive(Default)]
@@ -21,11 +27,13 @@ pub(crate) struct Replicas {
     terms: Mutex<TermsList>,
     link: Mutex<Option<Link>>,
     channels: Mutex<AHashMap<Box<[u8]>, Followed>>,
+    /// How many wait until this node has come as far as their clients.
+    ahead: AtomicUsize,
     remembered: Mutex<AHashMap<u64, Remembered>>,
     tickets: Mutex<AHashMap<u64, Teller>>,
     /// The last mark or ticket.
     last: AtomicU64,
-    failures: AtomicU64,
+    counts: Counts,
 }
 
 /// The patterns of all terms in order, and how much is kept of the channels.
@@ -49,6 +57,8 @@ struct Followed {
     /// When it was needed last.
     used: Instant,
     entrants: Vec<(Instant, Teller)>,
+    /// Those whose clients know more of it than this node.
+    ahead: Waiting,
 }
 
 /// What the sending node remembers of a message until it comes back.
@@ -64,6 +74,8 @@ pub(crate) struct Remembered {
 /// What has waited, or was not needed, for too long.
 pub(super) struct Due {
     pub(super) entrants: Vec<Teller>,
+    /// Who has waited in vain for what a client claims to have.
+    pub(super) ahead: Vec<Teller>,
     pub(super) unused: Vec<Box<[u8]>>,
 }
 
@@ -101,10 +113,15 @@ impl Replicas {
 
     /// The store has ended: nothing is followed any more, and nobody may wait.
     pub(crate) fn disconnect(&self) -> Vec<Teller> {
-        self.link.lock().take();
+        if let Some(link) = self.link.lock().take() {
+            self.counts.ended(&link.store.stats());
+        }
         let channels = std::mem::take(&mut *self.channels.lock());
-        let entrants = channels.into_values().flat_map(|one| one.entrants);
-        entrants.map(|(_, teller)| teller).collect()
+        let all = channels.into_values().flat_map(|mut known| {
+            let ahead = self.counted_off(known.ahead.take_all());
+            known.take_entrants().into_iter().chain(ahead)
+        });
+        all.collect()
     }
 
     pub(super) fn link(&self) -> Option<Link> {
@@ -130,11 +147,12 @@ impl Replicas {
         true
     }
 
-    /// Has a caller told when a channel is followed. False: it is already, and `teller` was not called.
+    /// Has a caller told when a channel is followed, and when this node has come as far as a client that is `ahead` of it.
+    /// False: it is already, and `teller` was not called.
     pub(super) fn enter(
         &self,
-        channel: &[u8],
-        terms: HistoryTerms,
+        (channel, terms): (&[u8], HistoryTerms),
+        ahead: Option<Ahead>,
         teller: impl FnOnce() -> Teller,
     ) -> bool {
         let now = Instant::now();
@@ -143,8 +161,15 @@ impl Replicas {
             known.used = now;
             if !known.is_filled {
                 known.entrants.push((now, teller()));
+                return true;
             }
-            return !known.is_filled;
+            let Some(ahead) = ahead.filter(|ahead| known.ahead.may_come(*ahead)) else {
+                return false;
+            };
+            let place = (ahead.offset, self.number());
+            known.ahead.add(place, now, teller());
+            self.ahead.fetch_add(1, Ordering::Relaxed);
+            return true;
         }
         let mut followed = Followed::new(terms, now);
         followed.entrants.push((now, teller()));
@@ -181,10 +206,36 @@ impl Replicas {
     pub(crate) fn filled(&self, channel: &[u8], is_partial: bool) -> Option<Vec<Teller>> {
         let mut channels = self.channels.lock();
         let known = channels.get_mut(channel)?;
+        if known.is_filled {
+            self.counts.gap();
+        }
         (known.is_filled, known.is_partial) = (true, is_partial);
         // those who have waited are going to enter
         known.used = Instant::now();
-        Some(known.take_entrants())
+        let mut tellers = known.take_entrants();
+        tellers.append(&mut self.counted_off(known.ahead.take_all()));
+        Some(tellers)
+    }
+
+    /// This node has a channel's messages up to this one: returns who has waited for that.
+    #[inline]
+    pub(super) fn reached(&self, channel: &[u8], offset: u64) -> Vec<Teller> {
+        // who waits has added itself before it looked, under the channel's lock of the core, what the node has
+        if self.ahead.load(Ordering::Relaxed) == 0 {
+            return Vec::new();
+        }
+        let mut channels = self.channels.lock();
+        let Some(known) = channels.get_mut(channel) else {
+            return Vec::new();
+        };
+        known.used = Instant::now();
+        self.counted_off(known.ahead.reached(offset))
+    }
+
+    /// The same tellers, which do not wait any more until this node has come as far as their clients.
+    fn counted_off(&self, tellers: Vec<Teller>) -> Vec<Teller> {
+        self.ahead.fetch_sub(tellers.len(), Ordering::Relaxed);
+        tellers
     }
 
     /// A channel cannot be followed now: returns who has waited for it.
@@ -198,6 +249,7 @@ impl Replicas {
     pub(super) fn due(&self, now: Instant) -> Due {
         let mut due = Due {
             entrants: Vec::new(),
+            ahead: Vec::new(),
             unused: Vec::new(),
         };
         for (channel, known) in self.channels.lock().iter_mut() {
@@ -209,6 +261,10 @@ impl Replicas {
                 let (late, rest) = known.take_all().into_iter().partition(late);
                 known.entrants = rest;
                 due.entrants.extend(tellers(late));
+            }
+            if !known.ahead.is_empty() {
+                let late = self.counted_off(known.ahead.late(now));
+                due.ahead.extend(late);
             }
         }
         let mut remembered = self.remembered.lock();
@@ -278,16 +334,24 @@ impl Replicas {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    pub(super) fn count_failure(&self) {
-        self.failures.fetch_add(1, Ordering::Relaxed);
+    /// Counts a message that was not published, or of which that is not known.
+    pub(super) fn count_failure(&self, error: StoreError) {
+        self.counts.failure(error);
+    }
+
+    /// The state and the counters of the store; `None`: there is none now.
+    pub(super) fn store_stats(&self) -> Option<StoreStats> {
+        let link = self.link();
+        link.map(|link| link.store.stats())
     }
 
     /// `None`: no store numbers messages.
     pub(super) fn stats(&self) -> Option<HistoryStats> {
-        self.is_on().then(|| HistoryStats {
-            followed: self.channels.lock().len(),
-            failed: self.failures.load(Ordering::Relaxed),
-        })
+        if !self.is_on() {
+            return None;
+        }
+        let followed = self.channels.lock().len();
+        Some(self.counts.stats(followed, self.store_stats()))
     }
 }
 
@@ -300,11 +364,12 @@ impl Followed {
             is_wanted: false,
             used: now,
             entrants: Vec::new(),
+            ahead: Waiting::default(),
         }
     }
 
     fn is_unused(&self, now: Instant) -> bool {
-        let is_needed = self.is_wanted || !self.entrants.is_empty();
+        let is_needed = self.is_wanted || !self.entrants.is_empty() || !self.ahead.is_empty();
         !is_needed && now.duration_since(self.used) >= LINGER
     }
 

@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use millrace_backplane::store::{Append, Appended, Entry, StoreError, StoredPast};
-use millrace_core::{HistoryTerms, Kept, Position, ShardSet, SocketId, Stored};
+use millrace_core::{HistoryTerms, Kept, Position, ShardSet, SocketId, Start, Stored};
 
 use super::Hub;
 use super::outgoing::Outgoing;
 use super::poster::Poster;
+use super::replicas::Ahead;
 use super::teller::{Outcome, Teller, code};
 use super::uplink::Storing;
 use crate::frame::{KeptMessage, Publication};
@@ -26,17 +27,54 @@ struct Awaited {
 }
 
 impl Hub {
-    /// Has a session told, by the number of its operation, when a channel is followed; false: it need not be, or is. Then a
-    /// subscriber may enter.
-    pub(crate) fn session_waits(&self, channel: &[u8], socket: SocketId, number: u32) -> bool {
-        self.waits(channel, || Teller::Session(socket, number))
+    /// Has a session told, by the number of its operation, when a subscriber may enter a channel; false: it may now. It waits
+    /// until the channel is followed, and until this node has come as far as a client that comes from another one.
+    pub(crate) fn session_waits(
+        &self,
+        (channel, start): (&[u8], Start),
+        socket: SocketId,
+        number: u32,
+    ) -> bool {
+        self.waits((channel, start), || Teller::Session(socket, number))
     }
 
-    pub(super) fn waits(&self, channel: &[u8], teller: impl FnOnce() -> Teller) -> bool {
+    pub(super) fn waits(
+        &self,
+        (channel, start): (&[u8], Start),
+        teller: impl FnOnce() -> Teller,
+    ) -> bool {
         let Some(terms) = self.replicas.terms_of(channel) else {
             return false;
         };
-        self.replicas.enter(channel, terms, teller)
+        let ahead = self.ahead(channel, start);
+        let waits = self.replicas.enter((channel, terms), ahead, teller);
+        if let Some(ahead) = ahead
+            && waits
+            && self.ahead(channel, start).is_none()
+        {
+            // the node has come that far meanwhile
+            self.tell_reached(channel, ahead.offset);
+        }
+        waits
+    }
+
+    /// What a client has of a channel that is followed, if this node has not come that far.
+    fn ahead(&self, channel: &[u8], start: Start) -> Option<Ahead> {
+        let Start::Since(position) = start else {
+            return None;
+        };
+        let (newest, _) = self.core.followed(channel)?;
+        let is_ahead = position.epoch == newest.epoch && position.offset > newest.offset;
+        is_ahead.then_some(Ahead {
+            offset: position.offset,
+            newest: newest.offset,
+        })
+    }
+
+    fn tell_reached(&self, channel: &[u8], offset: u64) {
+        for teller in self.replicas.reached(channel, offset) {
+            teller.tell(self, Outcome::Followed);
+        }
     }
 
     /// Whether a store numbers the messages of a channel. Does not call the core.
@@ -44,14 +82,15 @@ impl Hub {
         self.replicas.terms_of(channel).is_some()
     }
 
-    /// What is kept of a channel, if it has to be read from the store.
-    pub(crate) fn terms_to_read(&self, channel: &[u8]) -> Option<HistoryTerms> {
+    /// What is kept of a channel, if it has to be read from the store: this node has not all of it, or less than who asks.
+    pub(crate) fn terms_to_read(&self, channel: &[u8], start: Start) -> Option<HistoryTerms> {
         let terms = self.replicas.terms_of(channel)?;
         let is_here = self.replicas.is_whole(channel)
             && self
                 .core
                 .followed(channel)
-                .is_some_and(|(_, is_whole)| is_whole);
+                .is_some_and(|(_, is_whole)| is_whole)
+            && self.ahead(channel, start).is_none();
         (!is_here).then_some(terms)
     }
 
@@ -101,7 +140,7 @@ impl Hub {
 
     /// A message was not published, or that is not known.
     fn failed(&self, error: StoreError, teller: Option<Teller>) {
-        self.replicas.count_failure();
+        self.replicas.count_failure(error);
         match teller {
             Some(teller) => teller.tell(self, Outcome::Failed(error)),
             None => self.report(code(error), &error.to_string()),
@@ -182,6 +221,7 @@ impl Hub {
         let lost = poster.lost();
         drop(poster);
         self.account_for(lost);
+        self.tell_reached(channel, entry.offset);
     }
 
     /// A channel cannot be followed now.
@@ -199,14 +239,26 @@ impl Hub {
     }
 
     /// Forgets channels that nobody needs, and answers those who have waited too long. Called from time to time.
-    pub(super) fn sweep_replicas(&self) {
+    pub(super) fn sweep_replicas(&self, now: Instant) {
         if !self.replicas.is_on() {
             return;
         }
-        let now = Instant::now();
         let due = self.replicas.due(now);
         for teller in due.entrants {
             teller.tell(self, Outcome::Away);
+        }
+        let is_up = self
+            .replicas
+            .store_stats()
+            .is_some_and(|store| store.is_connected);
+        for teller in due.ahead {
+            // if the store can be reached, it does not have what the client claims to have
+            let outcome = if is_up {
+                Outcome::Followed
+            } else {
+                Outcome::Away
+            };
+            teller.tell(self, outcome);
         }
         for channel in due.unused {
             self.core
@@ -301,3 +353,6 @@ const COPIED_BYTES: usize = 16 * 1024;
 
 /// What the store gives of a channel when it is followed is bounded: more than this may not be all.
 const WHOLE_BYTES: usize = 8 * 1024 * 1024;
+
+#[cfg(test)]
+mod tests;

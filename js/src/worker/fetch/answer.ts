@@ -5,6 +5,7 @@ import type { HttpExchange } from '../exchange.js';
 import { piecesOf, type Streamable } from '../pieces.js';
 import { pump } from '../pump.js';
 import { wholeOf } from './light-response.js';
+import { takeText } from './text-response.js';
 
 /** A body of a plain answer. */
 export type AnswerBody =
@@ -46,6 +47,8 @@ function noAnswer(value: unknown): TypeError {
 function sendResponse(exchange: HttpExchange, response: Response): void | Promise<unknown> {
   const whole = wholeOf(response);
   if (whole !== undefined) return exchange.respond(whole.status, whole.headers, whole.body ?? undefined);
+  const text = takeText(response);
+  if (text !== undefined) return sendBody(exchange, response.status, [...response.headers].flat(), text);
   const { body } = response;
   // a used body is empty by now, and must not be sent as if it were complete
   if (response.bodyUsed || body?.locked) throw new TypeError("the Response's body has been used already");

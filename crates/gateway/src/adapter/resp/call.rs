@@ -109,7 +109,13 @@ impl<'c, 'x> Call<'c, 'x> {
             return Flow::Next;
         }
         let version = self.session.version;
-        self.cx.reply(|out| write(&mut Reply::new(version, out)));
+        if self.session.stored.waits() {
+            let mut reply = Vec::new();
+            write(&mut Reply::new(version, &mut reply));
+            self.session.stored.push(reply);
+        } else {
+            self.cx.reply(|out| write(&mut Reply::new(version, out)));
+        }
         Flow::Next
     }
 

@@ -70,6 +70,10 @@ impl contract::Session for Resp {
         }
         let mut rest = &*bytes;
         loop {
+            if self.decoder.unfinished().is_none() && !self.session.may_read(rest) {
+                cx.hold_input(true);
+                return Ok(self.taken(length - rest.len()));
+            }
             let before = rest.len();
             let limits = self.session.limits();
             let request = match self.decoder.next(&mut rest, &limits) {
@@ -77,7 +81,8 @@ impl contract::Session for Resp {
                 Ok(None) => return Ok(self.taken(length)),
                 Err(error) => {
                     let text = [b"ERR ", &*error.text()].concat();
-                    if !self.session.silence.is_silent() {
+                    // it would be taken for the answer to a publication that waits
+                    if !self.session.silence.is_silent() && !self.session.stored.waits() {
                         let version = self.session.version;
                         cx.reply(|out| Reply::new(version, out).error(&text));
                     }

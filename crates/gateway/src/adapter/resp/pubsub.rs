@@ -8,6 +8,7 @@ use super::call::{Call, Flow};
 use super::long::AROUND;
 use super::options::PublishAs;
 use super::session::Session;
+use super::stored::may_publish;
 use crate::contract::{Context, Instruction, LateReply, StoreVerdict};
 use crate::limits::FixedLimits;
 
@@ -221,7 +222,7 @@ fn say_posted(call: &mut Call<'_, '_>, posted: usize) -> Flow {
 }
 
 /// Publishes where a store numbers the messages of channels with history. In such a channel the command is answered when the
-/// store has answered, and the commands behind it wait for that.
+/// store has answered. Only other publications run meanwhile.
 fn publish_by_store(call: &mut Call<'_, '_>, name: &[u8], message: (Kind, &[u8])) -> Flow {
     let number = call.session.stored.next();
     let published = call.post(|hub, socket, dirty| {
@@ -230,36 +231,46 @@ fn publish_by_store(call: &mut Call<'_, '_>, name: &[u8], message: (Kind, &[u8])
     if !published.is_stored {
         return say_posted(call, published.deliveries);
     }
-    call.session.stored.wait(published.deliveries);
-    call.cx.hold_input(true);
-    Flow::Wait
+    let is_silent = call.session.silence.is_silent();
+    call.session.stored.wait(published.deliveries, is_silent);
+    Flow::Next
 }
 
 impl Session {
+    /// Whether the input may be read on from here: commands wait for publications that a store has not answered, except for
+    /// further publications. A subscriber waits for each, because its messages go before the answer.
+    pub(super) fn may_read(&self, rest: &[u8]) -> bool {
+        let stored = &self.stored;
+        !stored.waits() || stored.has_room() && !self.listens() && may_publish(rest)
+    }
+
     /// The store has answered.
     pub(super) fn store_answered(&mut self, answer: &Instruction<'_>, cx: &mut Context<'_>) {
         let Some((number, verdict)) = answer.fields().split_first_chunk() else {
             return;
         };
-        let Some(deliveries) = self.stored.take(u32::from_le_bytes(*number)) else {
+        let version = self.version;
+        let number = u32::from_le_bytes(*number);
+        let ready = self.stored.answer(number, |deliveries, out| {
+            let mut reply = Reply::new(version, out);
+            match StoreVerdict::read(verdict) {
+                Some(StoreVerdict::Published(_)) => reply.integer(deliveries.into()),
+                Some(StoreVerdict::Unknown) => reply.error(UNKNOWN),
+                _ => reply.error(AWAY),
+            }
+        });
+        let Some(ready) = ready else {
             return;
         };
         cx.hold_input(false);
-        if self.silence.is_silent() {
+        if ready.is_empty() {
             return;
-        }
-        let mut bytes = Vec::new();
-        let mut reply = Reply::new(self.version, &mut bytes);
-        match StoreVerdict::read(verdict) {
-            Some(StoreVerdict::Published(_)) => reply.integer(deliveries.into()),
-            Some(StoreVerdict::Unknown) => reply.error(UNKNOWN),
-            _ => reply.error(AWAY),
         }
         if self.listens() {
             // this connection may be a recipient: what was posted for it comes first
-            cx.reply_in_order(LateReply::Short(bytes.into()), 0);
+            cx.reply_in_order(LateReply::Short(ready.into()), 0);
         } else {
-            cx.reply(|out| out.extend_from_slice(&bytes));
+            cx.reply(|out| out.extend_from_slice(&ready));
         }
     }
 }

@@ -53,7 +53,7 @@ pub(super) struct Session {
     pub(super) silence: Silence,
     /// The subscriptions that it made by its own commands.
     pub(super) tally: Tally,
-    /// The publication of which a store of histories has not said yet what came of it.
+    /// The publications of which a store of histories has not said yet what came of them.
     pub(super) stored: Stored,
 }
 

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use millrace_backplane::Stats as BackplaneStats;
 
 use super::State;
-use crate::stats::WorkerStats;
+use crate::stats::{HistoryStats, WorkerStats};
 
 /// Writes one object on one line, `activeConnections` first.
 pub(super) fn text(state: &State) -> String {
@@ -69,7 +69,7 @@ fn write(all: &State, out: &mut String) -> fmt::Result {
         entry(out, name, count);
     }
     if let Some(link) = &stats.backplane {
-        write_backplane(link, out)?;
+        write_backplane(link, stats.histories.as_ref(), out)?;
     }
     out.push_str(",\"workers\":[");
     for (index, worker) in stats.workers.iter().enumerate() {
@@ -106,7 +106,11 @@ fn append_decimal(out: &mut String, number: u64) {
 /// Most answers are shorter than this.
 const ROOM: usize = 1024;
 
-fn write_backplane(link: &BackplaneStats, out: &mut String) -> fmt::Result {
+fn write_backplane(
+    link: &BackplaneStats,
+    histories: Option<&HistoryStats>,
+    out: &mut String,
+) -> fmt::Result {
     write!(
         out,
         ",\"backplane\":{{\"state\":\"{}\",\"sinceMs\":{},\"queued\":{},\"queuedBytes\":{}",
@@ -132,6 +136,35 @@ fn write_backplane(link: &BackplaneStats, out: &mut String) -> fmt::Result {
         ("pendingSubscriptions", link.pending_subscriptions),
     ] {
         entry(out, name, count);
+    }
+    if let Some(histories) = histories {
+        write_histories(histories, out)?;
+    }
+    out.push('}');
+    Ok(())
+}
+
+fn write_histories(histories: &HistoryStats, out: &mut String) -> fmt::Result {
+    write!(
+        out,
+        ",\"history\":{{\"state\":\"{}\",\"followed\":{},\"waitingBytes\":{}",
+        histories.state.name(),
+        histories.followed,
+        histories.waiting_bytes
+    )?;
+    for (name, count) in [
+        ("stored", histories.stored),
+        ("repeated", histories.repeated),
+        ("failed", histories.failed),
+        ("unknown", histories.unknown),
+        ("received", histories.received),
+        ("foreign", histories.foreign),
+        ("reread", histories.reread),
+        ("gaps", histories.gaps),
+        ("renewed", histories.renewed),
+        ("losses", histories.losses),
+    ] {
+        entry(out, name, count)?;
     }
     out.push('}');
     Ok(())
@@ -182,5 +215,29 @@ mod tests {
         ));
         assert!(text.ends_with("\"queuedBytes\":0}]}\n"));
         assert_eq!(text.matches("\"id\":3,\"connections\":2").count(), 2);
+    }
+
+    #[test]
+    fn shared_histories_are_a_part_of_the_backplane() {
+        let histories = HistoryStats {
+            followed: 2,
+            gaps: 3,
+            ..HistoryStats::default()
+        };
+        let state = State {
+            stats: Stats {
+                backplane: Some(BackplaneStats::default()),
+                histories: Some(histories),
+                ..Stats::default()
+            },
+            resident_bytes: None,
+            uptime_seconds: 0.0,
+            targets: Vec::new(),
+        };
+        let text = text(&state);
+        let begin = ",\"history\":{\"state\":\"connecting\",\"followed\":2,\"waitingBytes\":0,";
+        assert!(text.contains(begin), "{text}");
+        let end = "\"gaps\":3,\"renewed\":0,\"losses\":0}},\"workers\":[]}\n";
+        assert!(text.ends_with(end), "{text}");
     }
 }

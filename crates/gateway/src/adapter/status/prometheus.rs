@@ -1,6 +1,7 @@
 //! The state as metrics, in the text format of `OpenMetrics` 1.0. Names follow its conventions: base units, counters end
 //! in `_total`, one label per kind of thing. Over 400 lines because every metric has its help in the same place.
 
+mod histories;
 mod targets;
 
 use std::fmt;
@@ -38,6 +39,9 @@ impl Collector for State {
         self.gauges(&mut out)?;
         self.counters(&mut out)?;
         self.backplane(&mut out)?;
+        if let Some(stats) = &self.stats.histories {
+            histories::encode(stats, &mut out)?;
+        }
         targets::encode(&self.targets, &mut out)?;
         out.workers(&self.stats.workers)
     }

@@ -1,15 +1,17 @@
 //! Tests of which channels are followed. A history that records its calls stands in for the store, which is tested with a
 //! real server.
 
-use millrace_backplane::store::{Append, Appended, Done, History, Range, StoredPast};
+use millrace_backplane::State::{Connecting, Ready};
+use millrace_backplane::store::{Append, Appended, Done, History, Range, StoreStats, StoredPast};
 use millrace_core::{Epoch, Position, Space};
 
 use super::*;
 use crate::Gateway;
 
-/// Records what is followed and forgotten. What a real store does is tested with one.
+/// Records what is followed and forgotten; whether it can be reached, and has counted three messages, is set. What a real store
+/// does is tested with one.
 #[derive(Default)]
-struct Notes(Mutex<Vec<String>>);
+struct Notes(Mutex<Vec<String>>, AtomicBool);
 
 impl Notes {
     fn take(&self) -> Vec<String> {
@@ -46,6 +48,15 @@ impl History for Notes {
     fn read(&self, channel: &[u8], _: HistoryTerms, _: Range, done: Done<StoredPast>) {
         self.note("read", channel);
         drop(done);
+    }
+
+    fn stats(&self) -> StoreStats {
+        let mut stats = StoreStats::default();
+        if self.1.load(Ordering::Relaxed) {
+            stats.is_connected = true;
+            stats.received = 3;
+        }
+        stats
     }
 }
 
@@ -114,14 +125,14 @@ fn what_is_needed_before_there_is_a_store_is_followed_then() {
 fn those_who_wait_are_told_once_when_the_channel_is_followed() {
     let (replicas, notes) = replicas();
     let terms = replicas.terms_of(ROOM).unwrap();
-    assert!(replicas.enter(ROOM, terms, || session(1)));
-    assert!(replicas.enter(ROOM, terms, || session(2)));
+    assert!(replicas.enter((ROOM, terms), None, || session(1)));
+    assert!(replicas.enter((ROOM, terms), None, || session(2)));
     assert_eq!(notes.take(), ["follow room:1"]);
     assert_eq!(replicas.filled(b"room:2", false).map(numbers), None);
     assert!(!replicas.is_filled(ROOM) && !replicas.is_whole(ROOM));
     assert_eq!(replicas.filled(ROOM, true).map(numbers), Some(vec![1, 2]));
     assert!(replicas.is_filled(ROOM) && !replicas.is_whole(ROOM));
-    assert!(!replicas.enter(ROOM, terms, || panic!("no caller has to wait")));
+    assert!(!replicas.enter((ROOM, terms), None, || panic!("no caller has to wait")));
     assert_eq!(replicas.filled(ROOM, false).map(numbers), Some(vec![]));
     assert!(replicas.is_whole(ROOM));
     assert_eq!(numbers(replicas.disconnect()), [0; 0]);
@@ -132,16 +143,16 @@ fn those_who_wait_are_told_once_when_the_channel_is_followed() {
 fn those_who_wait_are_told_if_it_takes_too_long_or_fails() {
     let (replicas, _) = replicas();
     let terms = replicas.terms_of(ROOM).unwrap();
-    assert!(replicas.enter(ROOM, terms, || session(1)));
+    assert!(replicas.enter((ROOM, terms), None, || session(1)));
     let now = Instant::now();
     assert_eq!(numbers(replicas.due(now).entrants), [0; 0]);
     let late = replicas.due(now + MOST_WAIT);
     assert_eq!((numbers(late.entrants), late.unused.len()), (vec![1], 0));
     assert_eq!(replicas.due(now + MOST_WAIT).unused.len(), 1);
-    assert!(replicas.enter(ROOM, terms, || session(2)));
+    assert!(replicas.enter((ROOM, terms), None, || session(2)));
     assert_eq!(numbers(replicas.failed(ROOM)), [2]);
     assert!(
-        replicas.enter(ROOM, terms, || session(3)),
+        replicas.enter((ROOM, terms), None, || session(3)),
         "it is not followed yet"
     );
     assert_eq!(numbers(replicas.disconnect()), [3]);
@@ -162,6 +173,37 @@ fn a_channel_without_subscribers_is_forgotten_after_a_while() {
     assert!(replicas.forget(ROOM, long()) && !replicas.forget(ROOM, long()));
     assert_eq!(notes.take(), ["follow room:1", "forget room:1"]);
     assert_eq!(replicas.stats(), Some(HistoryStats::default()));
+}
+
+#[test]
+fn what_stores_have_counted_is_summed_over_all_starts() {
+    let (replicas, notes) = replicas();
+    notes.1.store(true, Ordering::Relaxed);
+    replicas.count_failure(StoreError::Away);
+    replicas.count_failure(StoreError::Unknown);
+    let expected = |state, received| HistoryStats {
+        state,
+        received,
+        failed: 2,
+        unknown: 1,
+        ..HistoryStats::default()
+    };
+    assert_eq!(replicas.stats(), Some(expected(Ready, 3)));
+    replicas.disconnect();
+    assert_eq!(replicas.stats(), Some(expected(Connecting, 3)));
+    let store: SharedHistory = Arc::<Notes>::clone(&notes);
+    replicas.connect(store, Weak::new());
+    assert_eq!(replicas.stats(), Some(expected(Ready, 6)));
+}
+
+#[test]
+fn a_channel_that_is_filled_once_more_is_a_gap() {
+    let (replicas, _) = replicas();
+    replicas.wanted(&name(ROOM), true);
+    for gaps in 0..3 {
+        assert_eq!(replicas.filled(ROOM, false).map(numbers), Some(vec![]));
+        assert_eq!(replicas.stats().map(|stats| stats.gaps), Some(gaps));
+    }
 }
 
 #[test]
@@ -213,8 +255,8 @@ fn without_a_link_to_the_store_nothing_is_published() {
         manner: &manner,
     });
     let expected = HistoryStats {
-        followed: 0,
         failed: 1,
+        ..HistoryStats::default()
     };
     assert_eq!(gateway.stats().histories, Some(expected));
 }

@@ -266,7 +266,7 @@ impl Speaker {
         let most = most.min(MOST_HISTORY);
         // from the beginning, if the client names no position
         let start = start.unwrap_or(millrace_core::Start::Last(u32::MAX));
-        if let Some(terms) = cx.hub().terms_to_read(channel) {
+        if let Some(terms) = cx.hub().terms_to_read(channel, start) {
             let reading = Reading {
                 start,
                 is_reverse,
@@ -287,7 +287,7 @@ impl Speaker {
 }
 
 /// Where a client begins.
-fn begin(start: Option<&Start<'_>>) -> millrace_core::Start {
+pub(super) fn begin(start: Option<&Start<'_>>) -> millrace_core::Start {
     match start {
         None => millrace_core::Start::Next,
         Some(Start::Since(since)) => {

@@ -5,7 +5,7 @@ use millrace_core::{HistoryTerms, Position};
 use millrace_protocol::v1::{Code, Id, Start};
 
 use super::asked::{State, What, owned_start};
-use super::operations::{say_history, say_okay};
+use super::operations::{begin, say_history, say_okay};
 use super::speaker::{Speaker, fail};
 use crate::close::CloseReason;
 use crate::contract::{Context, Flow, Hub, Reading, StoreVerdict, Teller};
@@ -58,7 +58,8 @@ impl Speaker {
         }
         let asked = self.asked.get_or_insert_default();
         let number = asked.reserve();
-        let waits = cx.post(|hub, socket, _| hub.session_waits(channel, socket, number));
+        let place = (channel, begin(start));
+        let waits = cx.post(|hub, socket, _| hub.session_waits(place, socket, number));
         if waits {
             let what = What::Subscribe {
                 channel: channel.into(),
