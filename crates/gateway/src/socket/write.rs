@@ -262,29 +262,6 @@ impl Env {
             self.show_backlog(connection, size);
         }
     }
-
-    fn keep_spare(&self, buffer: Vec<u8>) {
-        if buffer.capacity() > SHORT_SPARE {
-            return self.keep_long_spare(buffer);
-        }
-        let mut spare = self.spare.borrow_mut();
-        if spare.len() < SPARE_BUFFERS {
-            spare.push(buffer);
-        }
-    }
-
-    #[inline(never)]
-    fn keep_long_spare(&self, buffer: Vec<u8>) {
-        if buffer.capacity() > RELAYED_BYTES && self.keeps_large() {
-            return self.keep_large(buffer);
-        }
-        let bytes = self.long_spare_bytes.get() + buffer.capacity();
-        let mut spare = self.spare.borrow_mut();
-        if spare.len() < SPARE_BUFFERS && bytes <= LONG_SPARE_BYTES {
-            self.long_spare_bytes.set(bytes);
-            spare.push(buffer);
-        }
-    }
 }
 
 #[cfg(unix)]
@@ -302,16 +279,6 @@ impl Io {
 
 /// An outbox counts as drained at the read pause divided by this.
 const DRAINED_PART: usize = 4;
-
-/// The emptied chunk buffers that are kept: at most 4 MiB. Only the bytes of longer ones are counted, so that a short
-/// message costs no counting.
-const SPARE_BUFFERS: usize = 1024;
-pub(super) const SHORT_SPARE: usize = 2048;
-const LONG_SPARE_BYTES: usize = 2 * 1024 * 1024;
-const _: () = assert!(SPARE_BUFFERS * SHORT_SPARE + LONG_SPARE_BYTES <= 4 * 1024 * 1024);
-
-/// On a shard that relays, larger ones are kept for relayed output.
-const RELAYED_BYTES: usize = 4096;
 
 /// Writes the outbox until it is empty or the kernel accepts no more; returns the bytes written.
 fn write_out(

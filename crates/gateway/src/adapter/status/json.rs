@@ -164,7 +164,7 @@ fn write_histories(histories: &HistoryStats, out: &mut String) -> fmt::Result {
         ("renewed", histories.renewed),
         ("losses", histories.losses),
     ] {
-        entry(out, name, count)?;
+        entry(out, name, count);
     }
     out.push('}');
     Ok(())

@@ -8,6 +8,7 @@ mod parcels;
 pub(crate) mod read_queue;
 mod relays;
 mod slots;
+mod spares;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -25,7 +26,6 @@ use super::links::Dials;
 use super::stops::Stops;
 use super::transfers::Transfers;
 use super::wheel::{Due, Wheel};
-use super::write::SHORT_SPARE;
 use crate::frame::{KeptMessage, Ledger};
 use crate::hub::{Hub, Poster};
 use crate::limits::GatewayLimits;
@@ -80,9 +80,9 @@ pub(crate) struct Env {
     /// Output that sessions have written to other connections.
     relays: Relays,
     /// Emptied chunk buffers.
-    pub(crate) spare: RefCell<Vec<Vec<u8>>>,
-    /// The capacity of those that are longer than [`SHORT_SPARE`].
-    pub(crate) long_spare_bytes: Cell<usize>,
+    spare: RefCell<Vec<Vec<u8>>>,
+    /// The capacity of the longer ones.
+    long_spare_bytes: Cell<usize>,
     pub(crate) wheel: RefCell<Wheel<Due>>,
     pub(crate) wheel_armed: Notify,
     /// Runs the readiness loop.
@@ -166,18 +166,6 @@ impl Env {
 
     pub(crate) fn limits(&self) -> &GatewayLimits {
         &self.limits
-    }
-
-    /// A buffer for the output of a connection.
-    pub(crate) fn spare_buffer(&self) -> Vec<u8> {
-        let Some(buffer) = self.spare.borrow_mut().pop() else {
-            return Vec::new();
-        };
-        if buffer.capacity() > SHORT_SPARE {
-            let bytes = &self.long_spare_bytes;
-            bytes.set(bytes.get() - buffer.capacity());
-        }
-        buffer
     }
 
     /// Counts a refused peer.
