@@ -1,4 +1,4 @@
-//! Bytes as text: hexadecimal digits, and base32 as NKeys have it (RFC 4648 without padding). A library for both brings every
+//! Bytes as text: hexadecimal digits, and base32 as the keys of NATS have it (RFC 4648 without padding). A library for both brings every
 //! other encoding as well, 26 KB.
 
 /// Lower-case hexadecimal digits.

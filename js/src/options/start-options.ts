@@ -128,6 +128,7 @@ export function readStartOptions(options: unknown, first: boolean, problems: str
   const workers = root === NOTHING ? undefined : readWorkers(root, first, problems);
   const gateway = gatewayPlan(root, limits, problems);
   const backplane = readBackplane(root['backplane'], 'options.backplane', problems);
+  checkPresenceServer(gateway, backplane, problems);
   return {
     listeners,
     workers,
@@ -304,14 +305,22 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
   if (ioUring !== undefined) plan['ioUring'] = ioUring;
   const channels = readChannels(root['channels'], 'options.channels', problems);
   if (channels !== undefined) plan['channels'] = channels;
-  if (root['backplane'] !== undefined && channels?.some((terms) => terms.presence)) {
-    problems.push('options.channels: presence is known on one node only, so it cannot be combined with backplane');
-  }
   for (const name of [...Object.keys(GATEWAY_RANGES), ...Object.keys(GATEWAY_WORDS)]) {
     const value = limits[name];
     if (!(name in OWN_LIMITS) && value !== undefined) plan[name] = value as number | string;
   }
   return plan;
+}
+
+/** The members of several nodes are kept by the backplane's server. */
+function checkPresenceServer(gateway: GatewayPlan, backplane: BackplanePlan | undefined, problems: string[]): void {
+  if (backplane?.protocol !== 'nats') return;
+  const channels = gateway['channels'] as ChannelPlan[] | undefined;
+  if (channels?.some((terms) => terms.presence)) {
+    problems.push(
+      'options.channels: several nodes can have presence with Redis or Valkey as backplane, not with NATS yet',
+    );
+  }
 }
 
 function readLimits(value: unknown, at: string, ranges: Record<string, Range>, problems: string[]): Fields {

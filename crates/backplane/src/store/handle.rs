@@ -25,12 +25,12 @@ pub enum StoreSetupError {
     /// TLS cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// A server of this kind does not keep what was wanted.
-    #[error("not supported over this kind of server: {0:?}")]
-    Unsupported(Protocol),
+    /// Members of several nodes are not kept on servers of this kind.
+    #[error("channels with presence are not supported over this kind of server: {0:?}")]
+    NoPresence(Protocol),
 }
 
-/// Whether this kind of server keeps more than histories.
+/// Whether members of several nodes can be kept on this kind of server.
 pub fn supports(config: &Config) -> bool {
     matches!(config.protocol, Protocol::Redis | Protocol::RedisCluster)
 }

@@ -15,6 +15,7 @@ mod link;
 mod links;
 mod names;
 mod page;
+mod presence;
 mod publication;
 mod requests;
 mod scripts;
@@ -27,5 +28,8 @@ pub use feed::{
     Append, Appended, Done, Entry, Feed, History, Range, SharedHistory, StoreError, StoredPast,
 };
 pub use handle::{Store, StoreSetupError, supports};
+pub use presence::{
+    Attendance, AttendanceStats, AttendanceTask, Pending, Presence, Roll, Seat, SharedPresence,
+};
 pub use stats::StoreStats;
 pub use task::StoreTask;

@@ -4,6 +4,7 @@
 mod answers;
 mod feed;
 mod local;
+mod roll;
 mod uplink;
 
 use std::fmt;
@@ -12,7 +13,9 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use millrace_backplane::store::{SharedHistory, Store, StoreSetupError, StoreTask};
+use millrace_backplane::store::{
+    Attendance, AttendanceTask, SharedHistory, SharedPresence, Store, StoreSetupError, StoreTask,
+};
 use millrace_backplane::{
     Backplane, Bounds, Census, ClusterInfo, Config, KeptChannels, Member, Outlet, Stats, Task,
     TlsError,
@@ -25,6 +28,7 @@ use crate::sync::Mutex;
 use answers::{Answers, Pending};
 use feed::NodeFeed;
 use local::LocalNode;
+use roll::NodeRoll;
 use uplink::BackplaneUplink;
 
 /// What a hub holds of its backplane.
@@ -38,6 +42,7 @@ pub(crate) struct BackplaneHandle {
 struct Running {
     backplane: Arc<Backplane>,
     store: Option<Arc<Store>>,
+    attendance: Option<Arc<Attendance>>,
     /// The time until which messages that still wait at the end may be sent.
     drains_until: Option<Instant>,
 }
@@ -57,8 +62,7 @@ impl BackplaneHandle {
         }
     }
 
-    /// Prepares a task for this configuration, without running it; if some of these channels keep history, also that of a
-    /// store of histories.
+    /// Prepares a task for this configuration, without running it, and those of the stores that the channels need.
     pub(crate) fn prepare(
         &self,
         mut config: Config,
@@ -79,9 +83,15 @@ impl BackplaneHandle {
             full: limits.backplane_full,
         };
         let outlet = self.outlet.get_or_init(|| Arc::new(Outlet::new()));
-        let store = if !config.histories.is_empty() {
+        let store = if config.histories.is_empty() {
+            None
+        } else {
             let feed = Arc::new(NodeFeed::new(Arc::clone(hub)));
             Some(Store::new(&config, outlet.node(), feed)?)
+        };
+        let attendance = if channels.iter().any(|terms| terms.presence) {
+            let roll = Arc::new(NodeRoll::new(Arc::clone(hub)));
+            Some(Attendance::new(&config, outlet.node(), roll)?)
         } else {
             None
         };
@@ -90,6 +100,7 @@ impl BackplaneHandle {
             backplane,
             task,
             store,
+            attendance,
         })
     }
 
@@ -106,9 +117,11 @@ impl BackplaneHandle {
             backplane,
             task,
             store,
+            attendance,
         } = prepared;
         let backplane = Arc::new(backplane);
         let (store, store_task) = store.unzip();
+        let (attendance, attendance_task) = attendance.unzip();
         hub.set_uplink(|| {
             let outlet = Arc::clone(backplane.outlet());
             Arc::new(BackplaneUplink::new(outlet, hub, self))
@@ -118,9 +131,14 @@ impl BackplaneHandle {
             let link: SharedHistory = Arc::<Store>::clone(store);
             hub.replicas().connect(link, Arc::downgrade(hub));
         }
+        if let Some(attendance) = &attendance {
+            let link: SharedPresence = Arc::<Attendance>::clone(attendance);
+            hub.rosters().connect(link);
+        }
         *self.running.lock() = Some(Running {
             backplane: Arc::clone(&backplane),
             store,
+            attendance,
             drains_until: None,
         });
         let of = hub;
@@ -130,8 +148,9 @@ impl BackplaneHandle {
             .name("millrace-backplane".to_owned())
             .spawn(move || {
                 let _logging = log.as_ref().map(tracing::dispatcher::set_default);
-                let outcome = live(&hub, task, store_task);
+                let outcome = live(&hub, task, (store_task, attendance_task));
                 hub.store_ended();
+                hub.attendance_ended();
                 backplane.outlet().close();
                 hub.shards_caught_up();
                 owner.running.lock().take();
@@ -140,6 +159,7 @@ impl BackplaneHandle {
         if thread.is_err() {
             outlet.close();
             of.store_ended();
+            of.attendance_ended();
             self.running.lock().take();
         }
         thread
@@ -169,6 +189,9 @@ impl BackplaneHandle {
             running.backplane.end(deadline);
             if let Some(store) = &running.store {
                 store.end(deadline);
+            }
+            if let Some(attendance) = &running.attendance {
+                attendance.end(deadline);
             }
         }
     }
@@ -219,6 +242,7 @@ pub(crate) struct Prepared {
     backplane: Backplane,
     task: Task,
     store: Option<(Arc<Store>, StoreTask)>,
+    attendance: Option<(Arc<Attendance>, AttendanceTask)>,
 }
 
 /// Why a backplane cannot be prepared.
@@ -248,8 +272,12 @@ impl Hub {
     }
 }
 
-/// Runs the task until it ends for any reason.
-fn live(hub: &Arc<Hub>, task: Task, store: Option<StoreTask>) -> Result<(), String> {
+/// Runs the tasks until they end for any reason.
+fn live(
+    hub: &Arc<Hub>,
+    task: Task,
+    (store, attendance): (Option<StoreTask>, Option<AttendanceTask>),
+) -> Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -257,14 +285,17 @@ fn live(hub: &Arc<Hub>, task: Task, store: Option<StoreTask>) -> Result<(), Stri
             .max_blocking_threads(RESOLVERS)
             .build()?;
         let plain = task.run(Box::new(LocalNode::new(Arc::clone(hub))));
-        runtime.block_on(async {
-            match store {
-                None => plain.await,
-                Some(store) => {
-                    tokio::join!(plain, store.run());
-                }
+        let store = async {
+            if let Some(store) = store {
+                store.run().await;
             }
-        });
+        };
+        let attendance = async {
+            if let Some(attendance) = attendance {
+                attendance.run().await;
+            }
+        };
+        runtime.block_on(async { tokio::join!(plain, store, attendance) });
         // a name server that does not answer must not delay the end
         runtime.shutdown_background();
         Ok::<_, std::io::Error>(())

@@ -163,7 +163,8 @@ impl Worker {
         self.go_on(number, next, link, now);
     }
 
-    /// Writes where the numbers are. `head` is the record behind which it goes, with what is to be said.
+    /// Writes where the numbers are. `head` has the number of the record behind which it goes, and the new
+    /// state.
     pub(super) fn put_mark(
         &mut self,
         number: u64,
