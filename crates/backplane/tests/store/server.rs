@@ -23,6 +23,9 @@ pub(crate) struct Server {
     child: Child,
 }
 
+/// A server has ended at once.
+struct HasEnded;
+
 impl Server {
     /// Starts a server that keeps its data over restarts; `None` if there is no program for it. With
     /// `MILLRACE_TEST_STORE=tls` nodes reach it as one that [`start_secure`](Self::start_secure) has started.
@@ -44,7 +47,7 @@ impl Server {
                 let keeping = KEEPING.map(str::to_owned);
                 keeping.into_iter().chain(secure).collect()
             });
-            if let Some(server) = server? {
+            if let Ok(server) = server? {
                 return Some(server);
             }
         }
@@ -84,7 +87,7 @@ impl Server {
     fn spawn(options: impl Fn(&Path) -> Vec<String>) -> Option<Self> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            if let Some(server) = Self::spawn_once(&options)? {
+            if let Ok(server) = Self::spawn_once(&options)? {
                 return Some(server);
             }
             // another program has taken the port
@@ -92,8 +95,7 @@ impl Server {
         }
     }
 
-    /// The inner `None`: it has ended at once.
-    fn spawn_once(options: &impl Fn(&Path) -> Vec<String>) -> Option<Option<Self>> {
+    fn spawn_once(options: &impl Fn(&Path) -> Vec<String>) -> Option<Result<Self, HasEnded>> {
         let port = free_port();
         let name = format!("millrace-store-{}-{port}", std::process::id());
         let folder = env::temp_dir().join(name);
@@ -113,7 +115,11 @@ impl Server {
             options,
             child,
         };
-        Some(server.is_ready().then_some(server))
+        Some(if server.is_ready() {
+            Ok(server)
+        } else {
+            Err(HasEnded)
+        })
     }
 
     /// Waits until it answers; false if it has ended.
