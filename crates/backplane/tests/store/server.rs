@@ -23,9 +23,6 @@ pub(crate) struct Server {
     child: Child,
 }
 
-/// A server has ended at once.
-struct HasEnded;
-
 impl Server {
     /// Starts a server that keeps its data over restarts; `None` if there is no program for it. With
     /// `MILLRACE_TEST_STORE=tls` nodes reach it as one that [`start_secure`](Self::start_secure) has started.
@@ -47,7 +44,8 @@ impl Server {
                 let keeping = KEEPING.map(str::to_owned);
                 keeping.into_iter().chain(secure).collect()
             });
-            if let Ok(server) = server? {
+            let (server, is_ready) = server?;
+            if is_ready {
                 return Some(server);
             }
         }
@@ -87,7 +85,8 @@ impl Server {
     fn spawn(options: impl Fn(&Path) -> Vec<String>) -> Option<Self> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            if let Ok(server) = Self::spawn_once(&options)? {
+            let (server, is_ready) = Self::spawn_once(&options)?;
+            if is_ready {
                 return Some(server);
             }
             // another program has taken the port
@@ -95,7 +94,8 @@ impl Server {
         }
     }
 
-    fn spawn_once(options: &impl Fn(&Path) -> Vec<String>) -> Option<Result<Self, HasEnded>> {
+    /// Returns whether it is ready, too; otherwise it has ended at once.
+    fn spawn_once(options: &impl Fn(&Path) -> Vec<String>) -> Option<(Self, bool)> {
         let port = free_port();
         let name = format!("millrace-store-{}-{port}", std::process::id());
         let folder = env::temp_dir().join(name);
@@ -115,11 +115,8 @@ impl Server {
             options,
             child,
         };
-        Some(if server.is_ready() {
-            Ok(server)
-        } else {
-            Err(HasEnded)
-        })
+        let is_ready = server.is_ready();
+        Some((server, is_ready))
     }
 
     /// Waits until it answers; false if it has ended.
