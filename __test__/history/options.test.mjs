@@ -36,9 +36,12 @@ test('history needs both bounds, within their ranges', (t) => {
   t.is(problemsOf({ channels: { a: { history } }, backplane: 'redis+cluster://127.0.0.1' }), 'none');
   t.true(problemsOf({ channels: { a: { history } }, backplane: 'nats://127.0.0.1' }).endsWith('not with NATS yet'));
   t.is(problemsOf({ channels: { a: {} }, backplane: 'nats://127.0.0.1' }), 'none');
+  const presence = true;
+  t.is(problemsOf({ channels: { a: { presence } }, backplane: 'redis://127.0.0.1' }), 'none');
+  t.is(problemsOf({ channels: { a: { presence } }, backplane: 'redis+cluster://127.0.0.1' }), 'none');
   t.regex(
-    problemsOf({ channels: { a: { presence: true } }, backplane: { url: 'redis://127.0.0.1' } }),
-    /presence is known on one node only/,
+    problemsOf({ channels: { a: { presence } }, backplane: 'nats://127.0.0.1' }),
+    /can have presence with Redis or Valkey as backplane, not with NATS yet/,
   );
   t.regex(problemsOf({ channels: { a: { presence: 1 } } }), /\.presence must be true or false, not 1/);
 });

@@ -35,8 +35,6 @@ const { values } = parseArgs({
 const { backplane, cert, host, key, 'sockety-port': socketyPort = process.env.SOCKETY_PORT } = values;
 const tls = cert !== undefined && key !== undefined ? { cert, key } : undefined;
 const { 'line-port': linePort = process.env.LINE_PORT } = values;
-// What is kept is kept in the memory of one node.
-const keeps = backplane === undefined;
 /** @type {import('millrace').Listener[]} */
 const others = [];
 if (socketyPort !== undefined) {
@@ -49,12 +47,12 @@ const chat = await start({
   bind: [`${host}:${values.port}`, ...others],
   workerPath: new URL('./worker.mjs', import.meta.url),
   threads: Number(values.threads),
-  workerArg: { keeps },
   // A room keeps its last messages, for pages that come back, and knows its members. The worker's handlers decide who
   // may subscribe and publish.
   channels: {
     'room:*': {
-      ...(keeps && { history: { messages: 500, ageMs: DAY }, presence: true }),
+      history: { messages: 500, ageMs: DAY },
+      presence: true,
       clients: { subscribe: true, publish: { from: true } },
     },
   },

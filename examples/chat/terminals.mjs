@@ -16,19 +16,16 @@ export class Terminal {
   /** @type {import('./membership.mjs').Membership} */
   membership;
   #socketId;
-  #keeps;
   /** @type {Promise<unknown>} */
   #turn = Promise.resolve();
 
   /**
    * @param {number} socketId
    * @param {import('./membership.mjs').Membership | undefined} membership its token
-   * @param {boolean} keeps whether rooms have a history and members
    */
-  constructor(socketId, membership, keeps) {
+  constructor(socketId, membership) {
     this.#socketId = socketId;
     this.membership = membership ?? {};
-    this.#keeps = keeps;
   }
 
   /**
@@ -60,11 +57,6 @@ export class Terminal {
     this.membership = now;
     subscribe(id, noticesOf(room));
     const channel = channelOf(room);
-    if (!this.#keeps) {
-      subscribe(id, channel);
-      send(id, `* You are ${name} in ${room}.`);
-      return;
-    }
     const { members } = await presence(channel);
     const names = members.map(({ info }) => /** @type {any} */ (info).name);
     const more = names.length > LISTED ? ` and ${names.length - LISTED} others` : '';

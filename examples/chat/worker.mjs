@@ -16,14 +16,6 @@ import { Terminal } from './terminals.mjs';
 
 /** @typedef {import('./membership.mjs').Membership} Membership the token */
 
-/** Whether rooms have a history and members. */
-let keeps = true;
-
-/** @param {{ keeps: boolean }} [options] */
-export function handleStart(options) {
-  keeps = options?.keeps ?? true;
-}
-
 /**
  * A client of raw TCP is a terminal.
  * @param {number} socketId
@@ -82,7 +74,7 @@ export async function handleCall(method, params, socketId, membership) {
   if (method !== 'typing') throw new CallError('not_found');
   const { room, name, tab } = membership ?? {};
   const typing = readJson(params) === true;
-  if (!keeps || room === undefined) return;
+  if (room === undefined) return;
   await setPresence(socketId, channelOf(room), { name, tab, typing });
 }
 
@@ -156,7 +148,7 @@ export async function handleSocketyMessage(message, socketId, membership) {
  * @param {Membership | undefined} membership
  */
 function terminalOf(socketId, membership) {
-  const terminal = terminals.get(socketId) ?? new Terminal(socketId, membership, keeps);
+  const terminal = terminals.get(socketId) ?? new Terminal(socketId, membership);
   terminals.set(socketId, terminal);
   return terminal;
 }

@@ -57,7 +57,9 @@ export const ERROR_CODES = {
   ERR_MILLRACE_OVERLOADED:
     'An I/O thread has nearly `limits.shardInboxBytes` to do already, so no socket was subscribed. Try again later, or split a call for very many sockets into several.',
   ERR_MILLRACE_PRESENCE_FULL:
-    'What the members of all channels say of themselves takes `limits.presenceBytes` already, so nothing was changed.',
+    'What the members of all channels say of themselves takes `limits.presenceBytes` already, so nothing was changed; or, if it is reported, members of other nodes are left out.',
+  ERR_MILLRACE_PRESENCE_UNAVAILABLE:
+    'The members that other nodes have in a channel cannot be read: there is no link to the server that nodes share, or it refused. Reported also when that link is lost.',
   ERR_MILLRACE_PUBLICATION_UNKNOWN:
     'The link to the server that keeps the history of channels was lost, or it did not answer within 5 s: whether the message was published is not known. Only with an `idempotencyKey` can it be published again without being doubled.',
   ERR_MILLRACE_REQUEST_ABORTED:

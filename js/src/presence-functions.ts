@@ -5,11 +5,11 @@ import type { Name } from './gateway/target.js';
 import { threadGateway } from './gateway/thread-gateway.js';
 
 /**
- * The members of a channel with presence: the clients that have subscribed themselves by `millrace.v1`, and the sockets that
- * `subscribe` made members.
+ * The members of a channel with presence, on all nodes: the clients that have subscribed themselves by `millrace.v1`, and the
+ * sockets that `subscribe` made members.
  *
  * @throws {TypeError} as a rejection, naming the bad argument
- * @throws {MillraceError} as a rejection: ERR_MILLRACE_NO_PRESENCE
+ * @throws {MillraceError} as a rejection: ERR_MILLRACE_NO_PRESENCE, ERR_MILLRACE_PRESENCE_UNAVAILABLE
  * @example
  * ```ts
  * const { members } = await presence('room:1');
@@ -21,10 +21,10 @@ export function presence(channel: Name): Promise<Presence> {
 }
 
 /**
- * How many members a channel with presence has. Costs the same for any number of them.
+ * How many members a channel with presence has, on all nodes. Costs the same for any number of them, once the node knows them.
  *
  * @throws {TypeError} as a rejection, naming the bad argument
- * @throws {MillraceError} as a rejection: ERR_MILLRACE_NO_PRESENCE
+ * @throws {MillraceError} as a rejection: ERR_MILLRACE_NO_PRESENCE, ERR_MILLRACE_PRESENCE_UNAVAILABLE
  * @example
  * ```ts
  * const { members, sockets } = await presenceCount('room:1');
@@ -35,10 +35,11 @@ export function presenceCount(channel: Name): Promise<PresenceCount> {
 }
 
 /**
- * Replaces the `info` of a member of a channel with presence. The other subscribers are told.
+ * Replaces the `info` of a member of a channel with presence, of a socket of this node. The other subscribers are told, on all
+ * nodes.
  *
  * @param info a value of JSON, at most 4,096 bytes
- * @returns whether the socket is a member
+ * @returns whether the socket is a member on this node
  * @throws {TypeError} as a rejection, naming the bad argument; nothing was changed
  * @throws {MillraceError} as a rejection: ERR_MILLRACE_NO_PRESENCE, ERR_MILLRACE_PRESENCE_FULL; nothing was changed
  * @example

@@ -19,6 +19,12 @@ impl SocketId {
         }
     }
 
+    /// The least id.
+    pub(crate) const LEAST: Self = Self(NonZeroU64::MIN);
+
+    /// The greatest id.
+    pub(crate) const MOST: Self = Self(NonZeroU64::MIN.saturating_add(SOCKET_ID_END - 2));
+
     /// The number, 1 to 2^53 − 1.
     pub const fn get(self) -> u64 {
         self.0.get()

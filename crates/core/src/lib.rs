@@ -12,6 +12,7 @@ mod channel;
 mod channel_list;
 mod channels;
 mod dangling;
+mod elsewhere;
 mod hash;
 mod history;
 mod id;
@@ -28,7 +29,9 @@ mod pattern_index;
 mod patterns;
 mod post;
 mod presence;
+mod present;
 mod registry;
+mod room;
 mod rooms;
 mod route;
 mod sockets;
@@ -49,12 +52,13 @@ pub use crate::name::{Name, Space, Topic};
 pub use crate::pattern::{Pattern, PatternError};
 pub use crate::post::{Match, Numbered, Post, Recipient};
 pub use crate::presence::{
-    Batch, Changes, INFO_CHARGE, Info, InfoError, MemberCount, MemberState, News, PresenceBounds,
+    Batch, Changes, INFO_CHARGE, Info, InfoError, MemberCount, MemberId, MemberState, News,
+    PresenceBounds, Unsaved,
 };
+pub use crate::present::Maker;
 pub use crate::registry::{
     Bookmark, ChannelState, ChannelSummary, Core, Counts, EnterError, Entrance, NoPresence,
-    OwnError, Past, Reach, SocketState, Target, TokenError,
+    OtherMembers, OwnError, Past, Reach, SocketState, Target, TokenError,
 };
-pub use crate::rooms::Maker;
 pub use crate::route::{Route, ShardIndex, ShardSet};
 pub use crate::sockets::{Closed, SocketInfo, Token};

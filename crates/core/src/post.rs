@@ -138,6 +138,12 @@ pub trait Post {
         true
     }
 
+    /// Something has changed among this node's members of a channel that [other nodes](crate::Core::share_presence) know of. The
+    /// channel's lock is held.
+    fn unsaved(&mut self, name: &Name) {
+        let _ = name;
+    }
+
     /// The time in milliseconds of Unix time. Asked only for channels with history or presence.
     fn unix_ms(&mut self) -> u64 {
         0

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::id::{ChannelId, SocketId};
@@ -154,15 +155,82 @@ impl fmt::Debug for Info {
     }
 }
 
+/// Which socket of which node is a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemberId {
+    /// The number of the node; 0: this one, unless it is said otherwise.
+    pub node: u64,
+    /// The socket.
+    pub socket: SocketId,
+}
+
+impl MemberId {
+    /// A socket of this node.
+    pub const fn here(socket: SocketId) -> Self {
+        Self { node: 0, socket }
+    }
+
+    /// All that a node may have.
+    pub(crate) fn all_of(node: u64) -> RangeInclusive<Self> {
+        let at = |socket| Self { node, socket };
+        at(SocketId::LEAST)..=at(SocketId::MOST)
+    }
+}
+
+/// A member on another node. It is charged as an info until it is dropped, whether it has one or not.
+#[derive(Clone, Debug)]
+pub(crate) struct OtherMember {
+    pub(crate) id: MemberId,
+    pub(crate) since_ms: u64,
+    /// Empty: it has none.
+    said: Info,
+}
+
+impl OtherMember {
+    pub(crate) fn new(
+        id: MemberId,
+        (since_ms, info): (u64, Option<&str>),
+        totals: &Arc<Totals>,
+    ) -> Result<Self, InfoError> {
+        let said = Info::new(info.unwrap_or_default(), totals)?;
+        Ok(Self { id, since_ms, said })
+    }
+
+    pub(crate) fn info(&self) -> Option<&Info> {
+        (!self.said.text().is_empty()).then_some(&self.said)
+    }
+}
+
+/// What other nodes have not been given yet of the members of this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unsaved {
+    /// These have changed; `None`: they have left.
+    Changes(Vec<(SocketId, Option<MemberState>)>),
+    /// What has changed is not known: everything has to be given.
+    Whole,
+}
+
 /// A member of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberState {
+    /// The number of the node that has the socket; 0: this one.
+    pub node: u64,
     /// The socket.
     pub socket: SocketId,
     /// When it became a member, in milliseconds of Unix time.
     pub since_ms: u64,
     /// What it says of itself.
     pub info: Option<Info>,
+}
+
+impl MemberState {
+    /// Which one it is.
+    pub fn id(&self) -> MemberId {
+        MemberId {
+            node: self.node,
+            socket: self.socket,
+        }
+    }
 }
 
 /// How many members a channel has.
@@ -196,15 +264,15 @@ pub enum News {
     Members(Changes),
 }
 
-/// The changes of members, each list in the order of the sockets.
+/// The changes of members, each list in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// They are gone.
-    pub left: Vec<SocketId>,
+    pub left: Vec<MemberId>,
     /// They are new.
-    pub joined: Vec<(SocketId, Option<Info>)>,
+    pub joined: Vec<(MemberId, Option<Info>)>,
     /// They say something else of themselves.
-    pub updated: Vec<(SocketId, Option<Info>)>,
+    pub updated: Vec<(MemberId, Option<Info>)>,
 }
 
 #[cfg(test)]

@@ -1,72 +1,29 @@
-//! The members of the channels in one lock shard: who they are, and what of it has not been told yet. Owns the rules of
-//! what a batch says; never touches a subscription, never posts.
+//! The rooms of the channels in one lock shard. Owns which channels have members, and which have something to tell; never
+//! touches a subscription, never posts.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
 use std::sync::Arc;
-
-use ahash::RandomState;
 
 use crate::channel::Channel;
 use crate::id::{SocketId, TermsIndex};
 use crate::name::Name;
-use crate::name_map::{Hashed, NameMap, Row};
-use crate::presence::{Changes, Info, MemberCount, MemberState, News, Totals};
+use crate::name_map::{Hashed, NameMap};
+use crate::presence::{
+    Info, InfoError, MemberCount, MemberId, MemberState, News, OtherMember, Totals, Unsaved,
+};
+use crate::present::Maker;
+use crate::room::Room;
 
-/// The rooms. Whenever the lock is free, each of them has a member, which is a subscriber of its channel, or something to
-/// tell.
+/// The rooms. Whenever the lock is free, each of them has a member, which is a subscriber of its channel or on another node,
+/// or something to tell.
 pub(crate) struct Rooms {
     rows: NameMap<Room>,
     /// The terms that ask for presence, a bit each.
     terms: u64,
     totals: Arc<Totals>,
+    /// Whether other nodes have members of the same channels.
+    is_shared: bool,
     /// The rooms that have something to tell.
     dirty: Vec<(u64, Name)>,
-}
-
-/// The members of one channel.
-struct Room {
-    name: Name,
-    members: BTreeMap<SocketId, Present>,
-    /// How many members have each info.
-    infos: HashMap<Info, usize, RandomState>,
-    /// How many members have none.
-    unnamed: usize,
-    /// What has not been told yet, by socket.
-    changes: BTreeMap<SocketId, Change>,
-    /// Only the number is told.
-    is_counting: bool,
-    /// Whether it is in the list of the dirty ones.
-    is_dirty: bool,
-    /// The next room with the same hash in the table's map.
-    next: Option<Box<Room>>,
-}
-
-struct Present {
-    info: Option<Info>,
-    since_ms: u64,
-    /// A member for as long as its client has subscribed itself.
-    own: bool,
-    /// A member for as long as the application has it subscribed.
-    given: bool,
-}
-
-/// What has happened to a socket since the last batch.
-#[derive(Clone, Copy)]
-struct Change {
-    /// Whether it was a member then.
-    was_there: bool,
-    /// Whether it has left since then.
-    has_left: bool,
-}
-
-/// Who makes a socket a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Maker {
-    /// Its own client, by subscribing itself: it is one until that ends.
-    Client,
-    /// The application, by subscribing it: it is one until that ends.
-    Application,
 }
 
 impl Rooms {
@@ -75,6 +32,7 @@ impl Rooms {
             rows: NameMap::default(),
             terms: 0,
             totals,
+            is_shared: false,
             dirty: Vec::new(),
         }
     }
@@ -82,6 +40,11 @@ impl Rooms {
     /// Replaces the terms that ask for presence.
     pub(crate) fn set_terms(&mut self, terms: u64) {
         self.terms = terms;
+    }
+
+    /// Sets whether other nodes have members of the same channels.
+    pub(crate) fn share(&mut self, is_shared: bool) {
+        self.is_shared = is_shared;
     }
 
     /// Whether channels with these terms have presence.
@@ -99,12 +62,8 @@ impl Rooms {
         info: Option<&Info>,
         now: u64,
     ) -> bool {
-        if self.rows.get(key).is_none() {
-            self.rows
-                .insert(key.hash, Box::new(Room::new(name.clone())));
-        }
         let most = self.totals.most_events();
-        let Some(room) = self.rows.get_mut(key) else {
+        let Some(room) = self.get_or_make(key, name) else {
             return false;
         };
         let has_changed = room.enter(id, maker, info, now, most);
@@ -148,14 +107,8 @@ impl Rooms {
         let Some(room) = self.rows.get_mut(key) else {
             return;
         };
-        if room.is_dirty {
-            // it stays until its place in the list is taken
-            *room = Room {
-                is_dirty: true,
-                next: room.next.take(),
-                ..Room::new(room.name.clone())
-            };
-        } else {
+        // if it is dirty, it stays until its place in the list is taken
+        if room.close() && !room.is_dirty {
             self.rows.remove(key);
         }
     }
@@ -170,7 +123,7 @@ impl Rooms {
         let room = self.rows.get_mut(key)?;
         room.is_dirty = false;
         let news = room.take_news(self.totals.most_events());
-        if room.members.is_empty() {
+        if room.is_vacant() {
             self.rows.remove(key);
         }
         news
@@ -179,51 +132,40 @@ impl Rooms {
     /// What was taken last has not reached all subscribers: the number is told, and with it that they should ask anew.
     /// True: it has to be told.
     pub(crate) fn tell_again(&mut self, key: Hashed<'_>, name: &Name) -> bool {
-        if self.rows.get(key).is_none() {
-            self.rows
-                .insert(key.hash, Box::new(Room::new(name.clone())));
-        }
-        if let Some(room) = self.rows.get_mut(key) {
+        if let Some(room) = self.get_or_make(key, name) {
             room.count_from_now_on();
         }
         self.mark(key)
     }
 
-    /// At most so many members behind a socket, in the order of the sockets.
+    /// At most so many members of all nodes behind one, if this is the node `here`.
     pub(crate) fn members(
         &self,
         key: Hashed<'_>,
-        after: Option<SocketId>,
+        here: u64,
+        after: Option<MemberId>,
         most: usize,
     ) -> Vec<MemberState> {
-        let Some(room) = self.rows.get(key) else {
-            return Vec::new();
-        };
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let members = room.members.range((from, Bound::Unbounded));
-        let state = |(id, present): (&SocketId, &Present)| MemberState {
-            socket: *id,
-            since_ms: present.since_ms,
-            info: present.info.clone(),
-        };
-        members.take(most).map(state).collect()
+        let room = self.rows.get(key);
+        room.map_or_else(Vec::new, |room| room.members(here, after, most))
     }
 
     pub(crate) fn count(&self, key: Hashed<'_>) -> MemberCount {
-        self.rows
-            .get(key)
-            .map_or_else(MemberCount::default, |room| {
-                let unnamed = usize::from(room.unnamed > 0);
-                MemberCount {
-                    members: room.infos.len() + unnamed,
-                    sockets: room.members.len(),
-                }
-            })
+        let room = self.rows.get(key);
+        room.map_or_else(MemberCount::default, Room::count)
     }
 
     /// Whether nothing is left of any channel.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.len() == 0
+    }
+
+    fn get_or_make(&mut self, key: Hashed<'_>, name: &Name) -> Option<&mut Room> {
+        if self.rows.get(key).is_none() {
+            let room = Room::new(name.clone(), self.is_shared);
+            self.rows.insert(key.hash, Box::new(room));
+        }
+        self.rows.get_mut(key)
     }
 
     fn mark(&mut self, key: Hashed<'_>) -> bool {
@@ -237,157 +179,92 @@ impl Rooms {
     }
 }
 
-impl Room {
-    fn new(name: Name) -> Self {
-        Self {
-            name,
-            members: BTreeMap::new(),
-            infos: HashMap::default(),
-            unnamed: 0,
-            changes: BTreeMap::new(),
-            is_counting: false,
-            is_dirty: false,
-            next: None,
-        }
+/// Other nodes.
+impl Rooms {
+    /// Whether other nodes have to be given something of a room.
+    pub(crate) fn is_unsaved(&self, key: Hashed<'_>) -> bool {
+        self.is_shared && self.rows.get(key).is_some_and(Room::is_unsaved)
     }
 
-    /// Returns whether there is something to tell.
-    fn enter(
+    /// Takes what other nodes have not been given yet, at most so many changes of about so many bytes.
+    pub(crate) fn take_unsaved(
         &mut self,
-        id: SocketId,
-        maker: Maker,
-        info: Option<&Info>,
-        now: u64,
+        key: Hashed<'_>,
+        (most, most_bytes): (usize, usize),
+    ) -> Unsaved {
+        let room = self.rows.get_mut(key);
+        room.map_or(Unsaved::Whole, |room| room.take_unsaved(most, most_bytes))
+    }
+
+    /// Takes note that other nodes are going to be given all members of this one.
+    pub(crate) fn begin_saving(&mut self, key: Hashed<'_>) {
+        if let Some(room) = self.rows.get_mut(key) {
+            room.begin_saving();
+        }
+    }
+
+    /// At most so many members of this node behind a socket.
+    pub(crate) fn members_here(
+        &self,
+        key: Hashed<'_>,
+        after: Option<SocketId>,
         most: usize,
-    ) -> bool {
-        let (own, given) = (maker == Maker::Client, maker == Maker::Application);
-        if let Some(present) = self.members.get_mut(&id) {
-            present.own |= own;
-            present.given |= given;
-            return info
-                .and_then(|info| self.set_info(id, info, most))
-                .unwrap_or(false);
-        }
-        let present = Present {
-            info: info.cloned(),
-            since_ms: now,
-            own,
-            given,
+    ) -> Vec<MemberState> {
+        let room = self.rows.get(key);
+        room.map_or_else(Vec::new, |room| room.members_here(after, most))
+    }
+
+    /// Takes over what another node says of a member. True: what is noted has to be told.
+    pub(crate) fn put(
+        &mut self,
+        (key, name): (Hashed<'_>, &Name),
+        id: MemberId,
+        (since_ms, info): (u64, Option<&str>),
+        (mark, tells): (u32, bool),
+    ) -> Result<bool, InfoError> {
+        let most = self.totals.most_events();
+        let totals = Arc::clone(&self.totals);
+        let Some(room) = self.get_or_make(key, name) else {
+            return Ok(false);
         };
-        self.count_in(info);
-        self.members.insert(id, present);
-        self.note(id, (false, false), most);
-        true
-    }
-
-    /// `None`: it is no member.
-    fn set_info(&mut self, id: SocketId, info: &Info, most: usize) -> Option<bool> {
-        let present = self.members.get_mut(&id)?;
-        if present.info.as_ref() == Some(info) {
-            return Some(false);
+        if room.saw(id, info, mark) {
+            return Ok(false);
         }
-        let before = present.info.replace(info.clone());
-        self.count_out(before.as_ref());
-        self.count_in(Some(info));
-        self.note(id, (true, false), most);
-        Some(true)
+        let has_changed = OtherMember::new(id, (since_ms, info), &totals)
+            .map(|other| room.put(other, mark, (tells, most)));
+        if room.is_vacant() && !room.is_dirty {
+            self.rows.remove(key);
+        }
+        Ok(has_changed? && self.mark(key))
     }
 
-    fn keep(&mut self, id: SocketId, (own, given): (bool, bool), most: usize) -> bool {
-        let Some(present) = self.members.get_mut(&id) else {
+    /// Members of other nodes have left. True: what is noted has to be told.
+    pub(crate) fn drop_others(&mut self, key: Hashed<'_>, ids: &[MemberId], tells: bool) -> bool {
+        let most = self.totals.most_events();
+        let Some(room) = self.rows.get_mut(key) else {
             return false;
         };
-        present.own &= own;
-        present.given &= given;
-        if present.own || present.given {
-            return false;
+        let mut has_changed = false;
+        for id in ids {
+            has_changed |= room.drop_other(*id, (tells, most));
         }
-        let before = self.members.remove(&id).and_then(|present| present.info);
-        self.count_out(before.as_ref());
-        self.note(id, (true, true), most);
-        true
+        if has_changed {
+            return self.mark(key);
+        }
+        if room.is_vacant() && !room.is_dirty {
+            self.rows.remove(key);
+        }
+        false
     }
 
-    fn count_in(&mut self, info: Option<&Info>) {
-        match info {
-            None => self.unnamed += 1,
-            Some(info) => *self.infos.entry(info.clone()).or_default() += 1,
-        }
-    }
-
-    fn count_out(&mut self, info: Option<&Info>) {
-        let Some(info) = info else {
-            self.unnamed -= 1;
-            return;
-        };
-        if let Some(holders) = self.infos.get_mut(info) {
-            *holders -= 1;
-            if *holders == 0 {
-                self.infos.remove(info);
-            }
-        }
-        if self.infos.is_empty() {
-            self.infos = HashMap::default();
-        }
-    }
-
-    /// Notes a change. Above the bound only the number is told.
-    fn note(&mut self, id: SocketId, (was_there, leaves): (bool, bool), most: usize) {
-        if self.is_counting {
-            return;
-        }
-        let change = self.changes.entry(id).or_insert(Change {
-            was_there,
-            has_left: false,
-        });
-        change.has_left |= leaves;
-        if self.members.len() > most || self.changes.len() > most {
-            self.count_from_now_on();
-        }
-    }
-
-    fn count_from_now_on(&mut self) {
-        self.is_counting = true;
-        self.changes = BTreeMap::new();
-    }
-
-    fn take_news(&mut self, most: usize) -> Option<News> {
-        let count = self.members.len();
-        if self.is_counting {
-            self.is_counting = count > most;
-            return Some(News::Count(count));
-        }
-        let mut news = Changes::default();
-        for (id, change) in std::mem::take(&mut self.changes) {
-            let present = self.members.get(&id);
-            // also what was never told has to be taken back: a subscriber may have asked who is there
-            if change.has_left && (change.was_there || present.is_none()) {
-                news.left.push(id);
-            }
-            let Some(present) = present else {
-                continue;
-            };
-            let list = if change.was_there && !change.has_left {
-                &mut news.updated
-            } else {
-                &mut news.joined
-            };
-            list.push((id, present.info.clone()));
-        }
-        (news != Changes::default()).then_some(News::Members(news))
-    }
-}
-
-impl Row for Room {
-    fn name(&self) -> &[u8] {
-        self.name.as_bytes()
-    }
-
-    fn next(&self) -> Option<&Self> {
-        self.next.as_deref()
-    }
-
-    fn next_mut(&mut self) -> &mut Option<Box<Self>> {
-        &mut self.next
+    /// The members of one other node, or of all, for which this holds, by the mark of the last reading that they were in.
+    pub(crate) fn others(
+        &self,
+        key: Hashed<'_>,
+        node: Option<u64>,
+        is_wanted: impl Fn(MemberId, u32) -> bool,
+    ) -> Vec<MemberId> {
+        let room = self.rows.get(key);
+        room.map_or_else(Vec::new, |room| room.others(node, is_wanted))
     }
 }

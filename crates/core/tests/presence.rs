@@ -7,7 +7,7 @@ mod driver;
 #[path = "presence/viewers.rs"]
 mod viewers;
 
-use millrace_core::{Maker, PresenceBounds, SocketInfo, Target};
+use millrace_core::{Maker, MemberId, PresenceBounds, SocketInfo, Target};
 use proptest::prelude::*;
 
 proptest! {
@@ -51,9 +51,9 @@ fn a_hundred_thousand_members_are_counted_paged_and_gone_with_their_sockets() {
     assert_eq!((count.members, count.sockets), (100, ALL));
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let page = core.members(b"room", after, 1000).unwrap();
+        let page = core.members(b"room", 0, after, 1000).unwrap();
         let Some(last) = page.last() else { break };
-        after = Some(last.socket);
+        after = Some(MemberId::here(last.socket));
         seen.extend(page.iter().map(|member| member.socket));
     }
     assert!(seen == ids);

@@ -17,7 +17,7 @@ pub(crate) use crate::frame::{
     LateReply, Message, WordedDef,
 };
 pub(crate) use crate::hub::{Hub, Worker, unix_ms};
-pub(crate) use crate::hub::{Reading, StoreVerdict, Teller};
+pub(crate) use crate::hub::{Readiness, Reading, StoreVerdict, Teller};
 pub(crate) use crate::listener::Peer;
 pub(crate) use crate::net::address::ListenError;
 pub(crate) use crate::net::connect::{self, DialTarget};

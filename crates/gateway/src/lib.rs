@@ -58,9 +58,9 @@ pub use millrace_backplane::{
 };
 pub use millrace_core::{
     Annotation, AnnotationError, ChannelState, Core, Counts, EnterError, Entered, Entrance, Epoch,
-    Held, HistoryTerms, Info, InfoError, Kept, Kind, Maker, Manner, MemberCount, MemberState, Name,
-    NoPresence, Number, Past, Pattern, PatternError, Position, Published, Reach, ShardSet,
-    SocketId, SocketState, Space, Start, Tally, Target, Token, TokenError, Topic, Update,
+    Held, HistoryTerms, Info, InfoError, Kept, Kind, Maker, Manner, MemberCount, MemberId,
+    MemberState, Name, NoPresence, Number, Past, Pattern, PatternError, Position, Published, Reach,
+    ShardSet, SocketId, SocketState, Space, Start, Tally, Target, Token, TokenError, Topic, Update,
 };
 pub use net::address::{BindAddress, ListenError};
 pub use net::connect::DialTarget;

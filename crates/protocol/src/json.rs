@@ -298,6 +298,11 @@ fn hex_unit(text: &str) -> Option<(u32, &str)> {
     Some((unit, rest))
 }
 
+/// Whether a text is a JSON document that is not nested too deeply.
+pub fn is_json(text: &str) -> bool {
+    parse(text.as_bytes()).is_some()
+}
+
 /// Appends a string with its quotes.
 pub fn append_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');

@@ -144,13 +144,18 @@ export interface NativeGateway {
     number: number | undefined,
     member: string | undefined,
   ): SubscribeResult[] | number | undefined | null;
-  /** Members behind a socket, with JSON. Undefined: the channel has no presence. */
+  /**
+   * Members behind a socket of a node, with JSON. Undefined: the channel has no presence; a number: to be called again when
+   * this question is answered.
+   */
   presence(
     channel: Name,
+    node: string | undefined,
     after: number | undefined,
     most: number,
-  ): { socketId: number; since: number; info?: string }[] | undefined;
-  presenceCount(channel: Name): PresenceCount | undefined;
+  ): { socketId: number; node: string; since: number; info?: string }[] | number | undefined;
+  /** Undefined: the channel has no presence; a number: to be called again when this question is answered. */
+  presenceCount(channel: Name): PresenceCount | number | undefined;
   setPresence(socketId: number, channel: Name, info: string): boolean | undefined;
   /** Undefined: the channel has no history; a number: `takePast` has it when this question is answered. */
   history(

@@ -334,12 +334,12 @@ export class Gateway {
 
   /** See the module function `presence`. */
   async presence(channel: Name): Promise<presence.Presence> {
-    return presence.presence(this.#inOrder(), channel);
+    return presence.presence(this.#asking(), channel);
   }
 
   /** See the module function `presenceCount`. */
   async presenceCount(channel: Name): Promise<presence.PresenceCount> {
-    return presence.presenceCount(this.#inOrder(), channel);
+    return presence.presenceCount(this.#asking(), channel);
   }
 
   /** See the module function `setPresence`. */

@@ -2,7 +2,7 @@
 
 /** A member of a channel with presence. */
 export interface Member {
-  /** The socket. */
+  /** The socket. Its id is valid on its node only. */
   socketId: number;
   /** The node that has the socket, as in `clusterInfo`. */
   node: string;
@@ -14,7 +14,7 @@ export interface Member {
 
 /** The members of a channel. */
 export interface Presence {
-  /** In the order of their socket ids. */
+  /** In the order of their nodes and socket ids. */
   members: Member[];
 }
 

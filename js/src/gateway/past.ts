@@ -1,6 +1,6 @@
 /** Channels with history: the checks of options, and the calls. A store of histories answers them later. */
 
-import { type ErrorCode, MillraceError } from '../errors.js';
+import { MillraceError } from '../errors.js';
 import { shown } from '../options/fields.js';
 import type {
   History,
@@ -12,7 +12,7 @@ import type {
   SubscribeResult,
 } from './positions.js';
 import { infoText, noPresence } from './presence.js';
-import { CLOSED, FAILED, type Questions } from './questions.js';
+import { answered, type Questions } from './questions.js';
 import type { Data, Name, Pattern, Target } from './target.js';
 
 /** Publishes. */
@@ -34,7 +34,7 @@ export async function publish(
   const published = native.publish(channel, data, idempotencyKey, flag(compress, 'compress') ?? true);
   const { deliveries, position, question } = published;
   if (question === undefined) return { deliveries, position };
-  await answered(questions, question);
+  await answered(questions, question, unavailable);
   const [epoch = '', offset, isRepeated] = String(native.takeResult(question)).split(' ');
   return { deliveries: isRepeated === '1' ? 0 : deliveries, position: { epoch, offset: Number(offset) } };
 }
@@ -56,7 +56,7 @@ export async function subscribeAt(
   const number = offset ?? whole(last, 'last');
   let results = native.subscribeAt(who, channel, epoch, number, info);
   while (typeof results === 'number') {
-    await answered(questions, results);
+    await answered(questions, results, unavailable);
     results = native.subscribeAt(who, channel, epoch, number, info);
   }
   if (results === undefined) throw noHistory();
@@ -72,22 +72,10 @@ export async function history(questions: Questions, channel: Name, options?: His
   const past = native.history(channel, epoch, offset, whole(limit, 'limit'), flag(reverse, 'reverse') ?? false);
   if (past === undefined) throw noHistory();
   if (typeof past !== 'number') return past;
-  await answered(questions, past);
+  await answered(questions, past, unavailable);
   const taken = native.takePast(past);
   if (taken === undefined) throw unavailable();
   return taken;
-}
-
-/** Resolves when the store has answered a question. @throws {MillraceError} if it could not do what it was asked for */
-function answered(questions: Questions, question: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    questions.await(question, (answer) => {
-      if (answer === CLOSED) return reject(unavailable());
-      if (answer !== FAILED) return resolve();
-      const [code, reason] = questions.native.takeResult(question) as string[];
-      reject(new MillraceError(code as ErrorCode, reason ?? ''));
-    });
-  });
 }
 
 function unavailable(): MillraceError {

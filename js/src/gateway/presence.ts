@@ -4,28 +4,37 @@ import type { NativeGateway } from '../addon/native-interface.js';
 import { MillraceError } from '../errors.js';
 import { shown } from '../options/fields.js';
 import type { Member, Presence, PresenceCount } from './members.js';
+import { answered, type Questions } from './questions.js';
 import type { Name } from './target.js';
 
 export type { Presence, PresenceCount } from './members.js';
 
 /** Reads who is present. */
-export function presence(native: NativeGateway, channel: Name): Presence {
+export async function presence(questions: Questions, channel: Name): Promise<Presence> {
   const members: Member[] = [];
   for (;;) {
-    const page = native.presence(channel, members.at(-1)?.socketId, PAGE);
+    const last = members.at(-1);
+    const page = questions.native.presence(channel, last?.node, last?.socketId, PAGE);
     if (page === undefined) throw noPresence();
-    for (const { socketId, since, info } of page) {
-      members.push({ socketId, node: NODE, since, info: info === undefined ? undefined : JSON.parse(info) });
+    if (typeof page === 'number') {
+      await answered(questions, page, unavailable);
+      continue;
+    }
+    for (const { socketId, node, since, info } of page) {
+      members.push({ socketId, node, since, info: info === undefined ? undefined : JSON.parse(info) });
     }
     if (page.length < PAGE) return { members };
   }
 }
 
 /** Counts who is present. */
-export function presenceCount(native: NativeGateway, channel: Name): PresenceCount {
-  const count = native.presenceCount(channel);
-  if (count === undefined) throw noPresence();
-  return count;
+export async function presenceCount(questions: Questions, channel: Name): Promise<PresenceCount> {
+  for (;;) {
+    const count = questions.native.presenceCount(channel);
+    if (count === undefined) throw noPresence();
+    if (typeof count !== 'number') return count;
+    await answered(questions, count, unavailable);
+  }
 }
 
 /** Replaces what a member says of itself. */
@@ -53,10 +62,14 @@ export function noPresence(): MillraceError {
   return new MillraceError('ERR_MILLRACE_NO_PRESENCE', "the channel's terms do not ask for presence");
 }
 
+function unavailable(): MillraceError {
+  return new MillraceError(
+    'ERR_MILLRACE_PRESENCE_UNAVAILABLE',
+    'the gateway was stopped before the members of other nodes were known',
+  );
+}
+
 /** How many members are read at once. */
 const PAGE = 1000;
 
 const LONGEST = 4096;
-
-/** The id of a node without others. */
-const NODE = '0000000000000000';

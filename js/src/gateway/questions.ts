@@ -4,6 +4,7 @@
  */
 
 import type { NativeGateway } from '../addon/native-interface.js';
+import { type ErrorCode, MillraceError } from '../errors.js';
 
 /** The socket does not exist, or was closed before the answer. */
 export const CLOSED = 0;
@@ -52,6 +53,21 @@ export class Questions {
     }
     if (this.#waiting.size === 0) AWAITED.delete(this);
   }
+}
+
+/**
+ * Resolves when the server of other nodes has answered a question. @throws {MillraceError} if it could not do what it was asked
+ * for, or by `ended` if the gateway was stopped
+ */
+export function answered(questions: Questions, question: number, ended: () => MillraceError): Promise<void> {
+  return new Promise((resolve, reject) => {
+    questions.await(question, (answer) => {
+      if (answer === CLOSED) return reject(ended());
+      if (answer !== FAILED) return resolve();
+      const [code, reason] = questions.native.takeResult(question) as string[];
+      reject(new MillraceError(code as ErrorCode, reason ?? ''));
+    });
+  });
 }
 
 /** Kept while something waits for their answers, even if the application has dropped the gateway. */

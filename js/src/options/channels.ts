@@ -18,13 +18,13 @@ export interface ChannelTerms {
    */
   compress?: boolean;
   /**
-   * How much is kept, so that subscribers go on where they left off, and messages have positions. Default: nothing. Not
-   * with `backplane`.
+   * How much is kept, so that subscribers go on where they left off, and messages have positions. Default: nothing. With
+   * `backplane` it is kept by that server, which must be a Redis or Valkey.
    */
   history?: HistoryTerms;
   /**
    * Whether it is known who is there: members can be read and counted, and clients of `millrace.v1` are told of joins and
-   * leaves. Default: false. Not with `backplane`.
+   * leaves. Default: false. With `backplane` the members are those of all nodes; its server must be a Redis or Valkey.
    */
   presence?: boolean;
   /** What clients of the subprotocol `millrace.v1` may do without JavaScript being asked. Default: nothing. */

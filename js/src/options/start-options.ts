@@ -305,9 +305,6 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
   if (ioUring !== undefined) plan['ioUring'] = ioUring;
   const channels = readChannels(root['channels'], 'options.channels', problems);
   if (channels !== undefined) plan['channels'] = channels;
-  if (root['backplane'] !== undefined && channels?.some((terms) => terms.presence)) {
-    problems.push('options.channels: presence is known on one node only, so it cannot be combined with backplane');
-  }
   for (const name of [...Object.keys(GATEWAY_RANGES), ...Object.keys(GATEWAY_WORDS)]) {
     const value = limits[name];
     if (!(name in OWN_LIMITS) && value !== undefined) plan[name] = value as number | string;
@@ -315,12 +312,18 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
   return plan;
 }
 
-/** The history of several nodes is kept by the backplane's server. */
+/** The history and the members of several nodes are kept by the backplane's server. */
 function checkHistoryServer(gateway: GatewayPlan, backplane: BackplanePlan | undefined, problems: string[]): void {
   if (backplane?.protocol !== 'nats') return;
-  if ((gateway['channels'] as ChannelPlan[] | undefined)?.some((terms) => terms.history !== undefined)) {
+  const channels = gateway['channels'] as ChannelPlan[] | undefined;
+  if (channels?.some((terms) => terms.history !== undefined)) {
     problems.push(
       'options.channels: several nodes can keep history with Redis or Valkey as backplane, not with NATS yet',
+    );
+  }
+  if (channels?.some((terms) => terms.presence)) {
+    problems.push(
+      'options.channels: several nodes can have presence with Redis or Valkey as backplane, not with NATS yet',
     );
   }
 }

@@ -25,6 +25,9 @@ pub enum StoreSetupError {
     /// TLS cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// Members of several nodes are not kept on servers of this kind.
+    #[error("channels with presence are not supported over this kind of server: {0:?}")]
+    NoPresence(Protocol),
     /// Histories are not kept on servers of this kind.
     #[error("channels with history are not supported over this kind of server: {0:?}")]
     Unsupported(Protocol),

@@ -75,6 +75,21 @@ impl<R> Links<R> {
         place.map_or(0, |place| usize::from(*place))
     }
 
+    /// How many links there are.
+    pub(super) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// For each link a tag whose slot it has.
+    pub(super) fn tags(&self) -> Vec<(usize, Vec<u8>)> {
+        let tag = |place| {
+            let tags = (0..MOST_TAGS).map(|number| number.to_string().into_bytes());
+            let tag = tags.into_iter().find(|tag| self.place(tag) == place)?;
+            Some((place, tag))
+        };
+        (0..self.all.len()).filter_map(tag).collect()
+    }
+
     /// Sends a command on the link at this place. `bytes` is what it counts of the bound.
     pub(super) fn send(
         &mut self,
@@ -173,6 +188,9 @@ impl<R> Links<R> {
         }
     }
 }
+
+/// So many tags are in almost all slots.
+const MOST_TAGS: usize = 16 * SLOTS;
 
 /// The place of the master of each slot; `None`: one is missing. The first server was asked.
 fn places(ranges: &[SlotRange], servers: &[Server]) -> Option<Box<[u16]>> {

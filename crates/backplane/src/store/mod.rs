@@ -13,6 +13,7 @@ mod link;
 mod links;
 mod names;
 mod page;
+mod presence;
 mod publication;
 mod requests;
 mod scripts;
@@ -25,5 +26,8 @@ pub use feed::{
     Append, Appended, Done, Entry, Feed, History, Range, SharedHistory, StoreError, StoredPast,
 };
 pub use handle::{Store, StoreSetupError, supports};
+pub use presence::{
+    Attendance, AttendanceStats, AttendanceTask, Pending, Presence, Roll, Seat, SharedPresence,
+};
 pub use stats::StoreStats;
 pub use task::StoreTask;

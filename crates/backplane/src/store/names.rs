@@ -2,7 +2,8 @@
 //! the name of a channel of the plain link.
 
 /// The names of channels: `prefix!h{name}` is the stream of messages, `prefix!m{name}` the hash of what is known about the
-/// channel, and `prefix!p{name}` the topic. In the name, `{`, `}` and `%` are percent-encoded.
+/// channel, and `prefix!p{name}` the topic. Of members, `prefix!i{name}` is the index of sessions, `prefix!s{name}` and a session
+/// the hash of its members, and `prefix!t{name}` the topic. In the name, `{`, `}` and `%` are percent-encoded.
 #[derive(Clone, Debug)]
 pub(super) struct Names(Box<[u8]>);
 
@@ -28,8 +29,47 @@ impl Names {
 
     /// The channel of a topic.
     pub(super) fn channel(&self, topic: &[u8]) -> Option<Vec<u8>> {
+        self.named(TOPIC, topic)
+    }
+
+    /// The index of sessions with members.
+    pub(super) fn index(&self, channel: &[u8]) -> Vec<u8> {
+        self.name(b'i', channel)
+    }
+
+    /// The beginning of the names of the hashes of members, one for each session.
+    pub(super) fn members(&self, channel: &[u8]) -> Vec<u8> {
+        self.name(b's', channel)
+    }
+
+    /// What is subscribed to and published on about members.
+    pub(super) fn member_topic(&self, channel: &[u8]) -> Vec<u8> {
+        self.name(MEMBER_TOPIC, channel)
+    }
+
+    /// The channel of a topic about members.
+    pub(super) fn member_channel(&self, topic: &[u8]) -> Option<Vec<u8>> {
+        self.named(MEMBER_TOPIC, topic)
+    }
+
+    /// The sorted set of sessions. `tag` decides about its slot.
+    pub(super) fn lease(&self, tag: &[u8]) -> Vec<u8> {
+        self.name(b'l', tag)
+    }
+
+    /// What is a topic about sessions; no channel has it.
+    pub(super) fn lease_topic(&self, tag: &[u8]) -> Vec<u8> {
+        self.name(b'n', tag)
+    }
+
+    /// The beginning of the names of the marks of nodes on a server.
+    pub(super) fn mark(&self, tag: &[u8]) -> Vec<u8> {
+        self.name(b'c', tag)
+    }
+
+    fn named(&self, what: u8, topic: &[u8]) -> Option<Vec<u8>> {
         let rest = topic.strip_prefix(&*self.0)?;
-        let rest = rest.strip_prefix(&[b'!', TOPIC, b'{'])?;
+        let rest = rest.strip_prefix(&[b'!', what, b'{'])?;
         decode(rest.strip_suffix(b"}")?)
     }
 
@@ -88,6 +128,8 @@ fn decode(text: &[u8]) -> Option<Vec<u8>> {
 
 const TOPIC: u8 = b'p';
 
+const MEMBER_TOPIC: u8 = b't';
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -128,7 +170,10 @@ mod tests {
             let names = Names::new("app");
             let topic = names.topic(&channel);
             prop_assert_eq!(topic.iter().filter(|byte| b"{}".contains(byte)).count(), 2);
-            prop_assert_eq!(names.channel(&topic), Some(channel));
+            prop_assert_eq!(names.channel(&topic), Some(channel.clone()));
+            prop_assert_eq!(names.member_channel(&topic), None);
+            let topic = names.member_topic(&channel);
+            prop_assert_eq!(names.member_channel(&topic), Some(channel));
         }
 
         #[test]

@@ -4,6 +4,7 @@ use millrace_backplane::store::{Append, StoreError};
 use millrace_backplane::{Config, Protocol};
 
 use crate::node::{ALL, MANY, Node, ROOM, message, texts, until};
+use crate::roll::{Attendant, Members};
 use crate::server::Server;
 
 const STREAM: &str = "app!h{room:%7B1%7D}";
@@ -98,6 +99,57 @@ fn channels_are_on_all_masters_of_a_cluster() {
     until("it to be filled again", || {
         nodes[0].view(&channels[0]).unwrap().fills == 2
     });
+}
+
+#[test]
+fn members_are_on_all_masters_of_a_cluster_and_written_again_by_all() {
+    let Some(servers) = cluster() else {
+        return;
+    };
+    let nodes = [
+        Attendant::start(&config(&servers[0]), 1),
+        Attendant::start(&config(&servers[2]), 2),
+    ];
+    let channels: Vec<Vec<u8>> = (0..20_u8)
+        .map(|number| format!("{{{number}}}:{number}").into_bytes())
+        .collect();
+    let mut expected = Members::new();
+    for node in &nodes {
+        expected.insert((node.number, 7), Some("1".to_owned()));
+        for channel in &channels {
+            node.follow(channel);
+            node.enter(channel, 7, Some("1"));
+        }
+    }
+    let agree = || {
+        for node in &nodes {
+            for channel in &channels {
+                node.await_members(channel, &expected);
+            }
+        }
+    };
+    agree();
+    // each of them may lose what it has, whether it has the sessions or not
+    for server in &servers {
+        let sessions = nodes.each_ref().map(|node| node.stats().sessions);
+        let count = || server.ask::<Vec<String>>(&["KEYS", "app!s*"]).len();
+        let before = count();
+        assert!(before >= 4, "{before}");
+        let _done: String = server.ask(&["FLUSHALL"]);
+        for (node, sessions) in nodes.iter().zip(sessions) {
+            until("another session", || node.stats().sessions > sessions);
+        }
+        until("the server to have all again", || count() == before);
+    }
+    let late = Attendant::start(&config(&servers[1]), 3);
+    for channel in &channels {
+        late.follow(channel);
+        late.await_members(channel, &expected);
+    }
+    agree();
+    for node in &nodes {
+        assert_eq!((node.left(&channels[0]), node.stats().losses), (0, 0));
+    }
 }
 
 /// The server with the slot of the room, and two others.

@@ -7,6 +7,8 @@ mod cluster;
 mod node;
 mod order;
 mod outages;
+mod presence;
+mod roll;
 mod secure;
 mod secured;
 mod server;

@@ -9,8 +9,11 @@ use crate::id::SocketId;
 use crate::name::{Name, Space};
 use crate::name_map::Hashed;
 use crate::post::Post;
-use crate::presence::{Batch, Info, InfoError, MemberCount, MemberState, PresenceBounds, Totals};
-use crate::rooms::{Maker, Rooms};
+use crate::presence::{
+    Batch, Info, InfoError, MemberCount, MemberId, MemberState, PresenceBounds, Totals,
+};
+use crate::present::Maker;
+use crate::rooms::Rooms;
 use crate::route::ShardSet;
 use crate::sync::MutexGuard;
 
@@ -100,17 +103,19 @@ impl<K> Core<K> {
         Ok(is_due.is_some())
     }
 
-    /// At most so many members of a channel, in the order of their sockets, those behind `after`.
+    /// At most so many members of a channel, those behind `after`, in the order of the numbers of nodes and sockets. `here`
+    /// is the number of this node, which `after` names by it; 0: there are no others.
     pub fn members(
         &self,
         channel: &[u8],
-        after: Option<SocketId>,
+        here: u64,
+        after: Option<MemberId>,
         most: usize,
     ) -> Result<Vec<MemberState>, NoPresence> {
         let key = self.hashed(Space::Channel, channel);
         let mut table = self.channel_table(key);
         let rooms = table.rooms_of(key).ok_or(NoPresence)?;
-        Ok(rooms.members(key, after, most))
+        Ok(rooms.members(key, here, after, most))
     }
 
     /// How many members a channel has.
@@ -182,7 +187,13 @@ fn tell<K, P: Post<Kept = K>>(
     (key, name): (Hashed<'_>, &Name),
     post: &mut P,
 ) -> bool {
-    let Some(news) = table.rooms_mut().and_then(|rooms| rooms.take_news(key)) else {
+    let Some(rooms) = table.rooms_mut() else {
+        return false;
+    };
+    if rooms.is_unsaved(key) {
+        post.unsaved(name);
+    }
+    let Some(news) = rooms.take_news(key) else {
         return false;
     };
     let Some(channel) = table.get(key) else {

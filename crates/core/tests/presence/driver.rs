@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_core::{
-    Core, Entrance, INFO_CHARGE, Info, Maker, Manner, MemberState, PresenceBounds, SocketId,
-    SocketInfo, Start, Target,
+    Core, Entrance, INFO_CHARGE, Info, Maker, Manner, MemberId, MemberState, PresenceBounds,
+    SocketId, SocketInfo, Start, Target,
 };
 
 use super::viewers::{self, Members, Viewers};
@@ -215,7 +215,7 @@ impl Driver {
         if !self.held.get(&(place, id)).is_some_and(is_subscribed) {
             return;
         }
-        let Ok(members) = self.core.members(NAMES[place], None, usize::MAX) else {
+        let Ok(members) = self.core.members(NAMES[place], 0, None, usize::MAX) else {
             return;
         };
         self.viewers.ask((list, id), &members);
@@ -264,8 +264,12 @@ impl Driver {
             );
             let mut pages = Vec::new();
             loop {
-                let after = pages.last().map(|member: &MemberState| member.socket);
-                let page = self.core.members(name, after, 2).expect("it has presence");
+                let last: Option<&MemberState> = pages.last();
+                let after = last.map(|member| MemberId::here(member.socket));
+                let page = self
+                    .core
+                    .members(name, 0, after, 2)
+                    .expect("it has presence");
                 if page.is_empty() {
                     break;
                 }

@@ -124,11 +124,11 @@ impl Viewers {
             return;
         };
         for id in &changes.left {
-            known.remove(id);
+            known.remove(&id.socket);
         }
         for (id, info) in changes.joined.iter().chain(&changes.updated) {
             let info = info.as_ref().map(|info| info.text().to_owned());
-            known.insert(*id, info);
+            known.insert(id.socket, info);
         }
     }
 }

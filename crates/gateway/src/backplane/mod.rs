@@ -4,6 +4,7 @@
 mod answers;
 mod feed;
 mod local;
+mod roll;
 mod uplink;
 
 use std::fmt;
@@ -12,7 +13,9 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use millrace_backplane::store::{SharedHistory, Store, StoreSetupError, StoreTask};
+use millrace_backplane::store::{
+    Attendance, AttendanceTask, SharedHistory, SharedPresence, Store, StoreSetupError, StoreTask,
+};
 use millrace_backplane::{
     Backplane, Bounds, Census, ClusterInfo, Config, Member, Outlet, Stats, Task, TlsError,
 };
@@ -23,6 +26,7 @@ use crate::sync::Mutex;
 use answers::{Answers, Pending};
 use feed::NodeFeed;
 use local::LocalNode;
+use roll::NodeRoll;
 use uplink::BackplaneUplink;
 
 /// What a hub holds of its backplane.
@@ -36,6 +40,7 @@ pub(crate) struct BackplaneHandle {
 struct Running {
     backplane: Arc<Backplane>,
     store: Option<Arc<Store>>,
+    attendance: Option<Arc<Attendance>>,
     /// The time until which messages that still wait at the end may be sent.
     drains_until: Option<Instant>,
 }
@@ -55,13 +60,12 @@ impl BackplaneHandle {
         }
     }
 
-    /// Prepares a task for this configuration, without running it; if the hub `keeps_history`, also that of a store of
-    /// histories.
+    /// Prepares a task for this configuration, without running it, and those of the stores that the channels need.
     pub(crate) fn prepare(
         &self,
         mut config: Config,
         limits: &GatewayLimits,
-        (hub, keeps_history): (&Arc<Hub>, bool),
+        (hub, sharing): (&Arc<Hub>, Sharing),
     ) -> Result<Prepared, PrepareError> {
         config.bounds = Bounds {
             queue_messages: limits.backplane_queue,
@@ -70,9 +74,15 @@ impl BackplaneHandle {
             full: limits.backplane_full,
         };
         let outlet = self.outlet.get_or_init(|| Arc::new(Outlet::new()));
-        let store = if keeps_history {
+        let store = if sharing.history {
             let feed = Arc::new(NodeFeed::new(Arc::clone(hub)));
             Some(Store::new(&config, outlet.node(), feed)?)
+        } else {
+            None
+        };
+        let attendance = if sharing.presence {
+            let roll = Arc::new(NodeRoll::new(Arc::clone(hub)));
+            Some(Attendance::new(&config, outlet.node(), roll)?)
         } else {
             None
         };
@@ -81,6 +91,7 @@ impl BackplaneHandle {
             backplane,
             task,
             store,
+            attendance,
         })
     }
 
@@ -97,9 +108,11 @@ impl BackplaneHandle {
             backplane,
             task,
             store,
+            attendance,
         } = prepared;
         let backplane = Arc::new(backplane);
         let (store, store_task) = store.unzip();
+        let (attendance, attendance_task) = attendance.unzip();
         hub.set_uplink(|| {
             let outlet = Arc::clone(backplane.outlet());
             Arc::new(BackplaneUplink::new(outlet, hub, self))
@@ -109,9 +122,14 @@ impl BackplaneHandle {
             let link: SharedHistory = Arc::<Store>::clone(store);
             hub.replicas().connect(link, Arc::downgrade(hub));
         }
+        if let Some(attendance) = &attendance {
+            let link: SharedPresence = Arc::<Attendance>::clone(attendance);
+            hub.rosters().connect(link);
+        }
         *self.running.lock() = Some(Running {
             backplane: Arc::clone(&backplane),
             store,
+            attendance,
             drains_until: None,
         });
         let of = hub;
@@ -121,8 +139,9 @@ impl BackplaneHandle {
             .name("millrace-backplane".to_owned())
             .spawn(move || {
                 let _logging = log.as_ref().map(tracing::dispatcher::set_default);
-                let outcome = live(&hub, task, store_task);
+                let outcome = live(&hub, task, (store_task, attendance_task));
                 hub.store_ended();
+                hub.attendance_ended();
                 backplane.outlet().close();
                 hub.shards_caught_up();
                 owner.running.lock().take();
@@ -131,6 +150,7 @@ impl BackplaneHandle {
         if thread.is_err() {
             outlet.close();
             of.store_ended();
+            of.attendance_ended();
             self.running.lock().take();
         }
         thread
@@ -160,6 +180,9 @@ impl BackplaneHandle {
             running.backplane.end(deadline);
             if let Some(store) = &running.store {
                 store.end(deadline);
+            }
+            if let Some(attendance) = &running.attendance {
+                attendance.end(deadline);
             }
         }
     }
@@ -204,12 +227,20 @@ impl BackplaneHandle {
     }
 }
 
+/// What the channels need besides the messages of other nodes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sharing {
+    pub(crate) history: bool,
+    pub(crate) presence: bool,
+}
+
 /// A backplane that does not run yet.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     backplane: Backplane,
     task: Task,
     store: Option<(Arc<Store>, StoreTask)>,
+    attendance: Option<(Arc<Attendance>, AttendanceTask)>,
 }
 
 /// Why a backplane cannot be prepared.
@@ -239,8 +270,12 @@ impl Hub {
     }
 }
 
-/// Runs the task until it ends for any reason.
-fn live(hub: &Arc<Hub>, task: Task, store: Option<StoreTask>) -> Result<(), String> {
+/// Runs the tasks until they end for any reason.
+fn live(
+    hub: &Arc<Hub>,
+    task: Task,
+    (store, attendance): (Option<StoreTask>, Option<AttendanceTask>),
+) -> Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -248,14 +283,17 @@ fn live(hub: &Arc<Hub>, task: Task, store: Option<StoreTask>) -> Result<(), Stri
             .max_blocking_threads(RESOLVERS)
             .build()?;
         let plain = task.run(Box::new(LocalNode::new(Arc::clone(hub))));
-        runtime.block_on(async {
-            match store {
-                None => plain.await,
-                Some(store) => {
-                    tokio::join!(plain, store.run());
-                }
+        let store = async {
+            if let Some(store) = store {
+                store.run().await;
             }
-        });
+        };
+        let attendance = async {
+            if let Some(attendance) = attendance {
+                attendance.run().await;
+            }
+        };
+        runtime.block_on(async { tokio::join!(plain, store, attendance) });
         // a name server that does not answer must not delay the end
         runtime.shutdown_background();
         Ok::<_, std::io::Error>(())

@@ -9,7 +9,7 @@ use millrace_core::{Name, Space, Topic};
 
 use super::BackplaneHandle;
 use crate::frame::Publication;
-use crate::hub::{Hub, Replicas, Storing, Uplink};
+use crate::hub::{Hub, Replicas, Rosters, Storing, Uplink};
 use crate::sync::{AtomicBool, Ordering};
 
 /// See the module. Idle while the outlet is closed.
@@ -18,6 +18,7 @@ pub(super) struct BackplaneUplink {
     hub: Weak<Hub>,
     handle: Weak<BackplaneHandle>,
     replicas: Arc<Replicas>,
+    rosters: Arc<Rosters>,
     has_dropped: AtomicBool,
 }
 
@@ -34,6 +35,7 @@ impl BackplaneUplink {
             hub: Arc::downgrade(hub),
             handle: Arc::downgrade(handle),
             replicas: Arc::clone(hub.replicas()),
+            rosters: Arc::clone(hub.rosters()),
             has_dropped: AtomicBool::new(false),
         }
     }
@@ -41,10 +43,15 @@ impl BackplaneUplink {
 
 impl Uplink for BackplaneUplink {
     fn wanted(&self, name: &Name, wanted: bool) {
+        self.rosters.wanted(name, wanted);
         let is_stored = name.space() == Space::Channel && self.replicas.wanted(name, wanted);
         if !is_stored {
             self.outlet.note(topic_of(name), wanted);
         }
+    }
+
+    fn unsaved(&self, name: &Name) {
+        self.rosters.changed(name.as_bytes());
     }
 
     fn publish(&self, channel: Topic<'_>, publication: &Publication) {

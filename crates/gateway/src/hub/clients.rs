@@ -47,8 +47,13 @@ impl Hub {
     /// The id of a socket as clients see it: with a backplane it also names the node.
     pub(crate) fn socket_name(&self, id: SocketId) -> String {
         match self.uplink.get().and_then(|uplink| uplink.node()) {
-            Some(node) => format!("{node:016x}-{id}"),
+            Some(node) => name_of(node, id),
             None => id.to_string(),
         }
     }
+}
+
+/// The id of a socket of some node, as clients see it.
+pub(super) fn name_of(node: u64, id: SocketId) -> String {
+    format!("{node:016x}-{id}")
 }

@@ -151,6 +151,7 @@ impl Hub {
         self.core.expire_history(&mut self.poster(&mut dirty));
         self.wake(&mut dirty);
         self.sweep_replicas(Instant::now());
+        self.sweep_rosters();
     }
 
     /// Counts messages of the past that were put into outboxes: deliveries that were not posted.
@@ -161,15 +162,16 @@ impl Hub {
             .fetch_add(messages, Ordering::Relaxed);
     }
 
-    fn keeps_history(&self) -> bool {
+    /// Whether something has to be done from time to time.
+    fn has_upkeep(&self) -> bool {
         let terms = self.terms.lock();
-        terms.iter().any(|terms| terms.history.is_some())
+        self.rosters.is_on() || terms.iter().any(|terms| terms.history.is_some())
     }
 }
 
 /// Drops messages that are too old, every second, for as long as the shard lives that runs it.
 pub(crate) async fn expire(hub: Arc<Hub>) {
-    if !hub.keeps_history() {
+    if !hub.has_upkeep() {
         return;
     }
     loop {

@@ -6,6 +6,7 @@ mod asking;
 mod backlogs;
 mod clients;
 mod clock;
+mod companions;
 mod compressing;
 mod history;
 mod inbound;
@@ -16,6 +17,7 @@ mod past_reader;
 mod poster;
 mod presence;
 mod replicas;
+mod rosters;
 mod stored;
 mod stored_past;
 mod subscribing;
@@ -62,6 +64,7 @@ pub(crate) use outgoing::Outgoing;
 pub(crate) use past_reader::Reading;
 pub(crate) use poster::Poster;
 pub(crate) use replicas::Replicas;
+pub(crate) use rosters::{Readiness, Rosters};
 pub use subscribing::SubscribeError;
 pub(crate) use teller::{StoreVerdict, Teller};
 pub(crate) use uplink::{Storing, Uplink};
@@ -84,6 +87,8 @@ pub struct Hub {
     uplink: OnceLock<Arc<dyn Uplink>>,
     /// The channels that are followed in a store of histories, if there is one.
     replicas: Arc<Replicas>,
+    /// The channels whose members on other nodes are followed, if there is a store of members.
+    rosters: Arc<Rosters>,
     compressing: Compressing,
     /// What the application chose for channels, by the number of their terms.
     terms: Mutex<Arc<[ChannelTerms]>>,
@@ -155,6 +160,7 @@ impl Hub {
             encodings,
             uplink: OnceLock::new(),
             replicas: Arc::default(),
+            rosters: Arc::default(),
             compressing: Compressing::default(),
             terms: Mutex::new(Arc::default()),
             has_clients: AtomicBool::new(false),

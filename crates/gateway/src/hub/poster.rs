@@ -229,6 +229,12 @@ impl<'m> Post for Poster<'_, 'm> {
         self.inboxes.deliver(shard, charge, 0, command)
     }
 
+    fn unsaved(&mut self, name: &Name) {
+        if let Some(uplink) = self.uplink.and_then(OnceLock::get) {
+            uplink.unsaved(name);
+        }
+    }
+
     fn has_room(&self, shard: ShardIndex) -> bool {
         self.inboxes.has_room(shard, FEW_COMMANDS)
     }

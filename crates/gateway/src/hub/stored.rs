@@ -9,6 +9,7 @@ use millrace_backplane::store::{Append, Appended, Entry, StoreError, StoredPast}
 use millrace_core::{HistoryTerms, Kept, Position, ShardSet, SocketId, Start, Stored};
 
 use super::Hub;
+use super::clients::name_of;
 use super::outgoing::Outgoing;
 use super::poster::Poster;
 use super::replicas::Ahead;
@@ -271,7 +272,7 @@ impl Hub {
         let socket = kept.number.from?;
         Some(match kept.message.node() {
             0 => self.socket_name(socket),
-            node => name(node, socket),
+            node => name_of(node, socket),
         })
     }
 }
@@ -321,12 +322,7 @@ fn stored(entry: &Entry, compresses: bool) -> Stored<KeptMessage> {
 fn publisher_of(stored: &Stored<KeptMessage>) -> Option<String> {
     stored
         .from
-        .map(|socket| name(stored.message.node(), socket))
-}
-
-/// The id of a socket of some node, as clients see it.
-fn name(node: u64, socket: SocketId) -> String {
-    format!("{node:016x}-{socket}")
+        .map(|socket| name_of(stored.message.node(), socket))
 }
 
 /// A publication's payload, for the store.

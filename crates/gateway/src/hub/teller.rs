@@ -26,6 +26,8 @@ pub(crate) enum Outcome {
     Failed(StoreError),
     /// The channel cannot be followed, or not be read.
     Away,
+    /// The members of other nodes cannot be read.
+    MembersUnknown,
 }
 
 impl Teller {
@@ -108,7 +110,7 @@ fn verdict(outcome: &Outcome) -> StoreVerdict {
         Outcome::Followed => StoreVerdict::Followed,
         Outcome::Read(_) => StoreVerdict::Read,
         Outcome::Failed(StoreError::Unknown) => StoreVerdict::Unknown,
-        Outcome::Failed(_) | Outcome::Away => StoreVerdict::Away,
+        Outcome::Failed(_) | Outcome::Away | Outcome::MembersUnknown => StoreVerdict::Away,
     }
 }
 
@@ -129,6 +131,10 @@ fn reply(outcome: Outcome) -> Reply {
         }
         Outcome::Failed(error) => failed(error),
         Outcome::Away => failed(StoreError::Away),
+        Outcome::MembersUnknown => Reply::Failed(
+            "ERR_MILLRACE_PRESENCE_UNAVAILABLE".into(),
+            Some("the members of other nodes cannot be read now".into()),
+        ),
     }
 }
 

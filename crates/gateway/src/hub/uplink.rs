@@ -22,6 +22,11 @@ pub(crate) trait Uplink: Send + Sync + fmt::Debug {
     /// by a lock, so the last one is the current state.
     fn wanted(&self, name: &Name, wanted: bool);
 
+    /// Something has changed among this node's members of a channel.
+    fn unsaved(&self, name: &Name) {
+        let _ = name;
+    }
+
     /// A message was published on this node, in the order of its channel, even if no socket here is subscribed. Never
     /// called for a message that came from another node.
     fn publish(&self, channel: Topic<'_>, publication: &Publication);

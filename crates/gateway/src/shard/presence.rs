@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use millrace_core::{Batch, Info, News, SocketId};
+use millrace_core::{Batch, Info, MemberId, News, SocketId};
 
 use super::Shard;
 use super::recipients::Local;
@@ -26,7 +26,7 @@ pub(super) async fn tell(shard: Rc<Shard>) {
 struct Told<'a>(Presence<'a>);
 
 /// Members, each with what it says of itself.
-type Members = [(SocketId, Option<Info>)];
+type Members = [(MemberId, Option<Info>)];
 
 impl Shard {
     /// Tells the recipients of a channel on this shard; not virtual sockets, whose real socket may not be subscribed.
@@ -123,11 +123,12 @@ impl<'a> Told<'a> {
         else {
             return None;
         };
-        let place = members.binary_search_by_key(&socket, |(id, _)| *id);
+        let own = MemberId::here(socket);
+        let place = members.binary_search_by_key(&own, |(id, _)| *id);
         place.is_ok().then_some(Presence::Changed {
             change,
             members,
-            without: Some(socket),
+            without: Some(own),
         })
     }
 }

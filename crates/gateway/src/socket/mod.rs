@@ -31,7 +31,7 @@ mod waker;
 pub(crate) mod wheel;
 mod write;
 
-use millrace_core::{Entering, Info, Kind, Name, Number, Position, SocketId};
+use millrace_core::{Entering, Info, Kind, MemberId, Name, Number, Position, SocketId};
 
 use crate::close::CloseReason;
 use crate::event::{Calling, Instruction, Step, TransferId};
@@ -176,9 +176,9 @@ pub(crate) enum Presence<'a> {
     Count(usize),
     Changed {
         change: MemberChange,
-        members: &'a [(SocketId, Option<Info>)],
+        members: &'a [(MemberId, Option<Info>)],
         /// One of them that is left out.
-        without: Option<SocketId>,
+        without: Option<MemberId>,
     },
 }
 

@@ -24,6 +24,8 @@ mod server;
 pub use client::{Bad, Incoming, Operation, Since, Start, decode};
 pub use code::Code;
 pub use id::Id;
+
+pub use crate::json::is_json;
 pub use server::{
     Mark, MemberEvent, Okay, Publication, append_call, append_count, append_direct, append_error,
     append_gap, append_hi, append_member_list, append_members, append_pong, append_subscribed,

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 use millrace_core::Kind;
 use millrace_protocol::v1::{Id, Since, Start};
 
+use super::members::Looking;
+
 /// See the module. The session bounds it.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
@@ -40,6 +42,8 @@ pub(super) enum What {
     Look {
         channel: Box<[u8]>,
     },
+    /// A look at the members of a channel, when those of all nodes are known.
+    Members(Looking),
     Subscribe {
         channel: Box<[u8]>,
         start: Option<Start<'static>>,
@@ -72,7 +76,7 @@ impl What {
     /// The channel whose other operations wait for it; `None`: none do.
     pub(super) fn channel(&self) -> Option<&[u8]> {
         match self {
-            Self::Call(_) | Self::Stored(_) | Self::Look { .. } => None,
+            Self::Call(_) | Self::Stored(_) | Self::Look { .. } | Self::Members(_) => None,
             Self::Subscribe { channel, .. }
             | Self::Unsubscribe { channel }
             | Self::Publish { channel, .. } => Some(channel),
@@ -84,6 +88,9 @@ impl What {
         let rest = match self {
             Self::Call(bytes) | Self::Stored(bytes) => *bytes,
             Self::Look { channel } => channel.len(),
+            Self::Members(looking) => {
+                looking.channel.len() + looking.after.as_deref().map_or(0, str::len)
+            }
             Self::Subscribe { info, .. } => info.as_deref().map_or(0, str::len),
             Self::Unsubscribe { .. } => 0,
             Self::Publish { payload, .. } => payload.len(),
@@ -220,7 +227,10 @@ impl Asked {
 
 impl Item {
     fn waits_for_store(&self) -> bool {
-        let is_there = matches!(self.what, What::Stored(_) | What::Look { .. });
+        let is_there = matches!(
+            self.what,
+            What::Stored(_) | What::Look { .. } | What::Members(_)
+        );
         is_there || self.state == State::Follows
     }
 }

@@ -1,9 +1,17 @@
-//! How clients of `millrace.v1` are told of members. Pure.
+//! How clients of `millrace.v1` ask for members, and are told of them. Pure.
 
 use millrace_core::Info;
 use millrace_protocol::v1::{self, MemberEvent};
 
 use crate::contract::{Hub, MemberChange, Presence};
+
+/// Which members a client asks for.
+#[derive(Debug)]
+pub(super) struct Looking {
+    pub(super) channel: Box<[u8]>,
+    pub(super) limit: Option<u64>,
+    pub(super) after: Option<Box<str>>,
+}
 
 /// Appends the header that tells what has changed among members.
 pub(super) fn append(hub: &Hub, channel: &[u8], presence: &Presence<'_>, out: &mut Vec<u8>) {
@@ -25,7 +33,7 @@ pub(super) fn append(hub: &Hub, channel: &[u8], presence: &Presence<'_>, out: &m
     };
     let told = members.iter().filter(|(id, _)| Some(*id) != without);
     let told: Vec<_> = told
-        .map(|(id, info)| (hub.socket_name(*id), info.as_ref()))
+        .map(|(id, info)| (hub.member_name(*id), info.as_ref()))
         .collect();
     v1::append_members(event, channel, texts(&told), out);
 }

@@ -61,6 +61,7 @@ impl Speaker {
                 if may_look(&id, &channel, cx) {
                     let after = after.as_deref();
                     self.presence(&id, &channel, (limit, after), cx)?;
+                    return Ok(self.flow(cx));
                 }
             }
             Operation::Info { id, channel, info } => {

@@ -4,10 +4,11 @@ use millrace_core::{Info, InfoError, Maker};
 use millrace_protocol::v1::{self, Code, Id, Okay};
 use millrace_protocol::websocket::{self, Opcode};
 
-use super::members::texts;
+use super::asked::What;
+use super::members::{Looking, texts};
 use super::speaker::{Speaker, append_header, fail};
 use crate::close::CloseReason;
-use crate::contract::Context;
+use crate::contract::{Context, Readiness};
 
 /// A client that may become a member, with what it says of itself.
 pub(super) struct Member(Option<Info>);
@@ -62,14 +63,21 @@ impl Speaker {
         cx: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
         let hub = cx.hub();
-        let after = after.map(|name| hub.socket_named(name));
-        if after == Some(None) {
+        let from = after.map(|name| hub.member_named(name));
+        if from == Some(None) {
             return self.bad(Some(id), "after must be the id of a socket", cx);
         }
+        if hub.rosters().is_on() && self.waits_for_members(id, channel, (limit, after), cx) {
+            return Ok(());
+        }
+        let hub = cx.hub();
         let most = limit.map_or(PAGE, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let most = most.min(MOST_MEMBERS);
         // one more than the page has, to see whether there are more
-        let Ok(members) = hub.core().members(channel, after.flatten(), most + 1) else {
+        let members = hub
+            .core()
+            .members(channel, hub.node(), from.flatten(), most + 1);
+        let Ok(members) = members else {
             fail(Some(id), Code::NotFound, NO_PRESENCE, cx);
             return Ok(());
         };
@@ -80,7 +88,7 @@ impl Speaker {
             is_first || bytes <= PAGE_BYTES
         });
         let page: Vec<_> = fits
-            .map(|member| (hub.socket_name(member.socket), member.info.as_ref()))
+            .map(|member| (hub.member_name(member.id()), member.info.as_ref()))
             .collect();
         let okay = Okay {
             more: page.len() < members.len(),
@@ -93,7 +101,46 @@ impl Speaker {
         cx.reply(|out| websocket::append_frame(out, Opcode::Text, &message));
         Ok(())
     }
+
+    /// Whether the members of other nodes are not known yet. Then it is answered later, or was refused.
+    fn waits_for_members(
+        &mut self,
+        id: &Id<'_>,
+        channel: &[u8],
+        (limit, after): (Option<u64>, Option<&str>),
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let is_full = self.is_full(cx);
+        let asked = self.asked.get_or_insert_default();
+        let number = asked.reserve();
+        let readiness =
+            cx.post(|hub, socket, _| hub.session_reads_members(channel, (socket, number)));
+        match readiness {
+            Readiness::Known => return false,
+            // its answer belongs to nothing then
+            Readiness::Awaited if is_full => {
+                fail(Some(id), Code::Limit, "too many requests wait", cx);
+            }
+            Readiness::Awaited => {
+                let looking = Looking {
+                    channel: channel.into(),
+                    limit,
+                    after: after.map(Into::into),
+                };
+                asked.push_as(
+                    number,
+                    Some(id.clone().into_owned()),
+                    What::Members(looking),
+                );
+            }
+            Readiness::Unknown => fail(Some(id), Code::Failed, UNSEEN, cx),
+        }
+        true
+    }
 }
+
+/// Why members cannot be read.
+pub(super) const UNSEEN: &str = "the members of other nodes cannot be read now";
 
 const NO_PRESENCE: &str = "the channel has no presence";
 

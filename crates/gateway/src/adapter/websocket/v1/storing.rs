@@ -6,6 +6,7 @@ use millrace_protocol::v1::{Code, Id, Start};
 
 use super::asked::{State, What, owned_start};
 use super::operations::{begin, say_history, say_okay};
+use super::presence::UNSEEN;
 use super::speaker::{Speaker, fail};
 use crate::close::CloseReason;
 use crate::contract::{Context, Flow, Hub, Reading, StoreVerdict, Teller};
@@ -124,6 +125,11 @@ impl Speaker {
                     None => fail(Some(id), Code::Failed, AWAY, cx),
                 }
             }
+            (StoreVerdict::Followed, What::Members(looking), Some(id)) => {
+                let (limit, after) = (looking.limit, looking.after.as_deref());
+                self.presence(id, &looking.channel, (limit, after), cx)?;
+            }
+            (_, What::Members(_), Some(id)) => fail(Some(id), Code::Failed, UNSEEN, cx),
             (StoreVerdict::Unknown, _, Some(id)) => fail(Some(id), Code::Timeout, UNKNOWN, cx),
             (_, _, Some(id)) => fail(Some(id), Code::Failed, AWAY, cx),
             (_, _, None) => {}

@@ -2,6 +2,7 @@
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
+import { agrees, answer, ask, membersOf, toldOf, Watcher } from '../support/presence.mjs';
 import { callIn, forgotten, member, ownServer, sharedServer, worker } from '../support/server.mjs';
 import { speak } from '../support/v1.mjs';
 
@@ -17,90 +18,6 @@ const server = sharedServer(test, options);
 
 /** The numeric id of a client's socket. */
 const idOf = ({ hi }) => Number(hi.s);
-
-/** Sends a message, and resolves with the answer, behind what is told meanwhile. */
-async function answer(client, header) {
-  client.send({ id: 'p', ...header });
-  for (;;) {
-    const message = await client.next();
-    if (message[0].id === 'p') return message;
-    client.told ??= [];
-    client.told.push(message[0]);
-  }
-}
-
-/** Asks for members; resolves with the header of the answer and the list. */
-async function ask(client, header) {
-  const [answered, payload] = await answer(client, { t: 'pres', ...header });
-  return [answered, payload && JSON.parse(payload)];
-}
-
-/** What a client is told next of a socket, such as `['join', { name: 'Ada' }]`. */
-async function toldOf(client, socket) {
-  for (;;) {
-    const { t, m = [] } = client.told?.shift() ?? (await client.next())[0];
-    const found = m.find(({ s }) => s === socket);
-    if (found) return [t, found.info];
-  }
-}
-
-/** A client that knows who is there as an application does: it asks once, and then believes what it is told. */
-class Watcher {
-  /** `undefined`: only the number is known. */
-  known = undefined;
-  counts = [];
-  told = [];
-
-  static async on(t, own, c, more = {}) {
-    const watcher = new Watcher();
-    watcher.client = await speak(t, own);
-    watcher.c = c;
-    await watcher.client.subscribe(c, more);
-    watcher.client.ws.on('message', (data) => watcher.#take(JSON.parse(data.toString().split('\n', 1)[0]), data));
-    watcher.ask();
-    return watcher;
-  }
-
-  ask(after = undefined) {
-    if (after === undefined) this.known = new Map();
-    this.client.send({ t: 'pres', id: 'w', c: this.c, limit: 3, after });
-  }
-
-  #take({ t, m, n, id, more }, data) {
-    if (t === 'ok' && id === 'w') {
-      const list = JSON.parse(data.toString().split('\n')[1]);
-      for (const { s, info } of list) this.known.set(s, info);
-      if (more) this.ask(list.at(-1).s);
-      return;
-    }
-    this.told.push(t);
-    if (t === 'count') {
-      this.counts.push(n);
-      this.ask();
-    } else if (t === 'leave') for (const { s } of m) this.known.delete(s);
-    else if (t === 'join' || t === 'update') for (const { s, info } of m) this.known.set(s, info);
-  }
-}
-
-/** The members of a channel as the server knows them, by socket. */
-async function membersOf(own, channel) {
-  const { members } = await own.call('presence', channel);
-  return new Map(members.map(({ socketId, info }) => [String(socketId), info]));
-}
-
-const sorted = (map) => JSON.stringify([...map].sort());
-
-/** Waits until a watcher knows exactly the members. */
-function agrees(own, watcher) {
-  let both;
-  return until(
-    async () => {
-      both = [watcher.known, await membersOf(own, watcher.c)].map(sorted);
-      return both[0] === both[1];
-    },
-    () => `a watcher to know ${both?.[1]}, not ${both?.[0]}`,
-  );
-}
 
 test('members are told of each other, not of themselves, and of the end of a killed client', async (t) => {
   const one = await speak(t, server);

@@ -1,0 +1,398 @@
+//! Following the members of one channel, without I/O: which change of a session is the next one, which was missed, and whose
+//! members must be read. Owns the decision; knows no link.
+//!
+//! Each session is followed by itself, because it alone writes its members. A change is passed on if it names the last one as
+//! the one before it. Everything else is answered by reading all members of the session: those that are read are put with a
+//! new mark, what arrives meanwhile is held back and put behind them, and what has another mark then has left. So it does not
+//! matter that the members are not read at one moment.
+
+mod reading;
+mod step;
+
+use std::collections::BTreeMap;
+
+use super::message::{Change, Told};
+use super::session::Session;
+use reading::Reading;
+pub(super) use step::{Page, Step};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Follower {
+    /// By node.
+    known: BTreeMap<u64, Known>,
+    index: Index,
+    /// What was told while the index was read, by node.
+    told: BTreeMap<u64, Newest>,
+    is_filled: bool,
+    /// The last mark.
+    marks: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Index {
+    Known,
+    /// It must be read.
+    #[default]
+    Wanted,
+    /// It is being read.
+    Sent,
+    /// It must be read once more, because what was told meanwhile was not the next change.
+    Outdated,
+}
+
+/// What was told of a node while the index was read.
+#[derive(Clone, Copy, Debug)]
+enum Newest {
+    /// What is known is newer than the index.
+    Applied,
+    /// The index may not have it yet.
+    Unknown(Session, u64),
+}
+
+#[derive(Debug)]
+struct Known {
+    session: Session,
+    /// The last change that was passed on; `None`: not known, until the index was read.
+    version: Option<u64>,
+    reading: Option<Reading>,
+}
+
+impl Follower {
+    /// Whether the node was told that everything is known.
+    pub(super) fn is_filled(&self) -> bool {
+        self.is_filled
+    }
+
+    /// The channel was subscribed to on a new link.
+    pub(super) fn begin(&mut self, out: &mut Vec<Step>) {
+        self.index = Index::Wanted;
+        self.told.clear();
+        out.push(Step::Index);
+    }
+
+    /// The link was lost, or the store refused.
+    pub(super) fn lost(&mut self) {
+        self.index = Index::Wanted;
+        self.told.clear();
+        for known in self.known.values_mut() {
+            if known.reading.take().is_some() {
+                known.version = None;
+            }
+        }
+    }
+
+    /// The index is asked for now. False: it is not needed.
+    pub(super) fn index_sent(&mut self) -> bool {
+        let is_wanted = self.index == Index::Wanted;
+        if is_wanted {
+            self.index = Index::Sent;
+            // it has everything that was told before
+            self.told.clear();
+        }
+        is_wanted
+    }
+
+    /// A page of a session is asked for now: returns where it begins and the mark of the reading. `None`: it is not needed.
+    pub(super) fn sent(&mut self, session: Session) -> Option<(Box<str>, u32)> {
+        let known = self.of(session)?;
+        let reading = known.reading.as_mut()?;
+        reading.is_sent = true;
+        Some((reading.cursor.clone(), reading.mark))
+    }
+
+    /// The index: each session with the number of its last change.
+    pub(super) fn index(&mut self, sessions: &[(Session, u64)], out: &mut Vec<Step>) {
+        let told = std::mem::take(&mut self.told);
+        let is_outdated = self.index == Index::Outdated;
+        if !matches!(self.index, Index::Sent | Index::Outdated) {
+            return;
+        }
+        self.index = Index::Known;
+        let mut newest: BTreeMap<u64, (Session, u64)> = BTreeMap::new();
+        for (session, version) in sessions {
+            let place = newest.entry(session.node).or_insert((*session, *version));
+            *place = (*place).max((*session, *version));
+        }
+        let is_gone = |node: &u64| !newest.contains_key(node) && !told.contains_key(node);
+        let gone: Vec<_> = self.known.keys().copied().filter(is_gone).collect();
+        for node in gone {
+            self.forget(node, out);
+        }
+        for (node, (session, version)) in newest {
+            match told.get(&node) {
+                Some(Newest::Applied) => {}
+                Some(Newest::Unknown(later, newer)) if *later == session => {
+                    self.meet(session, version.max(*newer), out);
+                }
+                _ => self.meet(session, version, out),
+            }
+        }
+        if is_outdated {
+            return self.begin(out);
+        }
+        self.complete(out);
+    }
+
+    /// The index has a session with this last change.
+    fn meet(&mut self, session: Session, version: u64, out: &mut Vec<Step>) {
+        let is_known = self.known.get(&session.node).is_some_and(|known| {
+            known.session > session
+                || known.session == session
+                    && (known.version == Some(version) || known.reading.is_some())
+        });
+        if !is_known {
+            self.read(session, version);
+            out.push(Step::Page(session));
+        }
+    }
+
+    /// What was published on the channel's topic by another node.
+    pub(super) fn told(&mut self, told: Told, out: &mut Vec<Step>) {
+        match told {
+            Told::Change(change) => self.changed(change, out),
+            Told::Reset {
+                session,
+                version,
+                is_empty,
+            } => self.reset(session, version, is_empty, out),
+            Told::Gone(session) => self.dead(session, out),
+        }
+    }
+
+    fn reset(&mut self, session: Session, version: u64, is_empty: bool, out: &mut Vec<Step>) {
+        let known = self.known.get(&session.node);
+        if known.is_some_and(|known| known.session > session) {
+            return;
+        }
+        self.note(session.node, Newest::Applied);
+        if is_empty {
+            self.forget(session.node, out);
+            return self.complete(out);
+        }
+        if let Some(reading) = self.of(session).and_then(|known| known.reading.as_mut())
+            && reading.is_sent
+        {
+            reading.is_outdated = true;
+            reading.newest = reading.newest.max(version);
+            return;
+        }
+        self.read(session, version);
+        out.push(Step::Page(session));
+    }
+
+    fn changed(&mut self, change: Change, out: &mut Vec<Step>) {
+        let session = change.session;
+        let Some(known) = self.known.get_mut(&session.node) else {
+            return self.introduce(change, out);
+        };
+        if known.session > session {
+            return;
+        }
+        if known.session < session {
+            let (before, version) = (known.session, change.version);
+            tracing::debug!(%before, %session, "a node has begun another session");
+            self.note(session.node, Newest::Applied);
+            self.read(session, version);
+            return out.push(Step::Page(session));
+        }
+        if let Some(reading) = &mut known.reading {
+            if reading.is_sent {
+                reading.hold(change);
+            } else {
+                // what is read will have it
+                known.version = known.version.max(Some(change.version));
+            }
+            return self.note(session.node, Newest::Applied);
+        }
+        let Some(known) = known.version else {
+            return self.await_index(&change, out);
+        };
+        if change.version <= known {
+            return;
+        }
+        let is_next = change.before == known;
+        let version = change.version;
+        self.note(session.node, Newest::Applied);
+        if is_next {
+            self.apply(change, NO_MARK, out);
+        } else {
+            self.read(session, version);
+            out.push(Step::Repair(session));
+        }
+    }
+
+    /// A node of which nothing is known has changed something.
+    fn introduce(&mut self, change: Change, out: &mut Vec<Step>) {
+        let session = change.session;
+        if change.before == 0 {
+            self.note(session.node, Newest::Applied);
+            let known = Known {
+                session,
+                version: None,
+                reading: None,
+            };
+            self.known.insert(session.node, known);
+            return self.apply(change, NO_MARK, out);
+        }
+        self.await_index(&change, out);
+    }
+
+    /// Nothing is known of what was in front of a change.
+    fn await_index(&mut self, change: &Change, out: &mut Vec<Step>) {
+        let session = change.session;
+        match self.index {
+            Index::Known => self.begin(out),
+            Index::Wanted => {}
+            Index::Sent | Index::Outdated => {
+                self.told
+                    .insert(session.node, Newest::Unknown(session, change.version));
+                // the index may not have the session at all
+                self.index = Index::Outdated;
+            }
+        }
+    }
+
+    /// Passes a change on.
+    fn apply(&mut self, change: Change, mark: u32, out: &mut Vec<Step>) {
+        let node = change.session.node;
+        let (mut seats, mut sockets) = (Vec::new(), Vec::new());
+        for seat in change.seats {
+            match seat {
+                Ok(seat) => seats.push(seat),
+                Err(socket) => sockets.push(socket),
+            }
+        }
+        if !seats.is_empty() {
+            out.push(Step::Put { node, mark, seats });
+        }
+        if !sockets.is_empty() {
+            out.push(Step::Left { node, sockets });
+        }
+        if change.is_empty {
+            self.forget(node, out);
+        } else if let Some(known) = self.known.get_mut(&node) {
+            known.version = Some(change.version);
+        }
+    }
+
+    /// The page that was asked for in the reading with this mark.
+    pub(super) fn page(&mut self, session: Session, mark: u32, page: Page, out: &mut Vec<Step>) {
+        let node = session.node;
+        let Some(known) = self.of(session) else {
+            return;
+        };
+        let Some(reading) = known.reading.as_mut().filter(|one| one.mark == mark) else {
+            return;
+        };
+        if !page.seats.is_empty() {
+            let seats = page.seats;
+            out.push(Step::Put { node, mark, seats });
+        }
+        if let Some(next) = page.next {
+            reading.cursor = next;
+            return out.push(Step::Page(session));
+        }
+        let held = std::mem::take(&mut reading.held);
+        let (is_outdated, newest) = (reading.is_outdated, reading.newest);
+        let mut version = known.version.unwrap_or_default();
+        known.reading = None;
+        let is_whole = !is_outdated
+            && held.iter().all(|change| {
+                let is_next = change.version <= version || change.before == version;
+                version = version.max(change.version);
+                is_next
+            });
+        if !is_whole {
+            self.read(session, newest.max(version));
+            return out.push(Step::Repair(session));
+        }
+        for change in held {
+            // with the last member the session goes, and may come again
+            let known = self.of(session).and_then(|known| known.version);
+            if known.is_none_or(|version| version < change.version) {
+                self.put_held(change, mark, out);
+            }
+        }
+        if self.of(session).is_some() {
+            out.push(Step::Sweep { node, mark });
+        }
+        self.complete(out);
+    }
+
+    fn put_held(&mut self, change: Change, mark: u32, out: &mut Vec<Step>) {
+        let session = change.session;
+        self.known.entry(session.node).or_insert(Known {
+            session,
+            version: None,
+            reading: None,
+        });
+        self.apply(change, mark, out);
+    }
+
+    /// A session has ended.
+    pub(super) fn dead(&mut self, session: Session, out: &mut Vec<Step>) {
+        if self.of(session).is_some() {
+            self.note(session.node, Newest::Applied);
+            self.forget(session.node, out);
+            self.complete(out);
+        }
+    }
+
+    /// The sessions that are followed.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = Session> {
+        self.known.values().map(|known| known.session)
+    }
+
+    /// No member of a node is left.
+    fn forget(&mut self, node: u64, out: &mut Vec<Step>) {
+        if self.known.remove(&node).is_some() {
+            let mark = self.mark();
+            out.push(Step::Sweep { node, mark });
+        }
+    }
+
+    /// Reads the members of a session, which are those behind this change or a later one.
+    fn read(&mut self, session: Session, version: u64) {
+        let reading = Reading::new(self.mark(), version);
+        let known = Known {
+            session,
+            version: Some(version),
+            reading: Some(reading),
+        };
+        self.known.insert(session.node, known);
+    }
+
+    /// Tells that everything is known, if it is.
+    fn complete(&mut self, out: &mut Vec<Step>) {
+        let is_reading = self.known.values().any(|known| known.reading.is_some());
+        if self.index == Index::Known && !is_reading {
+            self.is_filled = true;
+            out.push(Step::Filled(self.known.keys().copied().collect()));
+        }
+    }
+
+    fn note(&mut self, node: u64, newest: Newest) {
+        if matches!(self.index, Index::Sent | Index::Outdated) {
+            self.told.insert(node, newest);
+        }
+    }
+
+    fn of(&mut self, session: Session) -> Option<&mut Known> {
+        let known = self.known.get_mut(&session.node)?;
+        (known.session == session).then_some(known)
+    }
+
+    fn mark(&mut self) -> u32 {
+        self.marks = self.marks.wrapping_add(1).max(1);
+        self.marks
+    }
+}
+
+/// The mark of what was not read.
+const NO_MARK: u32 = 0;
+
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod tests;

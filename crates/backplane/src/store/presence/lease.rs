@@ -1,0 +1,207 @@
+//! Which sessions are alive, without I/O. Owns when one that the store does not know any more is dead.
+
+use std::time::{Duration, Instant};
+
+use ahash::{AHashMap, AHashSet};
+
+use super::session::Session;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Lease {
+    /// That of this node.
+    own: Session,
+    /// Whether the store knows it.
+    is_begun: bool,
+    /// Those that the store knew at the last beat.
+    live: AHashSet<Session>,
+    /// Those that were seen in channels, and since when.
+    seen: AHashMap<Session, Instant>,
+    beats_at: Instant,
+    /// When the beat on its way was sent.
+    sent: Option<Instant>,
+    /// Until then nobody is dead: the store has lost what it knew, and others have to tell it again.
+    grace_until: Option<Instant>,
+}
+
+/// What a beat has shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Beat {
+    /// These sessions are dead.
+    Dead(Vec<Session>),
+    /// This node was declared dead, or the store has lost everything: this was its session, and it begins another one.
+    Again(Session),
+}
+
+impl Lease {
+    pub(super) fn new(node: u64, unix_ms: u64, now: Instant) -> Self {
+        Self {
+            own: Session { node, number: 0 }.next(unix_ms),
+            is_begun: false,
+            live: AHashSet::new(),
+            seen: AHashMap::new(),
+            beats_at: now,
+            sent: None,
+            grace_until: None,
+        }
+    }
+
+    /// That of this node.
+    pub(super) fn own(&self) -> Session {
+        self.own
+    }
+
+    /// Something has to be known soon.
+    pub(super) fn hurry(&mut self, now: Instant) {
+        self.beats_at = now;
+    }
+
+    /// There is a link again: others may have lost it, too.
+    pub(super) fn back(&mut self, now: Instant) {
+        self.hurry(now);
+        if self.is_begun {
+            self.grace_until = Some(now + GRACE);
+        }
+    }
+
+    /// The link was lost, or a beat was not answered as it should be.
+    pub(super) fn lost(&mut self) {
+        self.sent = None;
+    }
+
+    /// When the next beat is due.
+    pub(super) fn beats_at(&self) -> Option<Instant> {
+        self.sent.is_none().then_some(self.beats_at)
+    }
+
+    /// A beat is sent now, if one is due. True: it begins the session.
+    pub(super) fn beat(&mut self, now: Instant) -> Option<bool> {
+        if self.beats_at().is_none_or(|at| at > now) {
+            return None;
+        }
+        self.sent = Some(now);
+        self.beats_at = now + BEATS;
+        Some(!self.is_begun)
+    }
+
+    /// The store has answered a beat.
+    pub(super) fn beaten(
+        &mut self,
+        lives: bool,
+        live: AHashSet<Session>,
+        (unix_ms, now): (u64, Instant),
+    ) -> Beat {
+        let sent = self.sent.take().unwrap_or(now);
+        self.live = live;
+        if !lives {
+            return Beat::Again(self.begin_again(unix_ms, now));
+        }
+        self.is_begun = true;
+        if self.grace_until.is_some_and(|until| now < until) {
+            return Beat::Dead(Vec::new());
+        }
+        self.grace_until = None;
+        let live = &self.live;
+        let is_dead = |(session, since): (&Session, &Instant)| {
+            (*since < sent && !live.contains(session)).then_some(*session)
+        };
+        let dead: Vec<_> = self.seen.iter().filter_map(is_dead).collect();
+        for session in &dead {
+            self.seen.remove(session);
+        }
+        Beat::Dead(dead)
+    }
+
+    /// The store has lost something: begins another session, and returns this one.
+    pub(super) fn begin_again(&mut self, unix_ms: u64, now: Instant) -> Session {
+        let old = self.own;
+        self.own = old.next(unix_ms);
+        self.is_begun = false;
+        self.beats_at = now;
+        self.grace_until = Some(now + GRACE);
+        old
+    }
+
+    /// A session was seen in a channel. False: whether it is alive is known only after another beat.
+    pub(super) fn see(&mut self, session: Session, now: Instant) -> bool {
+        self.seen.entry(session).or_insert(now);
+        let has_grace = self.grace_until.is_some_and(|until| now < until);
+        has_grace || self.live.contains(&session)
+    }
+
+    /// A session has said that it ends.
+    pub(super) fn gone(&mut self, session: Session) {
+        self.seen.remove(&session);
+        self.live.remove(&session);
+    }
+}
+
+/// How often the life of a session is extended.
+const BEATS: Duration = Duration::from_secs(3);
+
+/// How long other nodes have to make themselves known to a store that has lost everything: longer than any of them waits for
+/// its next beat, or before it connects again.
+const GRACE: Duration = Duration::from_secs(4);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(node: u64) -> Session {
+        Session { node, number: 1 }
+    }
+
+    fn live(nodes: &[u64]) -> AHashSet<Session> {
+        nodes.iter().map(|node| session(*node)).collect()
+    }
+
+    fn after(start: Instant, seconds: u64) -> (u64, Instant) {
+        (0, start + Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn a_session_is_dead_when_a_beat_sent_after_it_was_seen_does_not_know_it() {
+        let start = Instant::now();
+        let mut lease = Lease::new(1, 7, start);
+        assert_eq!(lease.beat(start), Some(true));
+        assert_eq!(lease.beat(start), None, "one at a time");
+        assert!(!lease.see(session(2), start));
+        let beat = lease.beaten(true, live(&[3]), after(start, 1));
+        assert_eq!(
+            beat,
+            Beat::Dead(vec![]),
+            "it was seen after the beat was sent"
+        );
+        assert!(lease.see(session(3), start + BEATS));
+        assert_eq!(lease.beat(start + BEATS), Some(false));
+        let beat = lease.beaten(true, live(&[3]), after(start, 4));
+        assert_eq!(beat, Beat::Dead(vec![session(2)]));
+        lease.hurry(start + BEATS);
+        assert_eq!(lease.beat(start + BEATS + BEATS / 2), Some(false));
+        let beat = lease.beaten(true, live(&[]), after(start, 5));
+        assert_eq!(beat, Beat::Dead(vec![session(3)]));
+    }
+
+    #[test]
+    fn nobody_is_dead_shortly_after_the_store_has_lost_everything() {
+        let start = Instant::now();
+        let mut lease = Lease::new(1, 7, start);
+        lease.beat(start);
+        lease.beaten(true, live(&[2]), after(start, 0));
+        lease.see(session(2), start);
+        lease.beat(start + BEATS);
+        let own = lease.own();
+        let beat = lease.beaten(false, live(&[]), after(start, 3));
+        assert_eq!(beat, Beat::Again(own));
+        assert!(lease.own() > own && !lease.is_begun);
+        assert_eq!(lease.beat(start + BEATS), Some(true));
+        let beat = lease.beaten(true, live(&[]), after(start, 3));
+        assert_eq!(beat, Beat::Dead(vec![]));
+        lease.beat(start + BEATS * 2);
+        let beat = lease.beaten(true, live(&[]), after(start, 6));
+        assert_eq!(beat, Beat::Dead(vec![]), "the grace lasts");
+        lease.beat(start + BEATS * 3);
+        let beat = lease.beaten(true, live(&[]), after(start, 9));
+        assert_eq!(beat, Beat::Dead(vec![session(2)]));
+    }
+}

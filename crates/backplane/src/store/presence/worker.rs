@@ -1,0 +1,388 @@
+//! What the task of members does with its links: extends the life of this node's session, writes its members, follows those of
+//! others, and passes on what comes. Owns the followed channels and what this node has written; the task owns the links and the
+//! clock.
+
+mod answers;
+mod following;
+mod writing;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ahash::AHashMap;
+
+use super::super::link::Event;
+use super::super::links::Links;
+use super::super::names::Names;
+use super::follow::{Follower, Step};
+use super::lease::Lease;
+use super::message::{self, Told};
+use super::own::Own;
+use super::roll::Roll;
+use super::scripts::{LEASES, Scripts};
+use super::session::Session;
+use super::shared::Shared;
+use crate::config::{Config, Protocol};
+use crate::gauges::count;
+use crate::link_error::LinkError;
+
+/// See the module.
+pub(super) struct Worker {
+    /// The number of this node.
+    node: u64,
+    roll: Arc<dyn Roll>,
+    shared: Arc<Shared>,
+    scripts: Scripts,
+    lease: Lease,
+    followed: AHashMap<Box<[u8]>, Followed>,
+    /// How often a channel was begun to be followed.
+    generations: u64,
+    own: AHashMap<Box<[u8]>, Own>,
+    /// The number of the last change of this node.
+    versions: u64,
+    /// What is to be sent, in this order.
+    subscriptions: VecDeque<Subscription>,
+    reads: VecDeque<Read>,
+    writes: VecDeque<Box<[u8]>>,
+    /// Channels that wait for the next beat, with a session that may be dead.
+    suspects: Vec<(Place, Session)>,
+    /// The channels whose subscriptions are being ended.
+    ending: Vec<Box<[u8]>>,
+    /// How many pages are on their way.
+    reading: usize,
+    steps: Vec<Step>,
+    /// When what the store refused is tried again.
+    retries_at: Option<Instant>,
+    prolongs_at: Instant,
+    /// Whether the servers of this link are marked.
+    is_marked: bool,
+    is_leaving: bool,
+    /// How many scripts were sent once more and are not answered.
+    loading: usize,
+    reported: Option<Instant>,
+    has_told: bool,
+    state: State,
+}
+
+/// The time by both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now {
+    pub(super) unix_ms: u64,
+    pub(super) at: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The first attempt to connect has not ended.
+    Awaited,
+    /// There is a link, but whether this node's session lives is not known.
+    Connected,
+    Up,
+    Away,
+}
+
+struct Followed {
+    generation: u64,
+    follower: Follower,
+    /// The node was told that it failed.
+    is_failure_told: bool,
+    is_refused: bool,
+}
+
+/// A channel, as long as it is followed.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    channel: Box<[u8]>,
+    generation: u64,
+}
+
+enum Subscription {
+    Leases,
+    Begin(Place),
+    End(Box<[u8]>),
+}
+
+enum Read {
+    Index(Place),
+    Page(Place, Session),
+    /// Whether the store has what this node has written.
+    Check(Box<[u8]>),
+    Purge(Box<[u8]>, Session),
+}
+
+/// What a command was sent for.
+pub(super) enum Request {
+    Beat,
+    /// A server is marked by a session. True: it was before, on this link.
+    Mark(Session, bool),
+    SubscribeLeases,
+    Subscribe(Place),
+    End(Box<[u8]>),
+    Index(Place),
+    Page(Place, Session, u32),
+    Write(Box<[u8]>, Session),
+    Check(Box<[u8]>, Session, u64),
+    Load,
+    /// The answer shows only that the store lives.
+    Other,
+}
+
+impl Worker {
+    pub(super) fn new(
+        config: &Config,
+        (shared, node, roll): (Arc<Shared>, u64, Arc<dyn Roll>),
+        now: Now,
+    ) -> Self {
+        let is_cluster = config.protocol == Protocol::RedisCluster;
+        count(&shared.counters.sessions, 1);
+        Self {
+            node,
+            roll,
+            shared,
+            scripts: Scripts::new(Names::new(&config.prefix), is_cluster),
+            lease: Lease::new(node, now.unix_ms, now.at),
+            followed: AHashMap::new(),
+            generations: 0,
+            own: AHashMap::new(),
+            versions: 0,
+            subscriptions: VecDeque::new(),
+            reads: VecDeque::new(),
+            writes: VecDeque::new(),
+            suspects: Vec::new(),
+            ending: Vec::new(),
+            reading: 0,
+            steps: Vec::new(),
+            retries_at: None,
+            prolongs_at: now.at + PROLONGS,
+            is_marked: false,
+            is_leaving: false,
+            loading: 0,
+            reported: None,
+            has_told: false,
+            state: State::Awaited,
+        }
+    }
+
+    /// There is a link: every channel is subscribed to on it, and what this node has written is compared.
+    pub(super) fn up(&mut self, links: &mut Links<Request>, now: Now) {
+        self.state = State::Connected;
+        self.lease.back(now.at);
+        self.loading = 0;
+        self.load(links, now);
+        self.subscriptions.push_back(Subscription::Leases);
+        for (channel, followed) in &mut self.followed {
+            followed.is_refused = false;
+            self.subscriptions.push_back(Subscription::Begin(Place {
+                channel: channel.clone(),
+                generation: followed.generation,
+            }));
+        }
+        for (channel, own) in &mut self.own {
+            if own.version != 0 {
+                self.reads.push_back(Read::Check(channel.clone()));
+            }
+            if !std::mem::replace(&mut own.is_queued, true) {
+                self.writes.push_back(channel.clone());
+            }
+        }
+    }
+
+    /// There is no link: nothing of it will be answered. What is known of other nodes stays.
+    pub(super) fn down(&mut self) {
+        self.state = State::Away;
+        self.lease.lost();
+        self.subscriptions.clear();
+        self.reads.clear();
+        self.writes.clear();
+        self.suspects.clear();
+        self.ending.clear();
+        self.reading = 0;
+        self.retries_at = None;
+        self.is_marked = false;
+        for own in self.own.values_mut() {
+            own.lost();
+        }
+        let roll = &self.roll;
+        for (channel, followed) in &mut self.followed {
+            followed.follower.lost();
+            self.has_told |= followed.fail(roll, channel);
+        }
+        self.flush();
+    }
+
+    /// Looks at what the node has noted.
+    pub(super) fn heed(&mut self) {
+        let changes = self.shared.changes();
+        for (channel, change) in changes.followed {
+            if change.ends && self.followed.remove(&channel).is_some() && self.is_connected() {
+                self.subscriptions
+                    .push_back(Subscription::End(channel.clone()));
+            }
+            if change.begins && !self.followed.contains_key(&channel) {
+                self.follow(channel);
+            }
+        }
+        for channel in changes.members {
+            self.wants_to_write(channel);
+        }
+    }
+
+    fn follow(&mut self, channel: Box<[u8]>) {
+        self.generations += 1;
+        let mut followed = Followed {
+            generation: self.generations,
+            follower: Follower::default(),
+            is_failure_told: false,
+            is_refused: false,
+        };
+        match self.state {
+            State::Awaited => {}
+            State::Connected | State::Up => {
+                let place = Place {
+                    channel: channel.clone(),
+                    generation: self.generations,
+                };
+                self.subscriptions.push_back(Subscription::Begin(place));
+            }
+            State::Away => self.has_told |= followed.fail(&self.roll, &channel),
+        }
+        self.followed.insert(channel, followed);
+    }
+
+    fn is_connected(&self) -> bool {
+        matches!(self.state, State::Connected | State::Up)
+    }
+
+    /// What came from the store.
+    pub(super) fn handle(&mut self, event: Event<Request>, links: &mut Links<Request>, now: Now) {
+        match event {
+            Event::Message(topic, bytes) => self.arrived(&topic, &bytes, now),
+            Event::Ended(topic) => self.ended(&topic, links),
+            Event::Answer(request, answer) => self.answered(request, answer, links, now),
+        }
+    }
+
+    fn arrived(&mut self, topic: &[u8], bytes: &[u8], now: Now) {
+        let told = message::parse(bytes);
+        if topic == self.scripts.topic(None) {
+            if let Some(Told::Gone(session)) = told {
+                self.lease.gone(session);
+                self.is_dead(session);
+            }
+            return;
+        }
+        let Some(channel) = self.scripts.names().member_channel(topic) else {
+            return;
+        };
+        let Some(told) = told else {
+            let name = channel.escape_ascii();
+            return self.report(
+                &format!("another program publishes on the topic of the members of {name}"),
+                now,
+            );
+        };
+        let session = match &told {
+            Told::Change(change) => change.session,
+            Told::Reset { session, .. } | Told::Gone(session) => *session,
+        };
+        let Some(followed) = self.followed.get_mut(&*channel) else {
+            return;
+        };
+        if session.node == self.node {
+            return;
+        }
+        // whether it lives is seen with the next beat
+        self.lease.see(session, now.at);
+        followed.follower.told(told, &mut self.steps);
+        self.step(&channel);
+    }
+
+    /// A subscription has ended, which the node wanted or which has moved to another server.
+    fn ended(&mut self, topic: &[u8], links: &mut Links<Request>) {
+        let is_of_leases = topic == self.scripts.topic(None);
+        let channel = self.scripts.names().member_channel(topic);
+        let is_wanted = channel.is_some_and(|channel| {
+            let is_ending = self.ending.iter().any(|ending| **ending == *channel);
+            !is_ending && self.followed.contains_key(&*channel)
+        });
+        if is_of_leases || is_wanted {
+            links.fail("a slot has moved to another server");
+        }
+    }
+
+    /// A session of another node is dead: its members have left all channels.
+    fn is_dead(&mut self, session: Session) {
+        if session.node == self.node {
+            return;
+        }
+        let channels: Vec<_> = self.followed.keys().cloned().collect();
+        for channel in channels {
+            let Some(followed) = self.followed.get_mut(&channel) else {
+                continue;
+            };
+            if !followed.follower.sessions().any(|one| one == session) {
+                continue;
+            }
+            followed.follower.dead(session, &mut self.steps);
+            self.step(&channel);
+            self.reads.push_back(Read::Purge(channel, session));
+        }
+    }
+
+    /// Lets the node wake who was told something.
+    pub(super) fn flush(&mut self) {
+        if std::mem::take(&mut self.has_told) {
+            self.roll.flush();
+        }
+    }
+
+    /// When there is something to do if nothing happens before.
+    pub(super) fn wakes_at(&self) -> Option<Instant> {
+        let beats_at = self.lease.beats_at().filter(|_| !self.is_leaving);
+        let times = [beats_at, self.retries_at, Some(self.prolongs_at)];
+        times.into_iter().flatten().min()
+    }
+
+    /// Tells an operator that the link was lost, or could not be made.
+    pub(super) fn report_loss(&self, error: &LinkError) {
+        self.roll.report(&format!(
+            "no link to the members of other nodes; it is tried again: {error}"
+        ));
+    }
+
+    /// Tells an operator something, at most once a minute.
+    fn report(&mut self, message: &str, now: Now) {
+        let is_due = self
+            .reported
+            .is_none_or(|last| now.at.saturating_duration_since(last) >= REPORTS);
+        if is_due {
+            self.reported = Some(now.at);
+            self.roll.report(message);
+        }
+    }
+
+    /// The place of what concerns all sessions.
+    fn home(links: &Links<Request>) -> usize {
+        links.place(LEASES)
+    }
+}
+
+impl Followed {
+    /// Tells the node that a channel cannot be followed, unless it knows the members. Returns whether it was told.
+    fn fail(&mut self, roll: &Arc<dyn Roll>, channel: &[u8]) -> bool {
+        if self.follower.is_filled() || std::mem::replace(&mut self.is_failure_told, true) {
+            return false;
+        }
+        roll.failed(channel);
+        true
+    }
+}
+
+/// After this time what the store refused is tried again.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// How often what this node has written is made to live on.
+const PROLONGS: Duration = Duration::from_secs(60 * 60);
+
+const REPORTS: Duration = Duration::from_secs(60);

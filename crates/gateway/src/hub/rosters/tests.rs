@@ -1,0 +1,148 @@
+//! Tests of in which channels members are followed. A store that records its calls stands in for the real one, which is
+//! tested with a server.
+
+use millrace_backplane::store::Presence;
+use millrace_core::SocketId;
+
+use super::*;
+
+/// Records its calls.
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Notes {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock())
+    }
+
+    fn note(&self, what: &str, channel: &[u8]) {
+        let note = format!("{what} {}", channel.escape_ascii());
+        self.0.lock().push(note);
+    }
+}
+
+impl Presence for Notes {
+    fn follow(&self, channel: &[u8]) {
+        self.note("follow", channel);
+    }
+
+    fn forget(&self, channel: &[u8]) {
+        self.note("forget", channel);
+    }
+
+    fn changed(&self, channel: &[u8]) {
+        self.note("changed", channel);
+    }
+}
+
+const ROOM: &[u8] = b"room:1";
+
+fn rosters() -> (Rosters, Arc<Notes>) {
+    let rosters = Rosters::default();
+    let of = |text: &[u8], presence| (Pattern::new(text).unwrap(), presence);
+    rosters.set(true, [of(b"room:x", false), of(b"room:*", true)].into());
+    let notes = Arc::<Notes>::default();
+    let store: SharedPresence = Arc::<Notes>::clone(&notes);
+    rosters.connect(store);
+    (rosters, notes)
+}
+
+fn name(bytes: &[u8]) -> Name {
+    Name::new(Space::Channel, bytes)
+}
+
+fn session(number: u32) -> Teller {
+    Teller::Session(SocketId::new(9).unwrap(), number)
+}
+
+fn numbers(tellers: Vec<Teller>) -> Vec<u32> {
+    let number = |teller| match teller {
+        Teller::Session(_, number) => number,
+        Teller::Asker(_) => 0,
+    };
+    tellers.into_iter().map(number).collect()
+}
+
+#[test]
+fn only_channels_whose_first_terms_have_presence_are_followed() {
+    let (rosters, notes) = rosters();
+    for other in [b"plain", &b"room:x"[..]] {
+        rosters.wanted(&name(other), true);
+        assert_eq!(rosters.ready(other, || session(1)), Readiness::Known);
+    }
+    rosters.wanted(&Name::new(Space::Sharded, ROOM), true);
+    assert!(notes.take().is_empty());
+    rosters.wanted(&name(ROOM), true);
+    rosters.wanted(&name(ROOM), false);
+    rosters.wanted(&name(ROOM), true);
+    // with its last subscriber the members of this node are gone
+    assert_eq!(notes.take(), ["follow room:1", "changed room:1"]);
+    rosters.set(false, Arc::default());
+    rosters.wanted(&name(b"room:2"), true);
+    assert!(notes.take().is_empty());
+}
+
+#[test]
+fn what_is_needed_before_there_is_a_store_is_followed_and_written_then() {
+    let (rosters, notes) = rosters();
+    rosters.disconnect();
+    rosters.wanted(&name(ROOM), true);
+    rosters.changed(ROOM);
+    assert!(notes.take().is_empty());
+    let store: SharedPresence = Arc::<Notes>::clone(&notes);
+    rosters.connect(store);
+    assert_eq!(notes.take(), ["follow room:1", "changed room:1"]);
+}
+
+#[test]
+fn those_who_wait_are_told_once_when_the_members_are_known() {
+    let (rosters, notes) = rosters();
+    for number in [1, 2] {
+        assert_eq!(rosters.ready(ROOM, || session(number)), Readiness::Awaited);
+    }
+    assert_eq!(notes.take(), ["follow room:1"]);
+    assert!(rosters.is_followed(ROOM) && !rosters.is_known(ROOM));
+    assert!(rosters.filled(b"room:2").is_empty());
+    assert_eq!(numbers(rosters.filled(ROOM)), [1, 2]);
+    assert!(rosters.is_known(ROOM));
+    let known = rosters.ready(ROOM, || panic!("no caller has to wait"));
+    assert_eq!(known, Readiness::Known);
+    assert!(rosters.filled(ROOM).is_empty());
+    let (channels, waiting) = rosters.disconnect();
+    assert_eq!((channels.len(), waiting.len()), (1, 0));
+    assert!(!rosters.is_followed(ROOM));
+}
+
+#[test]
+fn those_who_wait_are_told_if_it_takes_too_long_or_fails() {
+    let (rosters, _) = rosters();
+    assert_eq!(rosters.ready(ROOM, || session(1)), Readiness::Awaited);
+    let now = Instant::now();
+    assert!(rosters.due(now).waiting.is_empty());
+    let late = rosters.due(now + MOST_WAIT);
+    assert_eq!((numbers(late.waiting), late.unused.len()), (vec![1], 0));
+    assert_eq!(rosters.ready(ROOM, || session(2)), Readiness::Awaited);
+    assert_eq!(numbers(rosters.failed(ROOM)), [2]);
+    // nobody waits for a store that cannot be reached
+    let unknown = rosters.ready(ROOM, || panic!("no caller has to wait"));
+    assert_eq!(unknown, Readiness::Unknown);
+    assert!(rosters.filled(ROOM).is_empty());
+    assert_eq!(rosters.ready(ROOM, || session(3)), Readiness::Known);
+}
+
+#[test]
+fn a_channel_without_subscribers_is_forgotten_after_a_while() {
+    let (rosters, notes) = rosters();
+    rosters.wanted(&name(ROOM), true);
+    let long = || Instant::now() + LINGER + Duration::from_secs(1);
+    assert!(rosters.due(long()).unused.is_empty() && !rosters.forget(ROOM, long()));
+    rosters.wanted(&name(ROOM), false);
+    assert!(rosters.due(Instant::now()).unused.is_empty());
+    assert_eq!(rosters.due(long()).unused, [Box::<[u8]>::from(ROOM)]);
+    rosters.wanted(&name(ROOM), true);
+    assert!(!rosters.forget(ROOM, long()), "it has one again");
+    rosters.wanted(&name(ROOM), false);
+    notes.take();
+    assert!(rosters.forget(ROOM, long()) && !rosters.forget(ROOM, long()));
+    assert_eq!(notes.take(), ["forget room:1"]);
+}
