@@ -75,11 +75,15 @@ impl Outbox {
         });
     }
 
-    /// Appends a shared frame with `messages` messages. Not inlined: what callers have in registers would go to memory and
-    /// back around a frame that is queued.
-    #[inline(never)]
+    /// Appends a shared frame with `messages` messages.
+    #[inline]
     pub(crate) fn append_frame(&mut self, ledger: &Arc<Ledger>, frame: &Frame, messages: u32) {
-        self.append_shared(ledger, (frame.bytes(), messages), || frame);
+        if self.backlog.is_none() && frame.len() <= COPY_BYTES && self.chunk.len() <= CHUNK_BYTES {
+            self.chunk.extend_from_slice(frame.bytes());
+            self.chunk_messages += messages;
+            return;
+        }
+        self.queue_frame(ledger, frame, messages);
     }
 
     /// Appends the frame of a publication. Makes it only if it has to be queued; `bytes` are its bytes.
@@ -227,10 +231,8 @@ impl Outbox {
             return used;
         };
         let backlog = backlog.ahead.as_deref().unwrap_or(backlog);
-        let slices = match backlog.lates.as_deref() {
-            None => slices,
-            Some(lates) => slices.split_at_mut(lates.first().min(slices.len())).0,
-        };
+        let ready = slices.len().min(backlog.ready());
+        let slices = slices.split_at_mut(ready).0;
         let mut skip = backlog.written;
         for (slice, entry) in slices.iter_mut().zip(&backlog.queue) {
             *slice = IoSlice::new(entry.frame.bytes().get(skip..).unwrap_or_default());
@@ -344,35 +346,27 @@ impl Outbox {
         ledger: &Arc<Ledger>,
         encode: impl FnOnce(&mut Vec<u8>),
     ) {
-        if !self.is_certain() {
-            return self.queue_counted::<MESSAGES>(ledger, encode);
-        }
-        let before = self.chunk.len();
-        encode(&mut self.chunk);
-        self.chunk_messages += MESSAGES;
-        if MESSAGES == 0 {
-            let asked = narrow(self.chunk.len() - before);
+        let asked = |bytes: usize| {
+            let is_message = MESSAGES > 0;
+            if is_message { 0 } else { narrow(bytes) }
+        };
+        if self.backlog.is_none() && self.chunk.len() <= CHUNK_BYTES {
+            let before = self.chunk.len();
+            encode(&mut self.chunk);
+            self.chunk_messages += MESSAGES;
+            let asked = asked(self.chunk.len() - before);
             self.chunk_asked = self.chunk_asked.saturating_add(asked);
+            return;
         }
-    }
-
-    /// The same for a reader that does not keep up.
-    #[inline(never)]
-    fn queue_counted<const MESSAGES: u32>(
-        &mut self,
-        ledger: &Arc<Ledger>,
-        encode: impl FnOnce(&mut Vec<u8>),
-    ) {
         self.seal(ledger);
         let mut bytes = Vec::new();
         encode(&mut bytes);
-        let mut entry = Entry {
-            asked: 0,
+        let entry = Entry {
+            asked: asked(bytes.len()),
             frame: Frame::new(bytes, ledger),
             messages: MESSAGES,
         };
         if MESSAGES == 0 {
-            entry.asked = narrow(entry.frame.len());
             self.push_between(entry);
         } else {
             self.push(entry);
@@ -381,15 +375,7 @@ impl Outbox {
 
     #[inline]
     fn push(&mut self, entry: Entry) {
-        match self.backlog.as_deref_mut() {
-            Some(backlog) => backlog.push(entry),
-            None => self.begin_backlog(entry),
-        }
-    }
-
-    #[inline(never)]
-    fn begin_backlog(&mut self, entry: Entry) {
-        self.backlog = Some(Box::new(Backlog::of(entry)));
+        self.backlog.get_or_insert_default().push(entry);
     }
 }
 

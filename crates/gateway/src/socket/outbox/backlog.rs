@@ -39,16 +39,6 @@ pub(super) struct Entry {
 }
 
 impl Backlog {
-    /// One with an entry, and with room for a few: a connection that does not keep up has more than one.
-    pub(super) fn of(entry: Entry) -> Self {
-        let mut made = Self {
-            queue: VecDeque::with_capacity(FEW_ENTRIES),
-            ..Self::default()
-        };
-        made.push(entry);
-        made
-    }
-
     #[inline]
     pub(super) fn push(&mut self, entry: Entry) {
         self.bytes += entry.frame.len();
@@ -244,8 +234,6 @@ impl Outbox {
         self.charge() - first.unwrap_or_default()
     }
 }
-
-const FEW_ENTRIES: usize = 8;
 
 pub(super) fn wide(count: u32) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
