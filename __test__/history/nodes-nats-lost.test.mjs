@@ -91,7 +91,7 @@ withNats('a publication without an answer is unknown, and with a key it is not d
   const follower = await Follower.enter(t, there, 'room:1');
   await here.call('publish', 'room:1', 'first');
   const client = await speak(t, here);
-  nats.pause();
+  await nats.pause();
   const waiting = here.call('publish', 'room:1', 'second', { idempotencyKey: 'k' });
   const asked = client.ask({ t: 'pub', c: 'room:2' }, 'other');
   await t.throwsAsync(waiting, { code: 'ERR_MILLRACE_PUBLICATION_UNKNOWN' });

@@ -2,13 +2,13 @@
 // the process that is started here.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, readFile } from 'node:fs/promises';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 
 import { toolPath } from '../../scripts/optional-tools.mjs';
-import { SOON, within } from './deadline.mjs';
+import { SOON, until, within } from './deadline.mjs';
 import { needing } from './needing.mjs';
 import { freePort } from './ports.mjs';
 import { exitOf, kill, remove } from './teardown.mjs';
@@ -71,9 +71,13 @@ export class Nats {
     await this.#exited;
   }
 
-  /** Suspends the process until `goOn`; its connections stay. */
-  pause() {
+  /** Suspends the process until `goOn`; its connections stay. Resolves when none of its threads does anything any more. */
+  async pause() {
+    const { pid } = this.#child;
     this.#child.kill('SIGSTOP');
+    if (process.platform !== 'linux') return;
+    const isStopped = async () => (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1].startsWith('T');
+    await until(isStopped, 'nats-server to be suspended');
   }
 
   goOn() {
