@@ -94,4 +94,5 @@ const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 
 /// What the store needs, as the guide to several nodes says.
 const USER: &str = "node on >secret ~app!* &app!* -@all +hello +client +ping +evalsha +script|load \
-    +subscribe +unsubscribe +publish +time +exists +del +hget +hset +hdel +hmget +pexpire +xadd +xrange +xrevrange";
+    +subscribe +unsubscribe +publish +time +exists +del +hget +hset +hdel +hmget +pexpire +xadd +xrange +xrevrange \
+    +hgetall +hscan +zadd +zrem +zscore +zrevrange +zremrangebyscore";
