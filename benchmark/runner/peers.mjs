@@ -44,7 +44,7 @@ function millraceIn(folder, threads, ioThreads, ...more) {
   const overSockety = nodeIn(folder, 'sockety/millrace.mjs', ...counts);
   const overSplice = nodeIn(folder, 'splice/millrace.mjs', `--io-threads=${ioThreads}`);
   return {
-    handlers: [...sockets, ...secure, ...deflating, ...http, ...qjs, 'sockety', 'splice'],
+    handlers: [...sockets, ...secure, ...deflating, ...http, ...qjs, 'sockety', 'splice', 'histories'],
     version: () => installedVersion('millrace'),
     absence: () => (existsSync(join(rootFolder, 'js/dist/index.mjs')) ? undefined : 'it is not built: npm run build'),
     command(handler) {

@@ -11,7 +11,8 @@ export function endAll() {
   for (const child of children) child.kill('SIGKILL');
 }
 
-function start(command, stdin) {
+/** Starts a program, which is ended with the others if the runner is interrupted. */
+export function start(command, stdin) {
   const child = spawn(command[0], command.slice(1), {
     stdio: [stdin, 'pipe', 'pipe'],
     env: { ...process.env, NODE_ENV: 'production' },

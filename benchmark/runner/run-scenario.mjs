@@ -1,4 +1,5 @@
 // Runs one scenario against its peers and keeps the generator's reports, including failures.
+import { runRows as histories } from './histories.mjs';
 import { mostConnections, obstacle } from './limits.mjs';
 import { participants } from './peers.mjs';
 import { startLoad, startServer } from './processes.mjs';
@@ -10,7 +11,7 @@ import { runRows as threads } from './threads.mjs';
 import { each, guarded, median, oneWindow, takeTurns } from './turns.mjs';
 
 /** How the rows of a scenario of that kind are measured. */
-const rows = { sockety: rowByRow, splice, qjs, threads };
+const rows = { sockety: rowByRow, splice, qjs, threads, histories };
 
 /** The scenario with its results: `peers` by name, those `left` out with reasons, and whether any `failed`. */
 export async function runScenario(scenario, all, binaries, options) {

@@ -1,6 +1,6 @@
 // The scenarios: the server's handler, the generator's arguments, the figures.
 //   kind 'windows': peers take turns, window by window; 'once': one whole run per peer; 'rows': a table of
-//   its own (threads.mjs, sockety.mjs, splice.mjs, qjs.mjs).
+//   its own (threads.mjs, sockety.mjs, splice.mjs, qjs.mjs, histories.mjs).
 //   load: the generator's scenario. connections: for each server; 'most': as many as this machine allows.
 //   quick: what replaces `args` in a quick run. principal: only for the principal peers (peers.mjs).
 //   only, without: peers that alone take part, or that do not, with the reason. also: peers that take part in
@@ -318,6 +318,23 @@ export const scenarios = [
       ['resident_mib', 'MiB'],
       ['per_second_per_mib', 'requests/s per MiB'],
       ['cpu_us', 'CPU µs/request'],
+      ['p50_us', 'p50 µs'],
+      ['p99_us', 'p99 µs'],
+    ],
+  },
+  {
+    name: 'histories',
+    title: 'two nodes on one Redis: channels whose history they share, and channels without terms',
+    kind: 'rows',
+    handler: 'histories',
+    only: ['millrace'],
+    without: { before: 'the scenario starts its own servers' },
+    columns: [
+      ['per_second', 'publications/s'],
+      ['deliveries_per_second', 'deliveries/s'],
+      ['delivery_us', 'CPU µs/delivery'],
+      ['publication_us', 'CPU µs/publication'],
+      ['redis_us', 'CPU µs of Redis/publication'],
       ['p50_us', 'p50 µs'],
       ['p99_us', 'p99 µs'],
     ],

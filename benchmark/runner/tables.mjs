@@ -1,12 +1,13 @@
 // The text of results.md: machine, overview, one section per scenario.
 import { show, table } from './cells.mjs';
+import { rowsDetails as histories } from './histories-table.mjs';
 import { rowsDetails as qjs } from './qjs-table.mjs';
 import { rowsDetails as sockety } from './sockety-table.mjs';
 import { rowsDetails as splice } from './splice-table.mjs';
 import { rowsDetails as threads } from './threads-table.mjs';
 
 /** The lines of a scenario of rows, below its title. */
-const rowsDetails = { sockety, splice, qjs, threads };
+const rowsDetails = { sockety, splice, qjs, threads, histories };
 
 /** The whole page; `verdict` has the lines about the goals. */
 export function markdown(about, outcomes, charts, verdict = []) {

@@ -24,6 +24,9 @@ pub(crate) struct PatternIndex<T> {
 
 type Chunk<T> = Arc<Vec<Arc<T>>>;
 
+/// A pattern, those before it in its chunk, and the chunks before that. Most lookups need only the first of these.
+type Last<'a, T> = (&'a T, &'a [Arc<T>], &'a [Chunk<T>]);
+
 impl<T: Indexed> PatternIndex<T> {
     /// An empty index.
     pub(crate) fn new() -> Self {
@@ -70,11 +73,7 @@ impl<T: Indexed> PatternIndex<T> {
     /// Visits the patterns whose literal bytes the name begins with, the longest first.
     pub(crate) fn for_each_candidate<'a>(&'a self, name: &[u8], mut visit: impl FnMut(&'a T)) {
         let mut sought = name;
-        loop {
-            let mut back = self.back_from(sought);
-            let Some(last) = back.next() else {
-                return;
-            };
+        while let Some((last, chunk, chunks)) = self.back_from(sought) {
             let literal = last.literal();
             let common = common(literal, sought);
             if common < literal.len() {
@@ -82,7 +81,10 @@ impl<T: Indexed> PatternIndex<T> {
                 continue;
             }
             visit(last);
-            back.take_while(|each| each.literal() == literal)
+            let chunks = chunks.iter().rev().flat_map(|chunk| chunk.iter().rev());
+            let before = chunk.iter().rev().chain(chunks).map(|each| &**each);
+            before
+                .take_while(|each| each.literal() == literal)
                 .for_each(&mut visit);
             let Some(shorter) = literal.split_last() else {
                 return;
@@ -91,21 +93,16 @@ impl<T: Indexed> PatternIndex<T> {
         }
     }
 
-    /// The patterns whose literal bytes are at or before `sought`, the last one first.
-    fn back_from<'a>(&'a self, sought: &[u8]) -> impl Iterator<Item = &'a T> + use<'a, T> {
+    /// The last pattern whose literal bytes are at or before `sought`.
+    fn back_from(&self, sought: &[u8]) -> Option<Last<'_, T>> {
         let at_most = |each: &Arc<T>| each.literal() <= sought;
         let chunks = self
             .chunks
             .partition_point(|chunk| chunk.first().is_some_and(at_most));
-        let (before, _) = self.chunks.split_at(chunks);
-        let (last, before) = before
-            .split_last()
-            .map_or((&[][..], before), |(last, before)| {
-                let (upto, _) = last.split_at(last.partition_point(at_most));
-                (upto, before)
-            });
-        let before = before.iter().rev().flat_map(|chunk| chunk.iter().rev());
-        last.iter().rev().chain(before).map(|each| &**each)
+        let (chunk, before) = self.chunks.get(..chunks)?.split_last()?;
+        let upto = chunk.get(..chunk.partition_point(at_most))?;
+        let (last, upto) = upto.split_last()?;
+        Some((last, upto, before))
     }
 
     /// The position of the chunk where a pattern is or belongs.

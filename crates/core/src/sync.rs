@@ -53,8 +53,8 @@ impl<T> RwLock<T> {
     }
 }
 
-/// One value per lock shard, each behind its own lock and on its own cache lines.
-pub(crate) struct Sharded<T>(Box<[Padded<Mutex<T>>]>);
+/// One value per lock shard, each behind its own lock and on its own cache lines. An array, so that no index is checked.
+pub(crate) struct Sharded<T>(Box<[Padded<Mutex<T>>; SHARDS]>);
 
 #[repr(align(128))]
 struct Padded<T>(T);
@@ -62,12 +62,12 @@ struct Padded<T>(T);
 impl<T> Sharded<T> {
     /// Makes one value for each lock shard by calling `make` with its index.
     pub(crate) fn new(make: impl FnMut(u64) -> T) -> Self {
-        Self(
-            (0..LOCK_SHARDS)
-                .map(make)
-                .map(|value| Padded(Mutex::new(value)))
-                .collect(),
-        )
+        let shards: Box<[_]> = (0..LOCK_SHARDS)
+            .map(make)
+            .map(|value| Padded(Mutex::new(value)))
+            .collect();
+        let shards: Option<Box<[_; SHARDS]>> = shards.try_into().ok();
+        Self(shards.expect("as many as there are lock shards"))
     }
 
     /// Locks the shard that `key` falls into: `key` modulo the number of shards.
@@ -97,3 +97,4 @@ impl<T> fmt::Debug for Sharded<T> {
 /// The number of lock shards of each table. loom's models have two, because loom explores every
 /// interleaving.
 pub(crate) const LOCK_SHARDS: u64 = if cfg!(loom) { 2 } else { 64 };
+const SHARDS: usize = if cfg!(loom) { 2 } else { 64 };

@@ -1,20 +1,20 @@
 //! What a server needs that is reached by TLS, asks nodes for certificates, and lets their user do no more than the store
 //! needs. The certificates are made with the program `openssl`.
 
-use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use millrace_backplane::{Config, Credentials, Server as Address, Tls};
 
+use crate::server::is_required;
+
 /// Whether there is `openssl`.
 pub(crate) fn is_possible() -> bool {
     let version = Command::new("openssl").arg("version").output();
     let is_there = version.is_ok_and(|version| version.status.success());
-    let is_required = env::var("MILLRACE_REQUIRE_ALL").is_ok_and(|value| value == "1");
     assert!(
-        is_there || !is_required,
+        is_there || !is_required(),
         "openssl is missing: sudo apt-get install openssl"
     );
     is_there
@@ -93,6 +93,6 @@ fn openssl(folder: &Path, words: &str) {
 const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 
 /// What the store needs, as the guide to several nodes says.
-const USER: &str = "node on >secret ~app!* &app!* -@all +hello +client +ping +evalsha +script|load \
+const USER: &str = "node on >secret ~app!* resetchannels &app!* -@all +hello +client +ping +evalsha +script|load \
     +subscribe +unsubscribe +publish +time +exists +del +hget +hset +hdel +hmget +pexpire +xadd +xrange +xrevrange \
     +hgetall +hscan +zadd +zrem +zscore +zrevrange +zremrangebyscore";

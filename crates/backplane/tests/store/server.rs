@@ -1,6 +1,7 @@
 //! A server of the tests' own, which they can stop, start again and manipulate. Owns its process and its folder.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -37,11 +38,18 @@ impl Server {
         if !secure::is_possible() {
             return None;
         }
-        Self::spawn(|folder| {
-            let secure = secure::options(folder, free_port());
-            let keeping = KEEPING.map(str::to_owned);
-            keeping.into_iter().chain(secure).collect()
-        })
+        for _ in 0..3 {
+            let server = Self::spawn_once(&|folder| {
+                let secure = secure::options(folder, free_port());
+                let keeping = KEEPING.map(str::to_owned);
+                keeping.into_iter().chain(secure).collect()
+            });
+            if let Some(server) = server? {
+                return Some(server);
+            }
+        }
+        assert!(!is_required(), "redis-server has no TLS");
+        None
     }
 
     /// Starts a Sentinel that calls this master `mymaster`.
@@ -54,8 +62,12 @@ impl Server {
         })
     }
 
-    /// Starts a node of a cluster that has no slots yet.
+    /// Starts a node of a cluster that has no slots yet; `None` also for servers without sharded channels.
     pub(crate) fn start_cluster_node() -> Option<Self> {
+        let version = Command::new(program()).arg("--version").output().ok()?;
+        if String::from_utf8_lossy(&version.stdout).contains(" v=6.") {
+            return None;
+        }
         Self::spawn(|_| {
             let bus = free_port().to_string();
             let options = ["--cluster-enabled", "yes", "--cluster-port", &bus];
@@ -72,32 +84,36 @@ impl Server {
     fn spawn(options: impl Fn(&Path) -> Vec<String>) -> Option<Self> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            let port = free_port();
-            let name = format!("millrace-store-{}-{port}", std::process::id());
-            let folder = env::temp_dir().join(name);
-            fs::create_dir_all(&folder).expect("a folder can be made");
-            let options = options(&folder);
-            let Some(child) = spawn(port, &folder, &options) else {
-                let is_required = env::var("MILLRACE_REQUIRE_ALL").is_ok_and(|value| value == "1");
-                assert!(
-                    !is_required,
-                    "redis-server is missing: sudo apt-get install redis-server"
-                );
-                let _stays_in_the_temporary_folder = fs::remove_dir_all(&folder);
-                return None;
-            };
-            let mut server = Self {
-                port,
-                folder,
-                options,
-                child,
-            };
-            if server.is_ready() {
+            if let Some(server) = Self::spawn_once(&options)? {
                 return Some(server);
             }
             // another program has taken the port
             assert!(Instant::now() < deadline, "redis-server starts");
         }
+    }
+
+    /// The inner `None`: it has ended at once.
+    fn spawn_once(options: &impl Fn(&Path) -> Vec<String>) -> Option<Option<Self>> {
+        let port = free_port();
+        let name = format!("millrace-store-{}-{port}", std::process::id());
+        let folder = env::temp_dir().join(name);
+        fs::create_dir_all(&folder).expect("a folder can be made");
+        let options = options(&folder);
+        let Some(child) = spawn(port, &folder, &options) else {
+            assert!(
+                !is_required(),
+                "redis-server is missing: sudo apt-get install redis-server"
+            );
+            let _stays_in_the_temporary_folder = fs::remove_dir_all(&folder);
+            return None;
+        };
+        let mut server = Self {
+            port,
+            folder,
+            options,
+            child,
+        };
+        Some(server.is_ready().then_some(server))
     }
 
     /// Waits until it answers; false if it has ended.
@@ -213,13 +229,22 @@ const KEEPING: [&str; 6] = [
     "",
 ];
 
+fn program() -> OsString {
+    env::var_os("MILLRACE_TEST_REDIS").unwrap_or_else(|| "redis-server".into())
+}
+
+/// Whether no test may be skipped.
+pub(crate) fn is_required() -> bool {
+    env::var("MILLRACE_REQUIRE_ALL").is_ok_and(|value| value == "1")
+}
+
 fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     listener.local_addr().expect("it is bound").port()
 }
 
 fn spawn(port: u16, folder: &Path, options: &[String]) -> Option<Child> {
-    let program = env::var_os("MILLRACE_TEST_REDIS").unwrap_or_else(|| "redis-server".into());
+    let program = program();
     let version = Command::new(&program).arg("--version").output();
     version.ok().filter(|version| version.status.success())?;
     // it ends with the test, however that ends: the shell's other half waits for the end of the input

@@ -97,7 +97,16 @@ fn an_account_needs_the_permissions_of_the_store() {
         return;
     };
     let rules = [
-        "ACL", "SETUSER", "app", "on", ">secret", "~app!*", "&app!*", "+@all", "-publish",
+        "ACL",
+        "SETUSER",
+        "app",
+        "on",
+        ">secret",
+        "~app!*",
+        "resetchannels",
+        "&app!*",
+        "+@all",
+        "-publish",
     ];
     let _set: String = server.ask(&rules);
     let mut config = server.config();

@@ -28,7 +28,9 @@ impl<K> Core<K> {
     /// real socket. Takes time in proportion to the number of virtual sockets and subscriptions removed.
     pub fn close<P: Post<Kept = K>>(&self, id: SocketId, post: &mut P) -> Option<Closed> {
         let (closed, removed) = self.socket_table(id).close(id)?;
-        self.leave_all(removed, post);
+        if !removed.is_empty() {
+            self.leave_all(removed, post);
+        }
         Some(closed)
     }
 

@@ -359,8 +359,10 @@ impl<K> Core<K> {
             }
             self.exclude_descendants(channel, id, &mut excluded);
         }
-        excluded.sort_unstable();
-        excluded.dedup();
+        if excluded.len() > 1 {
+            excluded.sort_unstable();
+            excluded.dedup();
+        }
         excluded
     }
 

@@ -30,6 +30,11 @@ pub(super) fn put_header(kind: Kind, bytes: &mut [u8], payload_start: usize) -> 
     let (before, payload) = bytes.split_at_mut(payload_start);
     let (head, size) = websocket::header(opcode(kind), payload.len(), false);
     let start = before.len().saturating_sub(size);
+    if let ([.., one, two], 2, [first, second, ..]) = (&mut *before, size, head) {
+        // the head of a short message, without a loop
+        (*one, *two) = (first, second);
+        return start;
+    }
     for (to, from) in before.iter_mut().skip(start).zip(head) {
         *to = from;
     }

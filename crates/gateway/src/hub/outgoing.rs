@@ -205,13 +205,16 @@ impl Outgoing<'_> {
     /// These exceptions in their shared form, which is made once for consecutive posts.
     #[inline]
     pub(super) fn share_except(&self, except: &[SocketId]) -> Option<Arc<[SocketId]>> {
-        if except.is_empty() {
-            return None;
-        }
+        (!except.is_empty()).then(|| self.share_list(except))
+    }
+
+    /// A function of its own, because most publications have no exceptions.
+    #[inline(never)]
+    fn share_list(&self, except: &[SocketId]) -> Arc<[SocketId]> {
         let known = self.except.take().filter(|known| **known == *except);
         let shared = known.unwrap_or_else(|| Arc::from(except));
         self.except.set(Some(Arc::clone(&shared)));
-        Some(shared)
+        shared
     }
 
     pub(super) fn share(&self) -> Publication {

@@ -108,6 +108,8 @@ pub(crate) struct Inboxes {
     awaiting: AtomicU64,
     /// The limit of each inbox in bytes, set at start.
     bound: AtomicUsize,
+    /// The high-water mark of each inbox in bytes.
+    high_water: AtomicUsize,
 }
 
 struct Inbox {
@@ -126,7 +128,7 @@ struct State {
     open: bool,
     posted: u64,
     refused: u64,
-    /// The most that a turn has taken since the last trim.
+    /// The most that a turn has taken since the last trim, if that was much.
     needed: Needed,
 }
 
@@ -135,6 +137,14 @@ struct State {
 struct Needed {
     commands: usize,
     arena: usize,
+}
+
+impl Needed {
+    #[cold]
+    fn note(&mut self, mail: &Mail) {
+        self.commands = self.commands.max(mail.commands.len());
+        self.arena = self.arena.max(mail.arena.len());
+    }
 }
 
 /// Deliveries of one inbox since the gateway was made.
@@ -167,13 +177,16 @@ impl Inboxes {
             above: AtomicUsize::new(0),
             awaiting: AtomicU64::new(0),
             bound: AtomicUsize::new(usize::MAX),
+            high_water: AtomicUsize::new(HIGH_WATER_BYTES),
         }
     }
 
     /// Opens the inboxes of the first `shards` shards.
     pub(crate) fn open(&self, shards: usize, bound: usize) {
-        self.bound
-            .store(bound.min(LARGEST_BOUND), Ordering::Relaxed);
+        let bound = bound.min(LARGEST_BOUND);
+        let high_water = (bound / HIGH_WATER_PART).min(HIGH_WATER_BYTES);
+        self.bound.store(bound, Ordering::Relaxed);
+        self.high_water.store(high_water, Ordering::Relaxed);
         for inbox in self.all.iter().take(shards) {
             inbox.state.lock().open = true;
         }
@@ -284,9 +297,9 @@ impl Inboxes {
     }
 
     /// Begins a turn. Every wake-up from now on causes another turn, so the shard misses nothing that it checks after
-    /// this call.
-    pub(crate) fn turn_begins(&self, shard: ShardIndex) {
-        self.at(shard).ringing.store(false, Ordering::SeqCst);
+    /// this call. Returns whether there was a wake-up; if not, another one follows everything in the inbox.
+    pub(crate) fn turn_begins(&self, shard: ShardIndex) -> bool {
+        self.at(shard).ringing.swap(false, Ordering::SeqCst)
     }
 
     /// Takes everything out, in exchange for the emptied buffers of the last turn. Called once the [turn has
@@ -295,9 +308,10 @@ impl Inboxes {
         let inbox = self.at(shard);
         let mut state = inbox.state.lock();
         std::mem::swap(&mut state.mail, mail);
-        let needed = &mut state.needed;
-        needed.commands = needed.commands.max(mail.commands.len());
-        needed.arena = needed.arena.max(mail.arena.len());
+        // room for less is kept in any case
+        if mail.commands.len() > FEW_COMMANDS || mail.arena.len() > SMALL_ARENA {
+            state.needed.note(mail);
+        }
         inbox
             .processing
             .store(std::mem::take(&mut state.bytes), Ordering::Relaxed);
@@ -362,7 +376,7 @@ impl Inboxes {
     }
 
     fn high_water(&self) -> usize {
-        (self.bound.load(Ordering::Relaxed) / HIGH_WATER_PART).min(HIGH_WATER_BYTES)
+        self.high_water.load(Ordering::Relaxed)
     }
 
     /// Posts deliveries unless the inbox is full.

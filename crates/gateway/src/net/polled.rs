@@ -1,7 +1,9 @@
 //! A non-blocking socket, and what the readiness loop of its shard has reported of it. The loop registers it once and
 //! reports changes (edges), so that a call that finds nothing to do just returns.
 
-use std::io::{self, IoSlice, Read, Write};
+#[cfg(not(target_os = "linux"))]
+use std::io::Read;
+use std::io::{self, IoSlice, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
@@ -103,7 +105,7 @@ impl Socket {
         }
         let room = buffer.initialize_unfilled();
         let most = room.len();
-        match at_once(|| on!(self, socket => socket.read(room))) {
+        match at_once(|| self.receive(room)) {
             Poll::Ready(Ok(count)) => {
                 // a short read has emptied the socket: more input is another change, but for the end of the input, which
                 // may have been reported already
@@ -122,12 +124,34 @@ impl Socket {
     /// Writes what the kernel accepts. `Pending`: nothing until the loop reports room.
     #[inline]
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        at_once(|| on!(self, socket => socket.write(bytes)))
+        at_once(|| self.send(bytes))
     }
 
     /// Like [`write`](Self::write), with several pieces.
     pub(crate) fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         at_once(|| on!(self, socket => socket.write_vectored(slices)))
+    }
+
+    #[cfg(target_os = "linux")]
+    #[inline]
+    fn receive(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        millrace_sockets::read_stream(self.as_fd(), room)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn receive(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        on!(self, socket => socket.read(room))
+    }
+
+    #[cfg(target_os = "linux")]
+    #[inline]
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        millrace_sockets::write_stream(self.as_fd(), bytes)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        on!(self, socket => socket.write(bytes))
     }
 
     /// Ends the output.

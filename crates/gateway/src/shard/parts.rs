@@ -6,7 +6,7 @@ use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 use super::Shard;
-use crate::socket::env::Env;
+use crate::socket::env::{Ahead, Env};
 
 /// See the module. A part implements only the calls that it needs.
 pub(crate) trait Part: Any {
@@ -92,8 +92,15 @@ impl Shard {
         self.parts.due.set(true);
     }
 
+    /// The same, soon.
+    pub(crate) fn tell_parts_soon(&self) {
+        self.tell_parts();
+        self.schedule_for(Ahead::Parts);
+    }
+
     #[inline]
     pub(super) fn tell_turn_ends(&self) {
+        self.turn_comes_to(Ahead::Events);
         if self.parts.due.replace(false) {
             self.end_turn_of_parts();
         }

@@ -15,6 +15,7 @@ use crate::fault::Fault;
 use crate::frame::Message;
 use crate::inbox::{Command, Mail, Numbered};
 use crate::socket::connection::{Phase, Shared};
+use crate::socket::env::Ahead;
 use crate::socket::transfers::Owner;
 
 /// Runs turns for as long as the shard lives.
@@ -46,14 +47,15 @@ pub(super) async fn turns(shard: Rc<Shard>) {
 impl Shard {
     pub(super) fn turn(self: &Rc<Self>) {
         let mut mail = self.mail.borrow_mut();
-        self.turn_is_due.set(false);
+        self.turn_begins();
         self.hub.faults().hit(Fault::Turn);
         self.tick();
-        self.collect(&mut mail);
-        let Mail { commands, arena } = &mut *mail;
-        self.apply_all(commands, arena);
-        if self.hub.inboxes().processed(self.index, &mut mail) {
-            self.hub.shards_caught_up();
+        if self.collect(&mut mail) {
+            let Mail { commands, arena } = &mut *mail;
+            self.apply_all(commands, arena);
+            if self.hub.inboxes().processed(self.index, &mut mail) {
+                self.hub.shards_caught_up();
+            }
         }
         drop(mail);
         self.read_on();
@@ -313,6 +315,7 @@ impl Shard {
     pub(super) fn flush_dirty(&self) {
         self.relayed_all();
         let mut dirty = std::mem::take(&mut *self.dirty.borrow_mut());
+        self.turn_comes_to(Ahead::Parts);
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         self.send_together(&dirty);
         for connection in dirty.drain(..) {

@@ -106,7 +106,7 @@ impl Env {
                 answer,
             };
             self.hub.inboxes().post(self.index, command);
-            self.schedule();
+            self.hub.inboxes().wake_bits(1 << self.index.get());
         }
         if extra.wake_at > 0 && now >= extra.wake_at {
             extra.wake_at = 0;

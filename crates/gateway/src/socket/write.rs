@@ -20,7 +20,48 @@ use crate::socket::Wake;
 
 impl Env {
     /// Writes what the kernel accepts, then checks what is left.
+    #[inline]
     pub(crate) fn flush(&self, connection: &Shared, io: &mut Io) {
+        #[cfg(unix)]
+        if self.write_simply(io) {
+            return;
+        }
+        self.write_and_look(connection, io);
+    }
+
+    /// Writes the output of a connection on which nothing depends on that, as on most, so that nothing has to be checked
+    /// afterwards. False: it is another one, or the kernel has not accepted everything.
+    #[cfg(unix)]
+    #[inline]
+    fn write_simply(&self, io: &mut Io) -> bool {
+        if !io.awaits_nothing() {
+            return false;
+        }
+        let Some(Stream::Polled(stream)) = &mut io.stream else {
+            return false;
+        };
+        if let Some(chunk) = io.outbox.chunk() {
+            let length = chunk.len();
+            // an error occurs again
+            let Poll::Ready(Ok(wrote)) = stream.write(chunk) else {
+                return false;
+            };
+            io.outbox.advance_chunk(wrote, self.ledger());
+            self.count_written(wrote);
+            if wrote < length {
+                return false;
+            }
+        } else if !io.outbox.is_empty() {
+            return false;
+        }
+        if let Some(buffer) = io.outbox.reclaim() {
+            self.keep_spare(buffer);
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn write_and_look(&self, connection: &Shared, io: &mut Io) {
         let ledger = self.ledger();
         #[cfg(unix)]
         if io.ends_behind_output() {
@@ -221,29 +262,23 @@ impl Env {
             self.show_backlog(connection, size);
         }
     }
+}
 
-    fn keep_spare(&self, buffer: Vec<u8>) {
-        if buffer.capacity() > RELAYED_BYTES && self.keeps_large() {
-            return self.keep_large(buffer);
-        }
-        let bytes = self.spare_bytes.get() + buffer.capacity();
-        let mut spare = self.spare.borrow_mut();
-        if spare.len() < SPARE_BUFFERS && bytes <= SPARE_BYTES {
-            self.spare_bytes.set(bytes);
-            spare.push(buffer);
-        }
+#[cfg(unix)]
+impl Io {
+    /// Whether nothing depends on what the kernel accepts of the output, if it accepts everything.
+    #[inline]
+    fn awaits_nothing(&self) -> bool {
+        self.phase.is_open()
+            && self.swelling == Swelling::None
+            && self.charged_entries == 0
+            && self.extra.is_none()
+            && !self.times.is_blocked()
     }
 }
 
 /// An outbox counts as drained at the read pause divided by this.
 const DRAINED_PART: usize = 4;
-
-/// The emptied chunk buffers that are kept, and the bytes of all of them.
-const SPARE_BUFFERS: usize = 1024;
-const SPARE_BYTES: usize = 4 * 1024 * 1024;
-
-/// On a shard that relays, larger ones are kept for relayed output.
-const RELAYED_BYTES: usize = 4096;
 
 /// Writes the outbox until it is empty or the kernel accepts no more; returns the bytes written.
 fn write_out(

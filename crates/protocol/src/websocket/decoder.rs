@@ -16,6 +16,7 @@ use super::opcode::{Kind, Opcode};
 use super::partial::{Frame, Partial};
 use super::rate::Rate;
 use super::rsv1::{Refused, Rsv1};
+use super::simple;
 
 /// The receiving half of one WebSocket connection.
 #[derive(Debug, Default)]
@@ -64,6 +65,7 @@ impl Decoder {
         }
         if self.partial.is_none() && !self.control.is_ended() {
             match self.whole(input, (config, now_ms), &mut rsv1) {
+                Ok(Some(item)) if !R::IS_ALLOWED => return Ok(Some(item)),
                 Ok(Some(item)) => {
                     let item = rsv1.finish(item);
                     return item.map(Some).map_err(|error| self.fail(input, error));
@@ -126,12 +128,17 @@ impl Decoder {
         rsv1: &mut R,
     ) -> Result<Option<Item<'a>>, DecodeError> {
         let bytes = input.remaining();
-        let Some(head) = head::parse(bytes, &Expect::message::<R>(config))? else {
-            return Ok(None);
+        let head = if let Some(head) = simple::simple(bytes, config) {
+            head
+        } else {
+            let Some(head) = head::parse(bytes, &Expect::message::<R>(config))? else {
+                return Ok(None);
+            };
+            if !head.fin || bytes.len() - head.size < head.payload {
+                return Ok(None);
+            }
+            head
         };
-        if !head.fin || bytes.len() - head.size < head.payload {
-            return Ok(None);
-        }
         input.take(head.size);
         let (payload, ascii) = mask::remove(input.take(head.payload), head.mask);
         let item = match head.opcode {

@@ -58,7 +58,7 @@ impl Expect {
 }
 
 /// The valid head of a frame.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) opcode: Opcode,
     pub(super) fin: bool,
@@ -158,7 +158,8 @@ fn first_byte(byte: u8, expect: &Expect) -> Result<(Opcode, bool, bool), DecodeE
     } else if !begins && !expect.in_message {
         return Err(DecodeError::StrayContinuation);
     }
-    Ok((opcode, fin, rsv1))
+    // known to be false without an extension, so that nothing looks at it
+    Ok((opcode, fin, expect.compression && rsv1))
 }
 
 /// Parses the length after its 7-bit code. Returns it with the bytes after it.

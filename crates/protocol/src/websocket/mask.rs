@@ -8,11 +8,13 @@ pub(super) type Key = [u8; 4];
 
 /// Masks or unmasks `bytes`, whose first byte is masked with `key[0]`. Returns whether the result is
 /// all ASCII.
-#[inline]
+#[expect(
+    clippy::inline_always,
+    reason = "with several ways to find a head it would be a call per message"
+)]
+#[inline(always)]
 pub(super) fn apply(bytes: &mut [u8], key: Key) -> bool {
-    let [a, b, c, d] = key;
-    let pattern = [a, b, c, d, a, b, c, d];
-    let word = u64::from_ne_bytes(pattern);
+    let word = twice(key);
     let mut seen = 0u64;
     let (words, tail) = bytes.as_chunks_mut::<8>();
     for chunk in words {
@@ -21,11 +23,18 @@ pub(super) fn apply(bytes: &mut [u8], key: Key) -> bool {
         *chunk = plain.to_ne_bytes();
     }
     let mut seen_tail = 0u8;
-    for (byte, key) in tail.iter_mut().zip(pattern) {
+    for (byte, key) in tail.iter_mut().zip(word.to_ne_bytes()) {
         *byte ^= key;
         seen_tail |= *byte;
     }
     (seen & HIGH_BITS) == 0 && seen_tail < 0x80
+}
+
+/// The key for eight bytes. Made of two halves, because the compiler would put eight bytes together one by one.
+#[inline]
+fn twice(key: Key) -> u64 {
+    let half = u64::from(u32::from_ne_bytes(key));
+    half | half << u32::BITS
 }
 
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
@@ -48,9 +57,7 @@ pub(super) fn append(out: &mut Vec<u8>, bytes: &[u8], key: Key) {
         out.extend_from_slice(bytes);
         return;
     }
-    let [a, b, c, d] = key;
-    let pattern = [a, b, c, d, a, b, c, d];
-    let word = u64::from_ne_bytes(pattern);
+    let word = twice(key);
     let mask = |from: [u8; 8]| (u64::from_ne_bytes(from) ^ word).to_ne_bytes();
     let (words, tail) = bytes.as_chunks::<8>();
     // blocks of eight words, which the compiler can vectorise
@@ -61,7 +68,8 @@ pub(super) fn append(out: &mut Vec<u8>, bytes: &[u8], key: Key) {
     for word in words {
         out.extend_from_slice(&mask(*word));
     }
-    out.extend(tail.iter().zip(pattern).map(|(byte, key)| byte ^ key));
+    let tail = tail.iter().zip(word.to_ne_bytes());
+    out.extend(tail.map(|(byte, key)| byte ^ key));
 }
 
 /// The key that has the same effect as both keys applied in turn.

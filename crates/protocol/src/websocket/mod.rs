@@ -37,6 +37,7 @@ mod partial;
 mod rate;
 mod rsv1;
 mod sent;
+mod simple;
 
 pub use config::{DecoderConfig, Role};
 pub use decoder::Decoder;

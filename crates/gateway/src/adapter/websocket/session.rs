@@ -136,19 +136,18 @@ pub(super) fn decode<'b>(
     let length = bytes.len();
     let now = cx.now();
     let mut input = Input::new(bytes);
-    let mut frames = 0;
-    loop {
-        let flow = next(&mut input, now, cx)?;
-        if input.frames() > frames {
-            frames = input.frames();
-            cx.alive();
+    let taken = loop {
+        match next(&mut input, now, cx) {
+            Ok(Some(Flow::Go)) => {}
+            Ok(Some(Flow::Stop)) => break Ok(length - input.remaining().len()),
+            Ok(None) => break Ok(length),
+            Err(reason) => break Err(reason),
         }
-        match flow {
-            None => return Ok(length),
-            Some(Flow::Stop) => return Ok(length - input.remaining().len()),
-            Some(Flow::Go) => {}
-        }
+    };
+    if input.frames() > 0 {
+        cx.alive();
     }
+    taken
 }
 
 /// What a session has taken.

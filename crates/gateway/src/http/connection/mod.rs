@@ -166,8 +166,7 @@ impl HttpConnection {
     /// Sends what was written at the end of the turn.
     pub(super) fn write_later(self: &Rc<Self>) {
         self.around.pending_writes.add(self);
-        self.around.shard.tell_parts();
-        self.around.shard.schedule();
+        self.around.shard.tell_parts_soon();
     }
 
     /// Writes to the peer.

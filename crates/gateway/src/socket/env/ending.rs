@@ -177,19 +177,27 @@ impl Env {
     }
 
     /// Takes what has arrived since the last turn: first the connections whose events are handled, then the mail, which
-    /// contains everything that their handlers have sent.
-    pub(crate) fn collect(&self, mail: &mut Mail) {
+    /// contains everything that their handlers have sent. Returns whether it has taken the mail: without a wake-up there is
+    /// none, or one follows.
+    pub(crate) fn collect(&self, mail: &mut Mail) -> bool {
         let inboxes = self.hub.inboxes();
         // first of all, so that a worker that finishes a batch after the check wakes this shard again
-        inboxes.turn_begins(self.index);
-        self.look_at_endings();
-        inboxes.take(self.index, mail);
+        let was_woken = inboxes.turn_begins(self.index);
+        // what the handlers of these have sent comes before their end, even if the wake-up for it is still to come
+        let takes = self.look_at_endings() || was_woken;
+        if takes {
+            inboxes.take(self.index, mail);
+        }
+        takes
     }
 
-    pub(in crate::socket) fn look_at_endings(&self) {
-        if !self.endings.borrow().lines.is_empty() {
+    /// Returns whether some wait.
+    pub(in crate::socket) fn look_at_endings(&self) -> bool {
+        let wait = !self.endings.borrow().lines.is_empty();
+        if wait {
             self.endings.borrow_mut().look(self.index);
         }
+        wait
     }
 
     /// Closes these connections, except those whose handlers returned promises: they follow when the promises settle.

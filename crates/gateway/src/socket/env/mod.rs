@@ -1,12 +1,14 @@
 //! What a connection needs from its thread. A shard makes it, or a test: it has no task, no runtime and no socket of
 //! its own. The submodules have what waits: ends, incomplete messages, reading, and relayed output.
 
+mod ahead;
 mod ending;
 mod inbound;
 mod parcels;
 pub(crate) mod read_queue;
 mod relays;
 mod slots;
+mod spares;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -28,6 +30,7 @@ use crate::frame::{KeptMessage, Ledger};
 use crate::hub::{Hub, Poster};
 use crate::limits::GatewayLimits;
 use crate::stats::ShardStats;
+pub(crate) use ahead::Ahead;
 use ending::Endings;
 use inbound::Partials;
 use parcels::Parcels;
@@ -77,9 +80,9 @@ pub(crate) struct Env {
     /// Output that sessions have written to other connections.
     relays: Relays,
     /// Emptied chunk buffers.
-    pub(crate) spare: RefCell<Vec<Vec<u8>>>,
-    /// Their capacity.
-    pub(crate) spare_bytes: Cell<usize>,
+    spare: RefCell<Vec<Vec<u8>>>,
+    /// The capacity of the longer ones.
+    long_spare_bytes: Cell<usize>,
     pub(crate) wheel: RefCell<Wheel<Due>>,
     pub(crate) wheel_armed: Notify,
     /// Runs the readiness loop.
@@ -88,6 +91,8 @@ pub(crate) struct Env {
     pub(crate) turn_is_due: Cell<bool>,
     /// Whether the readiness loop runs that turn itself, so that its task need not be woken.
     pub(crate) turn_follows: Cell<bool>,
+    /// What the turn that runs now will still do.
+    ahead: Cell<Ahead>,
     /// Runs the turn.
     pub(crate) turn_waker: RefCell<Option<Waker>>,
 }
@@ -139,9 +144,10 @@ impl Env {
             read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
             relays: Relays::default(),
             spare: RefCell::default(),
-            spare_bytes: Cell::new(0),
+            long_spare_bytes: Cell::new(0),
             wheel: RefCell::new(Wheel::new(now)),
             wheel_armed: Notify::new(),
+            ahead: Cell::default(),
             turn_waker: RefCell::new(None),
         }
     }
@@ -160,16 +166,6 @@ impl Env {
 
     pub(crate) fn limits(&self) -> &GatewayLimits {
         &self.limits
-    }
-
-    /// A buffer for the output of a connection.
-    pub(crate) fn spare_buffer(&self) -> Vec<u8> {
-        let Some(buffer) = self.spare.borrow_mut().pop() else {
-            return Vec::new();
-        };
-        let bytes = &self.spare_bytes;
-        bytes.set(bytes.get() - buffer.capacity());
-        buffer
     }
 
     /// Counts a refused peer.
@@ -258,7 +254,7 @@ impl Env {
     pub(crate) fn mark_dirty(&self, connection: &Shared) {
         if !connection.dirty.replace(true) {
             self.dirty.borrow_mut().push(Rc::clone(connection));
-            self.schedule();
+            self.schedule_for(Ahead::Writes);
         }
     }
 

@@ -4,7 +4,7 @@
 use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
 
-use super::Env;
+use super::{Ahead, Env};
 use crate::hub::Worker;
 use crate::worker::queue::{Parcel, Queue};
 
@@ -35,7 +35,7 @@ impl Env {
     pub(crate) fn ring_later(&self, worker: &Arc<Worker>) {
         let rings = std::mem::replace(&mut self.outgoing(worker).rings, true);
         if !rings {
-            self.schedule();
+            self.schedule_for(Ahead::Events);
         }
     }
 
@@ -53,6 +53,7 @@ impl Env {
 
     /// Hands everything over, and rings the workers.
     pub(crate) fn hand_over(&self) {
+        self.turn_comes_to(Ahead::Nothing);
         let limits = self.queue_limits();
         let mut all = self.parcels.0.borrow_mut();
         let mut retired = false;
