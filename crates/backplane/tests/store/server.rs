@@ -84,7 +84,8 @@ impl Server {
     fn spawn(options: impl Fn(&Path) -> Vec<String>) -> Option<Self> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            if let Some(server) = Self::spawn_once(&options)? {
+            let (server, is_ready) = Self::spawn_once(&options)?;
+            if is_ready {
                 return Some(server);
             }
             // another program has taken the port
@@ -92,8 +93,8 @@ impl Server {
         }
     }
 
-    /// The inner `None`: it has ended at once.
-    fn spawn_once(options: &impl Fn(&Path) -> Vec<String>) -> Option<Option<Self>> {
+    /// Returns whether it is ready, too; otherwise it has ended at once.
+    fn spawn_once(options: &impl Fn(&Path) -> Vec<String>) -> Option<(Self, bool)> {
         let port = free_port();
         let name = format!("millrace-store-{}-{port}", std::process::id());
         let folder = env::temp_dir().join(name);
@@ -113,7 +114,8 @@ impl Server {
             options,
             child,
         };
-        Some(server.is_ready().then_some(server))
+        let is_ready = server.is_ready();
+        Some((server, is_ready))
     }
 
     /// Waits until it answers; false if it has ended.
