@@ -4,10 +4,12 @@ import { readFileSync } from 'node:fs';
 import test from 'ava';
 
 import { Authority } from '../support/certificates.mjs';
-import { Follower, mortalNodes } from '../support/history-nodes.mjs';
+import { until } from '../support/deadline.mjs';
+import { CHANNELS, Follower, mortalNodes } from '../support/history-nodes.mjs';
 import { needing } from '../support/needing.mjs';
 import { freePort } from '../support/ports.mjs';
 import { needingRedis, Redis } from '../support/redis.mjs';
+import { speak } from '../support/v1.mjs';
 
 const authority = Authority.of(test);
 const GUIDE = new URL('../../docs/scaling.md', import.meta.url);
@@ -30,7 +32,10 @@ needing(needingRedis(test), 'openssl')('a user with the rights of the guide is e
     ...['--user', 'node', 'on', '>password', ...rights],
   ]);
   const url = `rediss://node:password@localhost:${port}`;
-  const nodes = await mortalNodes(t, url, { backplane: { url, waitMs: 60_000, tls: { ca, ...node.files } } });
+  const nodes = await mortalNodes(t, url, {
+    backplane: { url, waitMs: 60_000, tls: { ca, ...node.files } },
+    channels: [...CHANNELS, ['members:*', { presence: true, clients: { subscribe: true } }]],
+  });
   const [here, there] = nodes;
   const far = await Follower.enter(t, there, 'room:1');
   for (let n = 0; n < 10; n++) await nodes[n % 2].call('publish', 'room:1', `${n}`, { idempotencyKey: `${n}` });
@@ -47,6 +52,14 @@ needing(needingRedis(test), 'openssl')('a user with the rights of the guide is e
   const plain = await Follower.enter(t, there, 'room:plain');
   await here.call('send', 'room:plain', 'sent');
   await plain.has(1);
+  const members = await Promise.all(nodes.map((one) => speak(t, one)));
+  for (const member of members) await member.subscribe('members:1');
+  const count = async (one) => (await one.call('presenceCount', 'members:1')).sockets;
+  const areCounted = (sockets) =>
+    until(async () => (await Promise.all(nodes.map(count))).every((one) => one === sockets), `${sockets} members`);
+  await areCounted(2);
+  members[0].ws.terminate();
+  await areCounted(1);
   for (const one of nodes) {
     t.deepEqual(await one.errors(), []);
     t.like((await one.call('stats')).backplane, { refused: 0, pendingSubscriptions: 0, history: { failed: 0 } });

@@ -92,7 +92,7 @@ fn openssl(folder: &Path, words: &str) {
 
 const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 
-/// What the store needs, as the guide to several nodes says.
+/// What the stores of histories and of members need, as the guide to several nodes says.
 const USER: &str = "node on >secret ~app!* resetchannels &app!* -@all +hello +client +ping +evalsha +script|load \
     +subscribe +unsubscribe +publish +time +exists +del +hget +hset +hdel +hmget +pexpire +xadd +xrange +xrevrange \
-    +hgetall +hscan +zadd +zrem +zscore +zrevrange +zremrangebyscore";
+    +hgetall +hscan +set +zadd +zrem +zremrangebyscore +zrevrange +zscore";

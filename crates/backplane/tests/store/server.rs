@@ -44,7 +44,8 @@ impl Server {
                 let keeping = KEEPING.map(str::to_owned);
                 keeping.into_iter().chain(secure).collect()
             });
-            if let Some(server) = server? {
+            let (server, is_ready) = server?;
+            if is_ready {
                 return Some(server);
             }
         }
