@@ -34,7 +34,7 @@ test('history needs both bounds, within their ranges', (t) => {
   t.is(problemsOf({ channels: [['1', { history }]] }), 'none');
   t.is(problemsOf({ channels: { a: { history } }, backplane: { url: 'redis://127.0.0.1' } }), 'none');
   t.is(problemsOf({ channels: { a: { history } }, backplane: 'redis+cluster://127.0.0.1' }), 'none');
-  t.true(problemsOf({ channels: { a: { history } }, backplane: 'nats://127.0.0.1' }).endsWith('not with NATS yet'));
+  t.is(problemsOf({ channels: { a: { history } }, backplane: 'nats://127.0.0.1' }), 'none');
   t.is(problemsOf({ channels: { a: {} }, backplane: 'nats://127.0.0.1' }), 'none');
   const presence = true;
   t.is(problemsOf({ channels: { a: { presence } }, backplane: 'redis://127.0.0.1' }), 'none');

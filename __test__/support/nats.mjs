@@ -2,13 +2,16 @@
 // the process that is started here.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp } from 'node:fs/promises';
 import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
 
 import { toolPath } from '../../scripts/optional-tools.mjs';
 import { SOON, within } from './deadline.mjs';
 import { needing } from './needing.mjs';
 import { freePort } from './ports.mjs';
-import { exitOf, kill } from './teardown.mjs';
+import { exitOf, kill, remove } from './teardown.mjs';
 
 /** Tests with a `Nats`. */
 export const needingNats = (test) => needing(test, 'nats-server');
@@ -20,6 +23,7 @@ export class Nats {
   #args = [];
   #child;
   #exited;
+  #folder;
 
   /** One for a single test. `args`: more options, such as `['--user', 'me', '--pass', 'secret']`. */
   static async with(t, args = []) {
@@ -29,6 +33,30 @@ export class Nats {
     nats.port = await freePort();
     await nats.launchAgain();
     return nats;
+  }
+
+  /** One with JetStream for a single test; what it keeps survives `stop`. */
+  static async withStreams(t, args = []) {
+    const nats = new Nats();
+    t.teardown(() => nats.end());
+    await nats.#startStreams(args);
+    return nats;
+  }
+
+  /** One with JetStream for all tests of a file; not started if it is not installed. */
+  static of(test) {
+    const nats = new Nats();
+    const hooks = needingNats(test);
+    hooks.before(() => nats.#startStreams([]));
+    hooks.after.always(() => nats.end());
+    return nats;
+  }
+
+  async #startStreams(args) {
+    this.#folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-nats-'));
+    this.#args = ['--jetstream', '--store_dir', this.#folder, ...args];
+    this.port = await freePort();
+    await this.launchAgain();
   }
 
   /** `nats://127.0.0.1:port`. */
@@ -41,6 +69,21 @@ export class Nats {
     if (this.#child === undefined) return;
     kill(this.#child);
     await this.#exited;
+  }
+
+  /** Suspends the process until `goOn`; its connections stay. */
+  pause() {
+    this.#child.kill('SIGSTOP');
+  }
+
+  goOn() {
+    this.#child.kill('SIGCONT');
+  }
+
+  /** Ends it, and removes what it has kept. */
+  async end() {
+    await this.stop();
+    if (this.#folder) await remove(this.#folder);
   }
 
   /** Starts it, the first time or again after `stop`, on the same port. */

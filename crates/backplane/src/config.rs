@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use millrace_core::HistoryTerms;
+
 use crate::signer::Signer;
 
 /// How to reach the server, and how much may wait for it.
@@ -21,6 +23,17 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// The limits.
     pub bounds: Bounds,
+    /// The channels with history, of which a NATS server keeps a stream for each of these; the first that matches counts.
+    pub histories: Vec<KeptChannels>,
+}
+
+/// Channels of which something is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptChannels {
+    /// The pattern of their names.
+    pub pattern: Box<[u8]>,
+    /// How much is kept of each.
+    pub terms: HistoryTerms,
 }
 
 /// The protocol of a server.

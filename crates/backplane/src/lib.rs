@@ -11,6 +11,7 @@ mod backoff;
 mod config;
 mod connection;
 mod control;
+mod encoding;
 mod envelope;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -23,6 +24,7 @@ mod local;
 mod members;
 mod node;
 mod outlet;
+mod pipe;
 mod publish_timeout;
 mod sentinel;
 mod sequence;
@@ -36,7 +38,7 @@ mod topic;
 mod wire;
 
 pub use crate::config::{
-    BackplaneFull, Bounds, Config, Credentials, Protocol, Sentinel, Server, Tls,
+    BackplaneFull, Bounds, Config, Credentials, KeptChannels, Protocol, Sentinel, Server, Tls,
 };
 pub use crate::control::{Census, MOST_CHANNELS};
 pub use crate::gauges::{State, Stats};

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use data_encoding::BASE32_NOPAD;
 use ring::signature::{Ed25519KeyPair, KeyPair};
+
+use crate::encoding::{base32, from_base32};
 
 /// See the module. It never shows its seed.
 #[derive(Clone)]
@@ -39,8 +40,7 @@ impl Signer {
     /// Source: <https://docs.nats.io/reference/reference-protocols/nats-protocol-demo>; the format is that of the library
     /// `nkeys` of NATS: two bytes with the kinds, 32 bytes of the key, and their CRC-16.
     pub fn from_seed(seed: &str) -> Result<Self, SignerError> {
-        let bytes = BASE32_NOPAD.decode(seed.trim().as_bytes());
-        let bytes = bytes.map_err(|_| SignerError::Seed)?;
+        let bytes = from_base32(seed.trim().as_bytes()).ok_or(SignerError::Seed)?;
         let (body, checksum) = bytes.split_last_chunk::<2>().ok_or(SignerError::Seed)?;
         let ([first, second], key) = body.split_first_chunk::<2>().ok_or(SignerError::Seed)?;
         if crc16(body).to_le_bytes() != *checksum || first & 0xf8 != SEED {
@@ -83,7 +83,7 @@ impl Signer {
         bytes.extend_from_slice(self.key.public_key().as_ref());
         let checksum = crc16(&bytes).to_le_bytes();
         bytes.extend_from_slice(&checksum);
-        BASE32_NOPAD.encode(&bytes)
+        base32(&bytes)
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
         bytes.extend_from_slice(key);
         let checksum = crc16(&bytes).to_le_bytes();
         bytes.extend_from_slice(&checksum);
-        BASE32_NOPAD.encode(&bytes)
+        base32(&bytes)
     }
 
     fn seed() -> String {
@@ -170,7 +170,7 @@ mod tests {
         let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
         assert!(seed.starts_with("SU") && seed.len() == 58);
         assert!(public.starts_with('U') && public.len() == 56);
-        let public = BASE32_NOPAD.decode(public.as_bytes()).unwrap();
+        let public = from_base32(public.as_bytes()).unwrap();
         UnparsedPublicKey::new(&ED25519, &public[1..33])
             .verify(b"nonce", &signature)
             .unwrap();

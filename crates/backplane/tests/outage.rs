@@ -81,6 +81,7 @@ impl Node {
                 message_bytes: 1000,
                 full: BackplaneFull::default(),
             },
+            histories: Vec::new(),
         };
         let outlet = Arc::new(Outlet::new());
         let (backplane, task) =

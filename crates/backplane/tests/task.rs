@@ -57,6 +57,7 @@ fn with_server(port: u16) -> (Backplane, Task) {
             message_bytes: 1000,
             full: BackplaneFull::default(),
         },
+        histories: Vec::new(),
     };
     let outlet = Arc::new(Outlet::new());
     outlet.open();

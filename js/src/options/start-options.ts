@@ -128,7 +128,7 @@ export function readStartOptions(options: unknown, first: boolean, problems: str
   const workers = root === NOTHING ? undefined : readWorkers(root, first, problems);
   const gateway = gatewayPlan(root, limits, problems);
   const backplane = readBackplane(root['backplane'], 'options.backplane', problems);
-  checkHistoryServer(gateway, backplane, problems);
+  checkPresenceServer(gateway, backplane, problems);
   return {
     listeners,
     workers,
@@ -312,15 +312,10 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
   return plan;
 }
 
-/** The history and the members of several nodes are kept by the backplane's server. */
-function checkHistoryServer(gateway: GatewayPlan, backplane: BackplanePlan | undefined, problems: string[]): void {
+/** The members of several nodes are kept by the backplane's server. */
+function checkPresenceServer(gateway: GatewayPlan, backplane: BackplanePlan | undefined, problems: string[]): void {
   if (backplane?.protocol !== 'nats') return;
   const channels = gateway['channels'] as ChannelPlan[] | undefined;
-  if (channels?.some((terms) => terms.history !== undefined)) {
-    problems.push(
-      'options.channels: several nodes can keep history with Redis or Valkey as backplane, not with NATS yet',
-    );
-  }
   if (channels?.some((terms) => terms.presence)) {
     problems.push(
       'options.channels: several nodes can have presence with Redis or Valkey as backplane, not with NATS yet',

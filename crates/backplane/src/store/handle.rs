@@ -28,12 +28,9 @@ pub enum StoreSetupError {
     /// Members of several nodes are not kept on servers of this kind.
     #[error("channels with presence are not supported over this kind of server: {0:?}")]
     NoPresence(Protocol),
-    /// Histories are not kept on servers of this kind.
-    #[error("channels with history are not supported over this kind of server: {0:?}")]
-    Unsupported(Protocol),
 }
 
-/// Whether histories can be kept on this kind of server.
+/// Whether members of several nodes can be kept on this kind of server.
 pub fn supports(config: &Config) -> bool {
     matches!(config.protocol, Protocol::Redis | Protocol::RedisCluster)
 }
@@ -58,11 +55,13 @@ impl Store {
         node: u64,
         feed: Arc<dyn Feed>,
     ) -> Result<(Arc<Self>, StoreTask), StoreSetupError> {
-        if !supports(config) {
-            return Err(StoreSetupError::Unsupported(config.protocol));
-        }
+        // servers of NATS report each other
+        let servers = match config.protocol {
+            Protocol::Nats => &*config.servers,
+            Protocol::Redis | Protocol::RedisCluster => &[],
+        };
         let encryption = match &config.tls {
-            Some(tls) => Some(Encryption::new(tls, &[])?),
+            Some(tls) => Some(Encryption::new(tls, servers)?),
             None => None,
         };
         let shared = Arc::new(Shared::new(&config.bounds));

@@ -126,6 +126,19 @@ pub(super) fn head(message: &Append) -> [u8; 17] {
     head
 }
 
+/// Appends what the script makes, for a store that runs no scripts.
+pub(super) fn write(published: &Published, message: &Append, out: &mut Vec<u8>) {
+    out.extend_from_slice(&MAGIC);
+    out.extend_from_slice(&[VERSION, PUBLISHED]);
+    out.extend_from_slice(published.epoch.to_string().as_bytes());
+    out.extend_from_slice(&published.entry.offset.to_le_bytes());
+    out.extend_from_slice(&published.entry.unix_ms.to_le_bytes());
+    out.extend_from_slice(&published.before.to_bytes());
+    out.extend_from_slice(&published.id.to_bytes());
+    out.extend_from_slice(&head(message));
+    out.extend_from_slice(&message.payload);
+}
+
 /// The beginning of everything that is published. No text begins with it.
 const MAGIC: [u8; 8] = *b"\xffhistory";
 
@@ -214,6 +227,12 @@ mod tests {
                 }))
             };
             assert_eq!(parsed(written(&message), OWN), expected(11));
+            let Some(Told::Published(published)) = expected(11) else {
+                unreachable!("it is one")
+            };
+            let mut bytes = Vec::new();
+            write(&published, &message, &mut bytes);
+            assert_eq!(bytes, written(&message));
             assert_eq!(parsed(written(&message), OWN + 1), expected(0));
         }
         assert_eq!(Id::parse(&ID.to_bytes()), Some(ID));

@@ -1,6 +1,5 @@
 //! The scripts that run in the store, and the commands that call them. Owns the order of their arguments.
 
-use data_encoding::HEXLOWER;
 use millrace_core::{Epoch, HistoryTerms};
 use redis::{Cmd, cmd};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
@@ -8,6 +7,7 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use super::feed::Append;
 use super::names::Names;
 use super::publication::{self, HEAD_BYTES, Id};
+use crate::encoding::hex;
 
 /// See the module.
 #[derive(Debug)]
@@ -160,7 +160,7 @@ fn call(script: &str, keys: &[Vec<u8>]) -> Cmd {
 /// The name under which a store knows a script.
 fn name(text: &str) -> Box<str> {
     let digest = digest(&SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
-    HEXLOWER.encode(digest.as_ref()).into()
+    hex(digest.as_ref()).into()
 }
 
 /// How long epoch and numbers of a channel go on without a message, in milliseconds.

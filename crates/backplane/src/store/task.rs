@@ -12,12 +12,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, sleep_until, timeout};
 
 use super::feed::{Feed, StoreError};
+use super::jetstream;
 use super::links::Links;
 use super::requests::Command;
 use super::shared::Shared;
 use super::worker::{Request, Worker};
 use crate::backoff::Backoff;
-use crate::config::{Config, Server};
+use crate::config::{Config, Protocol, Server};
 use crate::gauges::count;
 use crate::link_error::LinkError;
 use crate::outlet::random;
@@ -25,7 +26,15 @@ use crate::servers::Servers;
 use crate::tls::Encryption;
 
 /// The task of a store, which runs on the backplane's thread.
-pub struct StoreTask {
+pub struct StoreTask(Kind);
+
+enum Kind {
+    Redis(Box<Task>),
+    Nats(Box<jetstream::Task>),
+}
+
+/// The task of a store on Redis.
+struct Task {
     config: Config,
     encryption: Option<Encryption>,
     shared: Arc<Shared>,
@@ -51,6 +60,29 @@ enum Ending {
 
 impl StoreTask {
     pub(super) fn new(
+        server: (Config, Option<Encryption>),
+        node: (Arc<Shared>, u64, Arc<dyn Feed>),
+        queue: (mpsc::Receiver<Command>, watch::Receiver<Option<Instant>>),
+    ) -> Self {
+        Self(match server.0.protocol {
+            Protocol::Nats => Kind::Nats(Box::new(jetstream::Task::new(server, node, queue))),
+            Protocol::Redis | Protocol::RedisCluster => {
+                Kind::Redis(Box::new(Task::new(server, node, queue)))
+            }
+        })
+    }
+
+    /// Runs until it is [ended](super::Store::end).
+    pub async fn run(self) {
+        match self.0 {
+            Kind::Redis(task) => task.run().await,
+            Kind::Nats(task) => task.run().await,
+        }
+    }
+}
+
+impl Task {
+    fn new(
         (config, encryption): (Config, Option<Encryption>),
         (shared, node, feed): (Arc<Shared>, u64, Arc<dyn Feed>),
         (commands, end): (mpsc::Receiver<Command>, watch::Receiver<Option<Instant>>),
@@ -68,8 +100,7 @@ impl StoreTask {
         }
     }
 
-    /// Runs until it is [ended](super::Store::end).
-    pub async fn run(mut self) {
+    async fn run(mut self) {
         let mut backoff = Backoff::default();
         let mut servers = Servers::new(self.config.servers.clone());
         while let Some(server) = servers.next() {

@@ -2,7 +2,7 @@
 //! the followed channels; the task owns the link and the clock.
 
 mod answers;
-mod reports;
+pub(super) mod reports;
 mod sending;
 
 use std::collections::VecDeque;

@@ -6,7 +6,7 @@ mod master_query;
 pub(crate) mod nats;
 pub(crate) mod redis;
 mod reply;
-mod subject;
+pub(crate) mod subject;
 
 use std::fmt;
 

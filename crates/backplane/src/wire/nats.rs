@@ -2,9 +2,9 @@
 //! after the effects of everything before it. Our patterns are not wildcards of NATS: while there is a pattern,
 //! everything below the prefix is received, and the node filters. Owns the numbers of the subscriptions.
 
-mod info;
-mod line;
-mod login;
+pub(crate) mod info;
+pub(crate) mod line;
+pub(crate) mod login;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
@@ -19,6 +19,7 @@ use crate::outlet::Outgoing;
 use crate::topic::{Prefix, Topic};
 use info::{Info, server};
 use line::message_line;
+use login::Purpose;
 
 /// See the module.
 #[derive(Debug)]
@@ -227,7 +228,7 @@ impl Nats {
 
 impl Wire for Nats {
     fn open(&mut self, out: &mut Vec<u8>) {
-        login::connect(&self.credentials, &self.nonce, out);
+        login::connect(&self.credentials, &self.nonce, Purpose::Plain, out);
         self.ping(out);
     }
 
@@ -396,11 +397,11 @@ impl Wire for Nats {
 const EVERYTHING: u64 = 1;
 
 /// The most bytes of a message for a server that does not report its limit.
-const LEAST_PAYLOAD: usize = 64 * 1024;
+pub(crate) const LEAST_PAYLOAD: usize = 64 * 1024;
 
 /// The most bytes of a subject. By default a server accepts lines of 4 KiB and closes the connection on a longer one,
 /// and it does not report its limit.
-const LONGEST_SUBJECT: usize = 4000;
+pub(crate) const LONGEST_SUBJECT: usize = 4000;
 
 /// The most bytes of a line. The server's first line is the longest.
 pub(crate) const LONGEST_LINE: usize = 64 * 1024;

@@ -3,7 +3,7 @@
 //! characters are kept.
 
 /// Appends a name's subject.
-pub(super) fn encode(name: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode(name: &[u8], out: &mut Vec<u8>) {
     if name.is_empty() {
         out.push(b'%');
         return;
@@ -26,14 +26,14 @@ pub(super) fn encode(name: &[u8], out: &mut Vec<u8>) {
 }
 
 /// A name's subject after a prefix.
-pub(super) fn behind(front: &[u8], name: &[u8]) -> Vec<u8> {
+pub(crate) fn behind(front: &[u8], name: &[u8]) -> Vec<u8> {
     let mut subject = front.to_vec();
     encode(name, &mut subject);
     subject
 }
 
 /// The name of a subject; `None` if no name has this subject.
-pub(super) fn decode(subject: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn decode(subject: &[u8]) -> Option<Vec<u8>> {
     let mut name = Vec::with_capacity(subject.len());
     if subject != b"%" {
         let mut rest = subject;

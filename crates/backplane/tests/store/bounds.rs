@@ -5,11 +5,10 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use millrace_backplane::Config;
 use millrace_backplane::store::{
-    Append, Entry, Feed, History, Range, Store, StoreError, StoreSetupError, StoreTask, StoredPast,
-    supports,
+    Append, Entry, Feed, History, Range, Store, StoreError, StoreTask, StoredPast,
 };
-use millrace_backplane::{Config, Protocol};
 use millrace_core::HistoryTerms;
 
 use crate::node::{ALL, MANY, Node, ROOM, message, texts, until};
@@ -225,20 +224,6 @@ fn what_waits_is_answered_when_the_task_is_gone() {
     ask();
     assert_eq!(answered.recv(), Ok(Err(StoreError::Away)));
     assert_eq!(store.stats().waiting_bytes, 0);
-}
-
-#[test]
-fn other_servers_are_refused_by_name() {
-    let config = Config {
-        protocol: Protocol::Nats,
-        ..config(1)
-    };
-    assert!(!supports(&config));
-    let error = Store::new(&config, 1, Arc::new(NoFeed)).unwrap_err();
-    assert!(matches!(
-        error,
-        StoreSetupError::Unsupported(Protocol::Nats)
-    ));
 }
 
 #[test]

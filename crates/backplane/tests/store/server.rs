@@ -219,6 +219,7 @@ pub(crate) fn config(port: u16) -> Config {
             message_bytes: 1024 * 1024,
             full: BackplaneFull::default(),
         },
+        histories: Vec::new(),
     }
 }
 

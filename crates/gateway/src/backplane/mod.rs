@@ -17,9 +17,11 @@ use millrace_backplane::store::{
     Attendance, AttendanceTask, SharedHistory, SharedPresence, Store, StoreSetupError, StoreTask,
 };
 use millrace_backplane::{
-    Backplane, Bounds, Census, ClusterInfo, Config, Member, Outlet, Stats, Task, TlsError,
+    Backplane, Bounds, Census, ClusterInfo, Config, KeptChannels, Member, Outlet, Stats, Task,
+    TlsError,
 };
 
+use crate::config::ChannelTerms;
 use crate::hub::Hub;
 use crate::limits::GatewayLimits;
 use crate::sync::Mutex;
@@ -65,8 +67,15 @@ impl BackplaneHandle {
         &self,
         mut config: Config,
         limits: &GatewayLimits,
-        (hub, sharing): (&Arc<Hub>, Sharing),
+        (hub, channels): (&Arc<Hub>, &[ChannelTerms]),
     ) -> Result<Prepared, PrepareError> {
+        let kept = |terms: &ChannelTerms| {
+            Some(KeptChannels {
+                pattern: terms.text.clone(),
+                terms: terms.history?,
+            })
+        };
+        config.histories = channels.iter().filter_map(kept).collect();
         config.bounds = Bounds {
             queue_messages: limits.backplane_queue,
             queue_bytes: limits.backplane_queue_bytes,
@@ -74,13 +83,13 @@ impl BackplaneHandle {
             full: limits.backplane_full,
         };
         let outlet = self.outlet.get_or_init(|| Arc::new(Outlet::new()));
-        let store = if sharing.history {
+        let store = if config.histories.is_empty() {
+            None
+        } else {
             let feed = Arc::new(NodeFeed::new(Arc::clone(hub)));
             Some(Store::new(&config, outlet.node(), feed)?)
-        } else {
-            None
         };
-        let attendance = if sharing.presence {
+        let attendance = if channels.iter().any(|terms| terms.presence) {
             let roll = Arc::new(NodeRoll::new(Arc::clone(hub)));
             Some(Attendance::new(&config, outlet.node(), roll)?)
         } else {
@@ -225,13 +234,6 @@ impl BackplaneHandle {
     pub(crate) fn answer(&self, ticket: u32) -> Option<ClusterInfo> {
         self.answers.take(ticket)
     }
-}
-
-/// What the channels need besides the messages of other nodes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sharing {
-    pub(crate) history: bool,
-    pub(crate) presence: bool,
 }
 
 /// A backplane that does not run yet.

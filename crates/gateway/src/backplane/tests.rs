@@ -69,6 +69,7 @@ fn start(gateway: &Arc<Gateway>, bell: &Arc<Bell>, full: BackplaneFull) {
             credentials: Credentials::default(),
             tls: None,
             bounds: Bounds::default(),
+            histories: Vec::new(),
         }),
         ..GatewayConfig::default()
     };

@@ -7,7 +7,7 @@ use millrace_core::ShardIndex;
 use tracing::Dispatch;
 
 use super::{Gateway, StartError, State};
-use crate::backplane::{Prepared, Sharing};
+use crate::backplane::Prepared;
 use crate::config::{GatewayConfig, ListenerConfig};
 use crate::doorbell::Doorbell;
 use crate::event::Handlers;
@@ -58,22 +58,20 @@ impl Gateway {
         if config.io_threads == 0 || config.io_threads > MAX_SHARDS {
             return Err(StartError::IoThreads(config.io_threads));
         }
-        let sharing = Sharing {
-            history: config.channels.iter().any(|terms| terms.history.is_some()),
-            presence: config.channels.iter().any(|terms| terms.presence),
-        };
+        let has_history = config.channels.iter().any(|terms| terms.history.is_some());
+        let has_presence = config.channels.iter().any(|terms| terms.presence);
         let prepare = |backplane| {
-            let of = (&self.hub, sharing);
+            let of = (&self.hub, &*config.channels);
             self.backplane.prepare(backplane, &config.limits, of)
         };
         let backplane = config.backplane.clone().map(prepare).transpose()?;
         self.hub.permits().set_limits(&config.limits);
         let has_others = backplane.is_some();
         self.hub
-            .set_store(sharing.history && has_others, &config.channels);
+            .set_store(has_history && has_others, &config.channels);
         self.hub.set_channel_terms(&config.channels, &config.limits);
         self.hub
-            .set_rosters(sharing.presence && has_others, &config.channels);
+            .set_rosters(has_presence && has_others, &config.channels);
         self.hub
             .inboxes()
             .open(config.io_threads, config.limits.shard_inbox_bytes);

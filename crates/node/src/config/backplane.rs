@@ -37,6 +37,8 @@ pub(super) fn optional(options: &Options<'_>) -> Outcome<Option<BackplaneConfig>
         tls: tls(&own)?,
         // the gateway replaces these by its limits
         bounds: BackplaneBounds::default(),
+        // and these by the terms of channels
+        histories: Vec::new(),
     }))
 }
 

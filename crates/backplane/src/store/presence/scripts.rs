@@ -1,6 +1,5 @@
 //! The commands of members in the store, most of which call scripts. Owns the order of their arguments.
 
-use data_encoding::HEXLOWER;
 use redis::{Cmd, cmd};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
@@ -250,7 +249,7 @@ fn hex(session: Session) -> Vec<u8> {
 /// The name under which a store knows a script.
 fn name(text: &str) -> Box<str> {
     let digest = digest(&SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
-    HEXLOWER.encode(digest.as_ref()).into()
+    crate::encoding::hex(digest.as_ref()).into()
 }
 
 const CHANGE: &str = include_str!("change.lua");

@@ -4,18 +4,18 @@ use std::time::{Duration, Instant};
 
 /// What is reported from time to time.
 #[derive(Debug, Default)]
-pub(super) struct Reports {
-    pub(super) foreign: Report,
-    pub(super) refused: Report,
+pub(in super::super) struct Reports {
+    pub(in super::super) foreign: Report,
+    pub(in super::super) refused: Report,
 }
 
 /// Something that is reported at most once a minute.
 #[derive(Debug, Default)]
-pub(super) struct Report(Option<Instant>);
+pub(in super::super) struct Report(Option<Instant>);
 
 impl Report {
     /// Whether it may be reported now.
-    pub(super) fn is_due(&mut self, now: Instant) -> bool {
+    pub(in super::super) fn is_due(&mut self, now: Instant) -> bool {
         let is_due = self
             .0
             .is_none_or(|last| now.saturating_duration_since(last) >= PAUSE);

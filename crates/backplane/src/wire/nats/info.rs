@@ -4,19 +4,19 @@ use crate::config::Server;
 
 /// The fields of `INFO` that matter here.
 #[derive(Debug, Default)]
-pub(super) struct Info {
+pub(crate) struct Info {
     /// The most bytes of a message.
-    pub(super) max_payload: Option<usize>,
+    pub(crate) max_payload: Option<usize>,
     /// What we must sign if we authenticate by a key.
-    pub(super) nonce: Option<String>,
+    pub(crate) nonce: Option<String>,
     /// The servers of its cluster to which clients may connect.
-    pub(super) connect_urls: Option<Vec<String>>,
+    pub(crate) connect_urls: Option<Vec<String>>,
 }
 
 impl Info {
     /// Reads a line, with or without its verb. A field that is not there, or is not as expected, is none. No text of
     /// these fields needs to be escaped.
-    pub(super) fn parse(line: &[u8]) -> Self {
+    pub(crate) fn parse(line: &[u8]) -> Self {
         let line = str::from_utf8(line).unwrap_or_default();
         let behind = |name: &str| Some(line.split_once(name)?.1.trim_start());
         let digits = behind("\"max_payload\":").map(|rest| {
@@ -47,7 +47,7 @@ fn text(json: &str) -> Option<&str> {
 }
 
 /// Reads `host:port`.
-pub(super) fn server(url: &str) -> Option<Server> {
+pub(crate) fn server(url: &str) -> Option<Server> {
     let (host, port) = url.rsplit_once(':')?;
     let host = host
         .strip_prefix('[')

@@ -14,7 +14,7 @@ pub(super) fn message_line(line: &[u8]) -> Option<(u64, &[u8], usize)> {
 }
 
 /// Appends a JSON string.
-pub(super) fn quote(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     for letter in text.chars() {
         match letter {

@@ -1,0 +1,296 @@
+//! The connection to a NATS server with JetStream: requests, and the answers that name them. Ensures that each request has
+//! a deadline. Knows no channel.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use ahash::AHashMap;
+
+use super::wire::{self, Heard, Message, Reader};
+use crate::config::{Config, Server};
+use crate::connection;
+use crate::link_error::LinkError;
+use crate::outlet::random;
+use crate::pipe::{Pipe, first_line};
+use crate::tls::Encryption;
+use crate::wire::WireError;
+use crate::wire::nats::LEAST_PAYLOAD;
+use crate::wire::nats::info::{Info, server as address};
+use crate::wire::nats::login::{self, Purpose};
+
+/// See the module. `R` is what a request was sent for.
+pub(super) struct Link<R> {
+    pipe: Pipe,
+    reader: Reader,
+    /// The beginning of the subjects on which answers come.
+    inbox: String,
+    /// The last number of a request or a subscription.
+    numbers: u64,
+    flight: AHashMap<u64, R>,
+    /// The deadlines of the requests in the order in which they were sent; some are answered.
+    deadlines: VecDeque<(Instant, u64)>,
+    heard: VecDeque<Heard>,
+    heard_at: Instant,
+    /// The most bytes of a message that the server accepts, with its headers.
+    most: usize,
+    servers: Vec<Server>,
+    failure: Option<String>,
+}
+
+/// What came from the server.
+pub(super) enum Event<R> {
+    Answer(R, Message),
+    /// A message of a subscription.
+    Told(Message),
+    /// The server lets us not publish or subscribe.
+    Forbidden {
+        is_publish: bool,
+        subject: Box<[u8]>,
+        text: String,
+    },
+}
+
+impl<R> Link<R> {
+    /// Connects, and waits until the server has accepted us.
+    pub(super) async fn connect(
+        config: &Config,
+        server: &Server,
+        encryption: Option<&Encryption>,
+    ) -> Result<Self, LinkError> {
+        let mut tcp = connection::connect(server).await?;
+        let hello = first_line(&mut tcp).await;
+        let hello = hello.map_err(|source| LinkError::io(server, source))?;
+        let info = Info::parse(&hello);
+        let stream = connection::secured(tcp, server, encryption).await?;
+        let longest = config.bounds.message_bytes.saturating_mul(2);
+        let longest = longest.max(LEAST_LONGEST);
+        let mut pipe = Pipe::new(server, stream, longest);
+        let nonce = info.nonce.unwrap_or_default();
+        let inbox = format!("_INBOX.millrace{:016x}{:016x}", random(), random());
+        let out = pipe.output();
+        login::connect(&config.credentials, &nonce, Purpose::Streams, out);
+        wire::subscribe(&format!("{inbox}.*"), ANSWERS, out);
+        out.extend_from_slice(b"PING\r\n");
+        // the first line is not encrypted: only an address is safe, because its certificate must have a known name
+        let urls = info.connect_urls.unwrap_or_default();
+        let servers = urls.iter().filter_map(|url| address(url));
+        let servers = servers.filter(|server| server.host.parse::<IpAddr>().is_ok());
+        let mut link = Self {
+            pipe,
+            reader: Reader::new(longest),
+            inbox,
+            numbers: ANSWERS,
+            flight: AHashMap::new(),
+            deadlines: VecDeque::new(),
+            heard: VecDeque::new(),
+            heard_at: Instant::now(),
+            most: info.max_payload.unwrap_or(LEAST_PAYLOAD),
+            servers: servers.collect(),
+            failure: None,
+        };
+        link.await_pong().await?;
+        Ok(link)
+    }
+
+    async fn await_pong(&mut self) -> Result<(), LinkError> {
+        loop {
+            match self.heard.pop_front() {
+                Some(Heard::Pong) => return Ok(()),
+                Some(Heard::Forbidden { text, .. }) => return Err(self.refused(text)),
+                Some(Heard::Servers(servers)) => self.servers = servers,
+                Some(Heard::Message(_)) => {}
+                None => poll_fn(|cx| self.poll_bytes(cx)).await?,
+            }
+        }
+    }
+
+    /// Sends a request and waits for its answer, before the link is used for anything else.
+    pub(super) async fn call(
+        &mut self,
+        what: R,
+        subject: &str,
+        body: &[u8],
+    ) -> Result<Message, LinkError> {
+        self.request(what, subject, &[], &[body], Instant::now());
+        match poll_fn(|cx| self.poll(cx)).await? {
+            Event::Answer(_, message) => Ok(message),
+            Event::Told(_) => Err(self.refused("it answers what was not asked".to_owned())),
+            Event::Forbidden { text, .. } => Err(self.refused(text)),
+        }
+    }
+
+    /// Sends a request.
+    pub(super) fn request(
+        &mut self,
+        what: R,
+        subject: &str,
+        headers: &[(&str, &str)],
+        parts: &[&[u8]],
+        now: Instant,
+    ) {
+        self.numbers += 1;
+        let reply = format!("{}.{}", self.inbox, self.numbers);
+        wire::publish((subject, &reply), headers, parts, self.pipe.output());
+        self.flight.insert(self.numbers, what);
+        self.deadlines.push_back((now + DEADLINE, self.numbers));
+    }
+
+    /// Subscribes. Returns the number that messages of this subscription have.
+    pub(super) fn subscribe(&mut self, subject: &str) -> u64 {
+        self.numbers += 1;
+        wire::subscribe(subject, self.numbers, self.pipe.output());
+        self.numbers
+    }
+
+    /// Ends a subscription.
+    pub(super) fn unsubscribe(&mut self, subscription: u64) {
+        wire::unsubscribe(subscription, self.pipe.output());
+    }
+
+    /// Sends a ping, so that a living server says something.
+    pub(super) fn ping(&mut self) {
+        self.pipe.output().extend_from_slice(b"PING\r\n");
+    }
+
+    /// Ends the link at the next occasion, for this reason.
+    pub(super) fn fail(&mut self, why: &str) {
+        self.failure.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Writes and reads, and returns what came. An error ends the link.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event<R>, LinkError>> {
+        loop {
+            if let Some(why) = self.failure.take() {
+                return Poll::Ready(Err(self.refused(why)));
+            }
+            if let Some(event) = self.next() {
+                return Poll::Ready(Ok(event));
+            }
+            match self.poll_bytes(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<Event<R>> {
+        loop {
+            match self.heard.pop_front()? {
+                Heard::Message(message) if message.subscription == ANSWERS => {
+                    let request = message.request;
+                    let what = request.and_then(|request| self.flight.remove(&request));
+                    // one that comes too late belongs to nothing
+                    if let Some(what) = what {
+                        return Some(Event::Answer(what, message));
+                    }
+                }
+                Heard::Message(message) => return Some(Event::Told(message)),
+                Heard::Pong => {}
+                Heard::Servers(servers) => self.servers = servers,
+                Heard::Forbidden {
+                    is_publish,
+                    subject,
+                    text,
+                } => {
+                    return Some(Event::Forbidden {
+                        is_publish,
+                        subject,
+                        text,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Writes and reads once. Ready if anything was written or read.
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
+        let wrote = self.pipe.poll_write(cx)?.is_ready();
+        let (reader, heard) = (&mut self.reader, &mut self.heard);
+        let read = self.pipe.poll_read(cx, &mut |input, out| {
+            reader.read(input, out, &mut |one| heard.push_back(one))
+        })?;
+        if read.is_ready() {
+            self.heard_at = Instant::now();
+            // writes at once what reading has produced
+            let _goes_on_later = self.pipe.poll_write(cx)?;
+        }
+        if wrote || read.is_ready() {
+            Poll::Ready(Ok(()))
+        } else {
+            Poll::Pending
+        }
+    }
+
+    /// When the next request must be answered.
+    pub(super) fn due(&mut self) -> Option<Instant> {
+        while let Some((due, number)) = self.deadlines.front() {
+            if self.flight.contains_key(number) {
+                return Some(*due);
+            }
+            self.deadlines.pop_front();
+        }
+        None
+    }
+
+    /// Takes the next request whose deadline has passed; fails if the server says nothing at all.
+    pub(super) fn overdue(&mut self, now: Instant) -> Result<Option<R>, LinkError> {
+        if self.due().is_none_or(|due| due > now) {
+            return Ok(None);
+        }
+        if now.saturating_duration_since(self.heard_at) >= DEADLINE {
+            return Err(LinkError::Silent(self.server().clone()));
+        }
+        let late = self.deadlines.pop_front();
+        Ok(late.and_then(|(_, number)| self.flight.remove(&number)))
+    }
+
+    /// Whether the server has said nothing for so long that it counts as lost. Called when it was pinged long ago.
+    pub(super) fn is_silent(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.heard_at) >= 2 * DEADLINE
+    }
+
+    /// Whether every request is answered.
+    pub(super) fn is_idle(&self) -> bool {
+        self.flight.is_empty()
+    }
+
+    /// Whether little waits to be written.
+    pub(super) fn has_room(&self) -> bool {
+        self.pipe.pending() < MOST_OUTPUT
+    }
+
+    /// The most bytes of a message that the server accepts, with its headers.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// The servers of its cluster, as the server has reported them.
+    pub(super) fn servers(&self) -> Vec<Server> {
+        self.servers.clone()
+    }
+
+    pub(super) fn server(&self) -> &Server {
+        self.pipe.server()
+    }
+
+    /// An error with this reason.
+    pub(super) fn refused(&self, why: String) -> LinkError {
+        LinkError::wire(self.server(), WireError::Refused(why))
+    }
+}
+
+/// How long a request may take, and how long a server may be silent.
+pub(super) const DEADLINE: Duration = Duration::from_secs(5);
+
+/// The number of the subscription to answers.
+const ANSWERS: u64 = 1;
+
+/// What a message may have in any case: other nodes may allow longer ones, and what is read is in base64.
+const LEAST_LONGEST: usize = 64 * 1024 * 1024;
+
+/// From this many bytes that are to be written on, no subscription and no read is added.
+const MOST_OUTPUT: usize = 256 * 1024;

@@ -1,0 +1,18 @@
+//! The store of channels with history, on NATS with JetStream. A stream of the server belongs to each of the application's
+//! terms, and a subject of it to each channel.
+//!
+//! A record is accepted only if it names the newest one of its channel, which gives numbers without a hole; the server tells
+//! what it has kept on another subject, to which nodes subscribe. What was missed is read back from the newest record.
+
+mod answers;
+mod channel;
+mod json;
+mod link;
+mod names;
+mod record;
+mod setup;
+mod task;
+mod wire;
+mod worker;
+
+pub(super) use task::Task;

@@ -1,0 +1,237 @@
+//! Reading a channel, without I/O: from the newest record back to the first that is wanted, many records at a time, because
+//! each names the ones before it. Owns what was read.
+
+use std::collections::VecDeque;
+
+use super::super::super::feed::StoreError;
+use super::super::super::page::Page;
+use super::super::super::publication::{HEAD_BYTES, Id, Published};
+use super::super::super::requests::Reading;
+use super::super::super::scripts::Cut;
+use super::super::answers::Found;
+use super::super::record::{Head, Record};
+use super::Place;
+
+/// See the module.
+pub(super) struct Job {
+    pub(super) channel: Box<[u8]>,
+    /// The place of its stream.
+    pub(super) stream: usize,
+    why: Why,
+    wanted: Wanted,
+    /// The newest record, once it is known.
+    head: Option<Head>,
+    /// What names the message that is next, going back.
+    chain: Id,
+    messages: VecDeque<Published>,
+    bytes: usize,
+    /// The records that were asked for together, the newest first; `None`: it has not come.
+    asked: Vec<Option<Found>>,
+    /// How often the newest record was asked for.
+    attempts: u32,
+}
+
+/// For whom a job reads.
+pub(super) enum Why {
+    Follow(Place),
+    Node(Reading),
+}
+
+/// Which messages are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) cut: Cut,
+    /// Older messages are not kept.
+    pub(super) messages: u64,
+    /// Messages from before this time are not kept.
+    pub(super) since_ms: u64,
+    pub(super) most_bytes: usize,
+}
+
+/// What a job needs next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Other answers, for which it waits.
+    Wait,
+    /// The records with these numbers.
+    Records(Vec<u64>),
+    /// Nothing: everything was read.
+    Done,
+}
+
+impl Job {
+    pub(super) fn new(channel: Box<[u8]>, stream: usize, why: Why, wanted: Wanted) -> Self {
+        Self {
+            channel,
+            stream,
+            why,
+            wanted,
+            head: None,
+            chain: Id::default(),
+            messages: VecDeque::new(),
+            bytes: 0,
+            asked: Vec::new(),
+            attempts: 0,
+        }
+    }
+
+    /// Whether the newest record may be asked for once more.
+    pub(super) fn may_ask(&mut self) -> bool {
+        self.attempts += 1;
+        self.attempts <= MOST_ATTEMPTS
+    }
+
+    /// The newest record. What is wanted is read from there back.
+    pub(super) fn begin(&mut self, head: Head, record: Option<&Record>) -> Next {
+        self.chain = head.state.id;
+        self.messages.clear();
+        self.bytes = 0;
+        let before = record.map_or(&head.before, |record| &record.before);
+        let before = before.clone();
+        let from = self.wanted.cut.from.unwrap_or(0).max(self.wanted.cut.floor);
+        let is_empty = from > head.state.offset || self.wanted.cut.most == 0;
+        self.head = Some(head);
+        if is_empty || record.is_some_and(|record| !self.take(record)) {
+            return Next::Done;
+        }
+        self.ask(&before)
+    }
+
+    /// One of the records that were asked for.
+    pub(super) fn found(&mut self, place: usize, found: Found) -> Next {
+        if let Some(asked) = self.asked.get_mut(place) {
+            *asked = Some(found);
+        }
+        if self.asked.iter().any(Option::is_none) {
+            return Next::Wait;
+        }
+        let mut before = Vec::new();
+        for found in std::mem::take(&mut self.asked) {
+            match found {
+                Some(Found::Record(_, record)) if self.take(&record) => before = record.before,
+                // it is not kept any more, or nothing that is wanted is in front of it
+                _ => return Next::Done,
+            }
+        }
+        self.ask(&before)
+    }
+
+    fn ask(&mut self, before: &[u64]) -> Next {
+        if before.is_empty() {
+            return Next::Done;
+        }
+        // records may be long
+        let average = self.bytes / self.messages.len().max(1);
+        let most = MOST_ASKED_BYTES / average.max(1);
+        let count = before.len().min(most.max(1));
+        self.asked.resize_with(count, || None);
+        Next::Records(before.get(..count).unwrap_or(before).to_vec())
+    }
+
+    /// Takes the messages of a record that are wanted. False: nothing in front of it is.
+    fn take(&mut self, record: &Record) -> bool {
+        let newest = self.head.as_ref().map_or(0, |head| head.state.offset);
+        let Wanted {
+            cut,
+            messages,
+            since_ms,
+            most_bytes,
+        } = self.wanted;
+        for message in record.messages.iter().rev() {
+            let offset = message.entry.offset;
+            let is_kept = offset.saturating_add(messages) > newest
+                && message.entry.unix_ms > since_ms
+                && message.id == self.chain;
+            if !is_kept || offset < cut.floor || (!cut.is_reverse && Some(offset) < cut.from) {
+                return false;
+            }
+            self.chain = message.before;
+            self.bytes += message.entry.payload.len() + HEAD_BYTES;
+            self.messages.push_front(message.clone());
+            let is_full = self.bytes >= most_bytes || self.messages.len() >= cut.most;
+            if is_full && (cut.is_reverse || self.is_following()) {
+                return false;
+            }
+            // the first ones are wanted
+            while (self.bytes > most_bytes && self.messages.len() > 1)
+                || self.messages.len() > cut.most
+            {
+                let Some(newest) = self.messages.pop_back() else {
+                    break;
+                };
+                self.bytes -= newest.entry.payload.len() + HEAD_BYTES;
+            }
+        }
+        true
+    }
+
+    fn is_following(&self) -> bool {
+        matches!(self.why, Why::Follow(_))
+    }
+
+    /// Who follows the channel, if the job reads for one that does.
+    pub(super) fn place(&self) -> Option<&Place> {
+        match &self.why {
+            Why::Follow(place) => Some(place),
+            Why::Node(_) => None,
+        }
+    }
+
+    /// The newest record, if it is known.
+    pub(super) fn known(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+
+    /// The newest record that is going to be written.
+    pub(super) fn expect(&mut self, head: Head) {
+        self.head = Some(head);
+    }
+
+    /// Who asked, and what was read.
+    pub(super) fn finish(self) -> (Why, Option<Page>) {
+        let is_reverse = self.wanted.cut.is_reverse;
+        let page = self.head.map(|head| {
+            let mut messages: Vec<_> = self.messages.into();
+            if is_reverse {
+                messages.reverse();
+            }
+            Page {
+                epoch: head.state.epoch,
+                newest: head.state.offset,
+                last: head.state.id,
+                next: None,
+                messages,
+                foreign: 0,
+            }
+        });
+        (self.why, page)
+    }
+
+    /// What a node waits for.
+    pub(super) fn reading(self) -> Option<Reading> {
+        match self.why {
+            Why::Node(reading) => Some(reading),
+            Why::Follow(_) => None,
+        }
+    }
+
+    /// Ends it without a result for a node. Returns who follows the channel.
+    pub(super) fn fail(self, error: StoreError) -> Option<Place> {
+        match self.why {
+            Why::Node(reading) => {
+                reading.fail(error);
+                None
+            }
+            Why::Follow(place) => Some(place),
+        }
+    }
+}
+
+/// About this many bytes are asked for at a time.
+const MOST_ASKED_BYTES: usize = 1024 * 1024;
+
+/// How often a channel's newest record is asked for before the job fails: others may be faster in beginning its numbers.
+const MOST_ATTEMPTS: u32 = 32;
+
+#[cfg(test)]
+mod tests;

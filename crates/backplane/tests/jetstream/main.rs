@@ -1,0 +1,11 @@
+//! The store of histories on a real NATS with JetStream: the same promises as over Redis. The tests are skipped without
+//! `nats-server`, unless `MILLRACE_REQUIRE_ALL=1`.
+
+mod bounds;
+#[path = "../store/node.rs"]
+mod node;
+mod order;
+mod outages;
+mod proxy;
+mod server;
+mod strangers;
