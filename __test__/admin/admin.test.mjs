@@ -168,6 +168,19 @@ test('a channel is listed with its history, also after its last subscriber has l
   t.is((await json(own, '/state')).history.bytes, kept.history.bytes);
 });
 
+test('a channel with presence is listed with the number of its members', async (t) => {
+  const own = await ownServer(t, { ...withAdmin(), channels: { 'room:*': { presence: true } } });
+  const ws = await member(t, own);
+  await callIn(ws, 'subscribe', ws.id, 'room:1', { member: 'Ada' });
+  await callIn(ws, 'subscribe', ws.id, 'room:2');
+  const { all } = await allChannels(own, 10);
+  const rows = all.map(({ name, subscribers, members }) => [name, subscribers, members]);
+  t.deepEqual(rows.sort(), [
+    ['room:1', 1, 1],
+    ['room:2', 1, 0],
+  ]);
+});
+
 test('names may be any bytes, and long ones are cut', async (t) => {
   const own = await ownServer(t, withAdmin());
   const ws = await member(t, own);

@@ -89,6 +89,10 @@ impl<K> ChannelTable<K> {
         self.beside.as_deref_mut()?.pasts.as_mut()
     }
 
+    pub(crate) fn rooms(&self) -> Option<&Rooms> {
+        self.beside.as_deref()?.rooms.as_ref()
+    }
+
     pub(crate) fn rooms_mut(&mut self) -> Option<&mut Rooms> {
         self.beside.as_deref_mut()?.rooms.as_mut()
     }

@@ -95,8 +95,8 @@ limits! {
         history_bytes: usize = 64 * 1024 * 1024, 1..=BYTES, "the histories of the channels that were published to longest ago are dropped as a whole; a channel that exceeds it alone loses its own";
         /// Channels with history that keep messages and have no subscriber.
         history_channels: u32 = 100_000, 1..=COUNT, "the history of the one that was published to longest ago is dropped";
-        /// Bytes of what the members of channels with presence say of themselves, each `info` charged its length + 128; one that several sockets got by one call is charged once.
-        presence_bytes: usize = 64 * 1024 * 1024, 1..=BYTES, "a further `info` is refused: `limit` on the wire, `ERR_MILLRACE_PRESENCE_FULL` in JavaScript";
+        /// Bytes of what the members of channels with presence say of themselves, each `info` charged its length + 128; one that several sockets got by one call is charged once. Members of other nodes that this one knows count, too, with and without `info`.
+        presence_bytes: usize = 64 * 1024 * 1024, 1..=BYTES, "a further `info` is refused: `limit` on the wire, `ERR_MILLRACE_PRESENCE_FULL` in JavaScript; a further member of another node is left out, and reported";
         /// Members of a channel with presence above which subscribers are told only their number; also its changes within 50 ms above which they are told the number in place of the changes.
         presence_events: usize = 1_000, 1..=COUNT, "`count` is told";
         /// Time without progress of a blocked write.

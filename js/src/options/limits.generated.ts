@@ -271,8 +271,9 @@ export interface GatewayLimits {
   historyChannels?: number;
   /**
    * Bytes of what the members of channels with presence say of themselves, each `info` charged its length + 128; one
-   * that several sockets got by one call is charged once. When met: a further `info` is refused: `limit` on the wire,
-   * `ERR_MILLRACE_PRESENCE_FULL` in JavaScript. Default 64 MiB.
+   * that several sockets got by one call is charged once. Members of other nodes that this one knows count, too, with
+   * and without `info`. When met: a further `info` is refused: `limit` on the wire, `ERR_MILLRACE_PRESENCE_FULL` in
+   * JavaScript; a further member of another node is left out, and reported. Default 64 MiB.
    */
   presenceBytes?: number;
   /**

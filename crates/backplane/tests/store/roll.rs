@@ -28,7 +28,7 @@ struct Room {
 }
 
 #[derive(Default)]
-struct Rooms(Mutex<BTreeMap<Vec<u8>, Room>>);
+struct Rooms(Mutex<BTreeMap<Vec<u8>, Room>>, Mutex<Vec<String>>);
 
 impl Rooms {
     fn all(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, Room>> {
@@ -108,7 +108,10 @@ impl Roll for Rooms {
 
     fn flush(&self) {}
 
-    fn report(&self, _: &str) {}
+    fn report(&self, message: &str) {
+        let mut reports = self.1.lock().expect("no thread panicked");
+        reports.push(message.to_owned());
+    }
 }
 
 /// See the module.
@@ -188,6 +191,10 @@ impl Attendant {
 
     pub(crate) fn failures(&self, channel: &[u8]) -> usize {
         self.rooms.with(channel, |room| room.failures)
+    }
+
+    pub(crate) fn reports(&self) -> Vec<String> {
+        self.rooms.1.lock().expect("no thread panicked").clone()
     }
 
     /// How many members of others have left.

@@ -1,10 +1,13 @@
 //! Nodes with certificates, whose user may do no more than the store needs. `MILLRACE_TEST_STORE=tls` runs all other tests
 //! like this, too.
 
+use std::time::Instant;
+
 use millrace_backplane::store::StoreError;
 
 use crate::node::{ALL, MANY, Node, ROOM, message, texts, until};
-use crate::server::Server;
+use crate::roll::{Attendant, Members};
+use crate::server::{Server, TIMEOUT};
 
 #[test]
 fn a_node_with_a_certificate_and_few_rights_can_do_everything() {
@@ -36,6 +39,40 @@ fn a_node_with_a_certificate_and_few_rights_can_do_everything() {
         // the loss of the link is reported, and nothing else: no command was refused
         assert!(node.reports().len() <= 1, "{:?}", node.reports());
     }
+}
+
+#[test]
+fn a_node_with_few_rights_can_have_members() {
+    let Some(mut server) = Server::start_secure() else {
+        return;
+    };
+    let nodes = [1, 2].map(|number| Attendant::start(&server.config(), number));
+    let mut expected = Members::new();
+    for node in &nodes {
+        node.follow(ROOM);
+        for socket in 1..=300 {
+            node.enter(ROOM, socket, Some("1"));
+            expected.insert((node.number, socket), Some("1".to_owned()));
+        }
+    }
+    for node in &nodes {
+        node.await_members(ROOM, &expected);
+    }
+    server.stop();
+    until("the loss to be seen", || !nodes[0].stats().is_connected);
+    nodes[0].leave(ROOM, 1);
+    expected.remove(&(1, 1));
+    server.start_again();
+    for node in &nodes {
+        node.await_members(ROOM, &expected);
+        // the loss of the link is reported, and nothing else: no command was refused
+        assert!(node.reports().len() <= 1, "{:?}", node.reports());
+    }
+    let [first, second] = nodes;
+    first.end(Instant::now() + TIMEOUT);
+    expected.retain(|(node, _), _| *node == 2);
+    second.await_members(ROOM, &expected);
+    assert!(second.reports().len() <= 1, "{:?}", second.reports());
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub struct ChannelSummary {
     pub subscribers: usize,
     /// What it keeps; `None`: it has no history.
     pub history: Option<PastSummary>,
+    /// The sockets that are members of it, on all nodes as far as this one knows them; `None`: it has no presence.
+    pub present: Option<usize>,
 }
 
 /// How far a listing has come. Channels that exist during the whole listing are listed once; others may be. Its text is
@@ -157,6 +159,7 @@ fn add_with_hash<K>(table: &ChannelTable<K>, hash: u64, summaries: &mut Vec<Chan
                 name: past.name.clone(),
                 subscribers: 0,
                 history: Some(past.summary()),
+                present: None,
             });
         }
     }
@@ -165,10 +168,12 @@ fn add_with_hash<K>(table: &ChannelTable<K>, hash: u64, summaries: &mut Vec<Chan
 impl ChannelSummary {
     fn of<K>(channel: &Channel, table: &ChannelTable<K>, key: Hashed<'_>) -> Self {
         let past = table.pasts().and_then(|pasts| pasts.get(key));
+        let rooms = table.rooms().filter(|rooms| rooms.has(channel.id.terms()));
         Self {
             name: channel.name.clone(),
             subscribers: channel.members.len(),
             history: past.map(Past::summary),
+            present: rooms.map(|rooms| rooms.count(key).sockets),
         }
     }
 }

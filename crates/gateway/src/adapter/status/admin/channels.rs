@@ -91,7 +91,7 @@ fn begin(row: &ChannelSummary, most: usize) -> &[u8] {
     name.get(..most).unwrap_or(name)
 }
 
-/// Appends a channel. What is added here gets a column in `COLUMNS` of the page: the members of a channel will.
+/// Appends a channel. What is added here gets a column in `COLUMNS` of the page.
 fn append(row: &ChannelSummary, most: usize, out: &mut Vec<u8>) {
     let (name, shown) = (row.name.as_bytes(), begin(row, most));
     out.extend_from_slice(b"{\"name\":");
@@ -104,6 +104,9 @@ fn append(row: &ChannelSummary, most: usize, out: &mut Vec<u8>) {
         out.push(b'"');
     }
     out.extend_from_slice(format!(",\"subscribers\":{}", row.subscribers).as_bytes());
+    if let Some(present) = row.present {
+        out.extend_from_slice(format!(",\"members\":{present}").as_bytes());
+    }
     if let Some(past) = &row.history {
         let text = format!(
             ",\"history\":{{\"messages\":{},\"bytes\":{},\"offset\":{},\"epoch\":\"{}\",\"behind\":{}}}",
@@ -125,6 +128,7 @@ mod tests {
             name: Name::new(Space::Channel, name),
             subscribers: 2,
             history: None,
+            present: None,
         };
         let mut out = Vec::new();
         append(&row, 10, &mut out);
