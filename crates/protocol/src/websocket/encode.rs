@@ -35,13 +35,9 @@ pub fn append_frame(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
         "control frame over 125 bytes"
     );
     let (head, size) = header(opcode, payload.len(), false);
+    let (head, _) = head.split_at(size);
     out.reserve(size + payload.len());
-    // a copy of a length that is not known would be a call
-    match (size, head) {
-        (2, [first, second, ..]) => out.extend_from_slice(&[first, second]),
-        (4, [first, second, high, low, ..]) => out.extend_from_slice(&[first, second, high, low]),
-        _ => out.extend_from_slice(head.split_at(size).0),
-    }
+    out.extend_from_slice(head);
     out.extend_from_slice(payload);
 }
 
