@@ -2,7 +2,7 @@
 // the process that is started here.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
@@ -76,8 +76,11 @@ export class Nats {
     const { pid } = this.#child;
     this.#child.kill('SIGSTOP');
     if (process.platform !== 'linux') return;
-    const isStopped = async () => (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1].startsWith('T');
-    await until(isStopped, 'nats-server to be suspended');
+    const isStopped = async (thread) =>
+      (await readFile(`/proc/${pid}/task/${thread}/stat`, 'utf8')).split(') ')[1].startsWith('T');
+    const areStopped = async () =>
+      (await Promise.all((await readdir(`/proc/${pid}/task`)).map(isStopped))).every(Boolean);
+    await until(areStopped, 'nats-server to be suspended');
   }
 
   goOn() {

@@ -117,6 +117,23 @@ impl Server {
         let id = self.child.id().to_string();
         let done = Command::new("kill").args([signal, &id]).status();
         assert!(done.expect("there is kill").success());
+        let deadline = Instant::now() + TIMEOUT;
+        while is_suspended && !self.is_suspended() {
+            assert!(Instant::now() < deadline, "nats-server is suspended");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Whether none of its threads does anything any more, as far as the system tells.
+    fn is_suspended(&self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let stopped = |thread: fs::DirEntry| {
+            let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            stat.split(") ")
+                .nth(1)
+                .is_some_and(|rest| rest.starts_with('T'))
+        };
+        threads.is_ok_and(|mut threads| threads.all(|thread| thread.is_ok_and(stopped)))
     }
 
     /// Cuts the connections of all nodes.
