@@ -13,4 +13,8 @@ fn main() {
     if matches!(os.as_str(), "linux" | "freebsd") {
         println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     }
+    // Functions that were compiled to the same code become one. The linker that Rust uses by itself for this target can do it.
+    if target == "x86_64-unknown-linux-gnu" {
+        println!("cargo::rustc-cdylib-link-arg=-Wl,--icf=all");
+    }
 }
