@@ -121,12 +121,14 @@ linuxTests(test)('starting and stopping again and again leaves no descriptor, no
   for (let round = 0; round < 8; round++) await cycle();
   // docs/runtimes.md: two for each of Deno's workers that has ended
   const leaked = RUNTIME === 'deno' ? 2 * 2 * 8 : 0;
+  const most = before.descriptors + leaked;
+  let after;
   const leaner = async () => {
-    const after = await server.usage();
-    return after.descriptors <= before.descriptors + leaked && after.threads <= before.threads;
+    after = await server.usage();
+    return after.descriptors <= most && after.threads <= before.threads;
   };
   // A joined thread may still be listed by the system for a moment.
-  await until(leaner, `at most ${before.descriptors} descriptors and ${before.threads} threads`);
+  await until(leaner, () => `at most ${most} descriptors and ${before.threads} threads: ${JSON.stringify(after)}`);
   t.pass();
 });
 
