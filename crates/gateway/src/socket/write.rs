@@ -94,7 +94,11 @@ impl Env {
         }
         self.charge(connection, io);
         // the session that is told of room may ask for a notice about new output, of which nothing is written yet
-        if let Some(extra) = io.extra.as_deref() {
+        if let Some(extra) = io.extra.as_deref_mut() {
+            if io.outbox.is_empty() {
+                // what it says is written
+                extra.lost = None;
+            }
             let has_streams = extra.message_streams.is_some();
             if extra.unwritten > 0 {
                 self.look_whether_written(connection, io, wrote);
