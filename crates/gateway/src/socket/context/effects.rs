@@ -21,7 +21,7 @@ impl Context<'_> {
     pub(crate) fn is_paused(&self) -> bool {
         let parts = &self.parts;
         parts.wait == Wait::InLine
-            || *parts.swelling == Swelling::Paused
+            || parts.swelling.pauses()
             || self.connection.partial.get() == Partial::HeldBack
             || parts.extra.as_deref().is_some_and(Extra::stalls)
     }
