@@ -144,6 +144,8 @@ pub(crate) struct Extra {
     pub(crate) reads_on: bool,
     /// Whether its session holds input back.
     pub(crate) holds_input: bool,
+    /// Whether other connections have a turn before it is read again.
+    pub(crate) yields: bool,
     /// Whether the worker's queue was full when its session asked the worker something.
     pub(crate) awaits_worker: bool,
     /// Bytes to be written until its session is told; 0: it is not told.

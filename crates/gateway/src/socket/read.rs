@@ -103,6 +103,10 @@ impl Env {
             if extra.stalls() {
                 return false;
             }
+            if std::mem::take(&mut extra.yields) {
+                self.run_soon(connection);
+                return false;
+            }
             let now = self.now.get();
             let wait = extra.rate.as_mut().map_or(0, |rate| rate.wait(now));
             if wait > 0 {

@@ -114,6 +114,11 @@ impl Context<'_> {
         }
     }
 
+    /// Has other connections run before this one is read again, because what it has sent takes long to read.
+    pub(crate) fn yield_turn(&mut self) {
+        self.extra().yields = true;
+    }
+
     /// The outbox's limit.
     pub(crate) fn outbox_bytes(&self) -> usize {
         self.env.limits().outbox_bytes
