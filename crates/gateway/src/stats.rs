@@ -171,7 +171,7 @@ impl CompressionCounts {
         self.counts.skipped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The bytes of context takeover; whoever reserves some changes them.
+    /// The bytes of context takeover; the listeners that reserve some change them.
     pub(crate) fn context_bytes(&self) -> &Arc<AtomicUsize> {
         &self.context_bytes
     }

@@ -1,5 +1,5 @@
 //! One connection as its I/O shard sees it: the stream, the outbox, the credit and the phase of its life. Only that
-//! shard's thread accesses it.
+//! shard's thread accesses it. Over 400 lines because every state of a connection is in one place.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
