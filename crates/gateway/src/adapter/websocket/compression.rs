@@ -115,7 +115,7 @@ impl Compression {
     /// Chooses the terms: with context takeover if it is wished, the client agrees and the contexts have room.
     fn agree(&self, offer: Offer) -> (Terms, Option<Reservation>) {
         let terms = self.wishes.meet(&offer);
-        let bytes = context_bytes(terms);
+        let bytes = self.context_size(terms);
         if bytes == 0 {
             return (terms, None);
         }
@@ -128,11 +128,19 @@ impl Compression {
             ..self.wishes
         };
         let terms = frugal.meet(&offer);
-        let reservation = match context_bytes(terms) {
+        let reservation = match self.context_size(terms) {
             0 => None,
             bytes => self.means.0.reserve(bytes, usize::MAX),
         };
         (terms, reservation)
+    }
+
+    /// The bytes of the contexts of a connection: what it keeps in each direction, which for the messages to a client may be
+    /// less than the client would.
+    fn context_size(&self, terms: Terms) -> usize {
+        let bytes = |is_without, window: WindowBits| if is_without { 0 } else { window.bytes() };
+        bytes(terms.client_no_context_takeover, terms.client_window())
+            + bytes(terms.server_no_context_takeover, self.how(terms).window)
     }
 
     /// What connections with these terms share.
@@ -178,13 +186,6 @@ impl Compression {
         let context = context(Terms::default(), reservation).expect("the contexts have room");
         Box::new(Compressed::new(Arc::new(shared), Box::new(context)))
     }
-}
-
-/// The bytes of the contexts of a connection.
-fn context_bytes(terms: Terms) -> usize {
-    let bytes = |is_without, window: WindowBits| if is_without { 0 } else { window.bytes() };
-    bytes(terms.client_no_context_takeover, terms.client_window())
-        + bytes(terms.server_no_context_takeover, terms.server_window())
 }
 
 /// The part of a session that connections with context takeover have.
@@ -318,5 +319,25 @@ mod tests {
         drop(held);
         let (terms, _held) = compression.agree(small);
         assert!(!terms.server_no_context_takeover);
+    }
+
+    #[test]
+    fn the_window_of_the_option_is_what_a_context_takes() {
+        let options = Options::new()
+            .flag("serverContextTakeover", true)
+            .text("clientContextTakeover", "never")
+            .number("serverMaxWindowBits", 10)
+            .number("memoryBytes", 3 * 1024);
+        let compression = read(options).expect("nothing is wrong");
+        // a client that has not offered to keep less keeps 32 KiB; the gateway does not
+        let all: Vec<_> = (0..4)
+            .map(|_| compression.agree(offer("permessage-deflate")))
+            .collect();
+        let with = all.iter().filter(|(terms, held)| {
+            assert_eq!(held.is_some(), !terms.server_no_context_takeover);
+            held.is_some()
+        });
+        assert_eq!(with.count(), 3);
+        assert_eq!(compression.how(all[0].0).window.bytes(), 1024);
     }
 }
