@@ -7,6 +7,8 @@ import millraceAdapter from '../millrace-crossws.mjs';
 const closed = [];
 /** What the hook `error` got. */
 const failures = [];
+/** What was sent by the command `stream`. */
+const streams = [];
 
 const describe = (peer) => ({
   id: peer.id,
@@ -66,6 +68,19 @@ const commands = {
   drained: async (peer) => {
     await peer.waitForDrain({ pollInterval: 10 });
     peer.send('drained');
+  },
+  /** Sends messages, and waits after each until little is queued. */
+  stream: async (peer, count, bytes, threshold) => {
+    const stream = { id: peer.id, sent: 0, most: 0, peer };
+    streams.push(stream);
+    const chunk = new Uint8Array(Number(bytes));
+    while (stream.sent < count) {
+      peer.send(chunk);
+      stream.sent++;
+      await peer.waitForDrain({ threshold: Number(threshold), pollInterval: 5 });
+      stream.most = Math.max(stream.most, peer.bufferedAmount);
+    }
+    peer.send({ sent: stream.sent, most: stream.most });
   },
   ping: (peer, data) => peer.ping(data),
   throw: () => {
@@ -178,6 +193,7 @@ const routes = {
   },
   '/closed': () => closed,
   '/failures': () => failures,
+  '/streams': () => streams.map(({ peer, ...stream }) => ({ ...stream, queued: peer.bufferedAmount })),
   '/channel': ({ searchParams }) =>
     websockets.channel(searchParams.get('topic'), searchParams.get('namespace') ?? undefined),
   '/close-all': ({ searchParams }) => {
