@@ -123,6 +123,8 @@ const hooks = {
     if (asked === 'ok') return new Response('hello');
     if (asked === 'handled') return { handled: true };
     if (asked === 'nothing') return undefined;
+    if (asked === 'plain') return { perMessageDeflate: false };
+    if (asked === 'deflate') return { perMessageDeflate: { level: 3 } };
     if (asked === 'header') return { headers: { 'sec-websocket-accept': 'x' } };
     if (asked === 'slow')
       return new Promise((resolve) => setTimeout(() => resolve({ context: { test: 'slow' } }), 100));

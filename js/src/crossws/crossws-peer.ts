@@ -23,6 +23,8 @@ export interface PeerParts {
   readonly hooks: Partial<Hooks> | undefined;
   /** The subprotocol that was agreed on. Empty: none. */
   readonly protocol: string;
+  /** Whether messages to it may be compressed. */
+  readonly compress: boolean;
   readonly sync: SyncDriver | undefined;
   /** Reports that a ping cannot be sent. */
   readonly failed: (peer: CrosswsPeer, error: unknown) => void;
@@ -92,7 +94,9 @@ export class CrosswsPeer {
 
   /** Sends a message. Returns the bytes that are queued for the peer. */
   send(data: unknown, options?: { compress?: boolean }): number {
-    this.#parts.gateway.send(this.#parts.id, payloadOf(data), compressionOf(options));
+    const { gateway, id, compress } = this.#parts;
+    // the gateway knows it only from the answer to the handshake on, which the hook `open` precedes
+    gateway.send(id, payloadOf(data), compressionOf(compress ? options : PLAIN));
     return this.bufferedAmount;
   }
 
@@ -193,3 +197,5 @@ export class CrosswsPeer {
     return { peer: { id: this.id, ip: this.remoteAddress } };
   }
 }
+
+const PLAIN = { compress: false };

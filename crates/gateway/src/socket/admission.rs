@@ -262,6 +262,15 @@ impl Env {
         }
     }
 
+    /// Has what is sent from now on left uncompressed. The peer may still compress.
+    pub(crate) fn stop_compressing(&self, connection: &Shared) {
+        let io = &mut *connection.io.borrow_mut();
+        io.session.stop_compressing();
+        let traits = io.session.traits();
+        connection.traits.set(traits);
+        io.encoding = traits.encoding;
+    }
+
     /// Starts an accepted connection: messages may flow, and it may be run. `early` followed the handshake. False: the
     /// connection must not start any more.
     pub(crate) fn begin(&self, connection: &Shared, stream: Stream, early: Box<[u8]>) -> bool {

@@ -147,6 +147,7 @@ impl Compression {
                 // with too many encodings for one more, messages are sent as they are
                 encoding: self.means.1.compressed(how).unwrap_or(Encodings::LEAD),
                 headed: OnceLock::new(),
+                silent: OnceLock::new(),
             })
         };
         let known = self.shared.get(place);
@@ -173,6 +174,7 @@ impl Compression {
             inflaters: Arc::default(),
             encoding: Encodings::LEAD,
             headed: OnceLock::new(),
+            silent: OnceLock::new(),
         };
         let reservation = Contexts::default().reserve(WindowBits::MOST.bytes(), CONTEXT_BYTES);
         let context = context(Terms::default(), reservation).expect("the contexts have room");
@@ -296,6 +298,21 @@ mod tests {
             &compression.shared(one),
             &compression.shared(two)
         ));
+    }
+
+    #[test]
+    fn a_connection_that_stops_compressing_gets_messages_as_they_are() {
+        for takeover in [false, true] {
+            let options = Options::new().flag("serverContextTakeover", takeover);
+            let compression = read(options).expect("nothing is wrong");
+            let (_, mut session) = compression.open(offer("permessage-deflate"), None);
+            assert_ne!(session.traits().encoding, Encodings::LEAD);
+            session.stop_compressing();
+            assert_eq!(session.traits().encoding, Encodings::LEAD);
+            // the others go on
+            let (_, other) = compression.open(offer("permessage-deflate"), None);
+            assert_ne!(other.traits().encoding, Encodings::LEAD);
+        }
     }
 
     #[test]
