@@ -1,5 +1,5 @@
 // What the hosted workflows, .ci/run and CONTRIBUTING.md must agree on.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import test from 'ava';
 
@@ -27,5 +27,22 @@ test('.ci/run installs the Debian packages of all optional tools, and CONTRIBUTI
     const [, list] = /apt-get install (.+)/.exec(text);
     const missing = needed.filter((name) => !list.split(/\s+/).includes(name) && !ESSENTIAL.includes(name));
     t.deepEqual(missing, [], file);
+  }
+});
+
+test('every full form of a test that CONTRIBUTING.md names runs at night', (t) => {
+  const text = readFileSync(path.join(ROOT, 'CONTRIBUTING.md'), 'utf8');
+  const commands = [...text.matchAll(/^MILLRACE_TEST_\w+=full .+?(?= +#|$)/gm)].map(([command]) => command);
+  t.true(commands.length > 3);
+  const nightly = readFileSync(path.join(ROOT, '.github/workflows/nightly.yml'), 'utf8');
+  const run = [...nightly.matchAll(/^ +command: (.+)$/gm)].map(([, command]) => command);
+  t.deepEqual(run.toSorted(), commands.toSorted());
+});
+
+test('every job of the hosted workflows has a time limit', (t) => {
+  const folder = path.join(ROOT, '.github/workflows');
+  for (const file of readdirSync(folder)) {
+    const count = (what) => readFileSync(path.join(folder, file), 'utf8').split(what).length - 1;
+    t.is(count('timeout-minutes:'), count('runs-on:'), file);
   }
 });
