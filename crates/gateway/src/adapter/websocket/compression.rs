@@ -65,7 +65,7 @@ impl Compression {
         options.nested("compression", |own| {
             let client = own.word("clientContextTakeover", &CLIENT_TAKEOVER)?;
             let client = client.unwrap_or(ClientTakeover::Bounded);
-            let level = number(own, "level", 9)?.and_then(|level| u8::try_from(level).ok());
+            let level = number(own, "level", 1, 9)?.and_then(|level| u8::try_from(level).ok());
             Ok(Self {
                 wishes: Wishes {
                     server_takeover: own.flag("serverContextTakeover")?.unwrap_or_default(),
@@ -75,8 +75,8 @@ impl Compression {
                 },
                 always: matches!(client, ClientTakeover::Always),
                 level: level.unwrap_or(LEVEL),
-                threshold: number(own, "threshold", usize::MAX)?.unwrap_or(THRESHOLD),
-                context_bytes: number(own, "memoryBytes", usize::MAX)?.unwrap_or(CONTEXT_BYTES),
+                threshold: number(own, "threshold", 0, usize::MAX)?.unwrap_or(THRESHOLD),
+                context_bytes: number(own, "memoryBytes", 0, usize::MAX)?.unwrap_or(CONTEXT_BYTES),
                 means: means.clone(),
                 decoder: Arc::clone(decoder),
                 inflaters: Arc::default(),
@@ -208,15 +208,20 @@ fn window(options: &Reader<'_>, name: &str) -> Result<WindowBits, ListenError> {
     }
 }
 
-/// Reads a number up to `most`.
-fn number(options: &Reader<'_>, name: &str, most: usize) -> Result<Option<usize>, ListenError> {
+/// Reads a number from `least` to `most`.
+fn number(
+    options: &Reader<'_>,
+    name: &str,
+    least: usize,
+    most: usize,
+) -> Result<Option<usize>, ListenError> {
     let Some(number) = options.whole(name)? else {
         return Ok(None);
     };
     let number = usize::try_from(number)
         .ok()
-        .filter(|number| *number <= most);
-    let wrong = || options.wrong(name, &format!("a whole number from 0 to {most}"));
+        .filter(|number| (least..=most).contains(number));
+    let wrong = || options.wrong(name, &format!("a whole number from {least} to {most}"));
     number.map(Some).ok_or_else(wrong)
 }
 
@@ -261,7 +266,11 @@ mod tests {
         for (options, problem) in [
             (
                 Options::new().number("level", 10),
-                "compression.level must be a whole number from 0 to 9",
+                "compression.level must be a whole number from 1 to 9",
+            ),
+            (
+                Options::new().number("level", 0),
+                "compression.level must be a whole number from 1 to 9",
             ),
             (
                 Options::new().number("serverMaxWindowBits", 7),
