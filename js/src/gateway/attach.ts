@@ -149,7 +149,7 @@ function whenAnswered(socket: Socket, ms: number, next: () => void): void {
 
 /** The response that Node.js has for the connection: the first of those that have not ended. */
 function responseOf(socket: Socket): ServerResponse | undefined {
-  return (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined;
+  return (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined;
 }
 
 /** The head of a request as it was sent. */
