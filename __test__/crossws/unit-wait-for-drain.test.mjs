@@ -39,6 +39,9 @@ function waiting(peer, options) {
   return wait;
 }
 
+/** Waits with a timer of its own, because that of `waitForDrain` does not keep a process alive. */
+const over = (wait) => until(() => wait.isOver, 'the end of the wait');
+
 test('it asks the I/O thread before it believes that nothing is queued', async (t) => {
   const { peer, outbox } = peerWith(0);
   const wait = waiting(peer, { threshold: 1000 });
@@ -56,13 +59,13 @@ test('it waits on after the answer until the threshold is reached', async (t) =>
   await until(() => outbox.looks > 3, 'a few looks');
   t.false(wait.isOver);
   outbox.queued = 0;
-  await wait.done;
+  await over(wait);
   t.is(outbox.questions.length, 1);
 });
 
 test('with a threshold above what is queued it does not wait for the answer, and takes the question back', async (t) => {
   const { peer, outbox } = peerWith(100_000);
-  await waiting(peer, { threshold: 200_000 }).done;
+  await over(waiting(peer, { threshold: 200_000 }));
   t.true(outbox.questions[0].signal.aborted);
 });
 
@@ -74,7 +77,7 @@ test('it ends when the peer has left, by the answer or because it is closed', as
   const closing = peerWith(100_000);
   const second = waiting(closing.peer);
   closing.close();
-  await second.done;
+  await over(second);
   await closing.peer.waitForDrain();
   t.is(closing.outbox.questions.length, 1);
 });

@@ -48,7 +48,13 @@ test('a failure is shown and does not count as a figure', (t) => {
 });
 
 test('a peer without a row is not in the head', (t) => {
-  const outcome = { name: 'echo', title: 'an echo', columns, without: [], peers: { epoll: { figures: figures(1, 9) } } };
+  const outcome = {
+    name: 'echo',
+    title: 'an echo',
+    columns,
+    without: [],
+    peers: { epoll: { figures: figures(1, 9) } },
+  };
   const notes = [
     { name: 'epoll', note: 'a bare loop' },
     { name: 'uring', note: 'a bare ring' },

@@ -127,7 +127,8 @@ export function noneWorse(lines) {
   const compared = lines.filter(({ before, measured }) => before !== undefined && measured !== undefined);
   const worse = compared.filter((line) => line.worse !== undefined);
   const names = worse.map((line) => `${line.title} (${amount(line.worse)})`);
-  const which = worse.length === 0 ? 'none is' : `${worse.length} are: ${names.join('; ')}`;
+  const which =
+    worse.length === 0 ? 'none is' : `${worse.length} ${worse.length === 1 ? 'is' : 'are'}: ${names.join('; ')}`;
   return (
     `No row may be worse than before. Of ${compared.length} that can be compared, ${which}. ` +
     'A row is worse if it is above by more than half of what its windows differ by.'

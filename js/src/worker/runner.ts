@@ -404,8 +404,7 @@ export class Runner {
     if (answer.accepted) {
       const { protocol, headers, limitKey, compress } = answer;
       const { data: token, isValue } = answer.token;
-      if (limitKey === undefined && compress)
-        this.#worker.acceptOpen(connection.id, protocol, token, headers, isValue);
+      if (limitKey === undefined && compress) this.#worker.acceptOpen(connection.id, protocol, token, headers, isValue);
       else this.#worker.acceptWith(connection.id, { protocol, token, headers, isValue, limitKey, compress });
       connection.accepted = true;
     } else {

@@ -271,7 +271,7 @@ impl Opened {
     /// Has nothing more compressed for it; see [`Session::stop_compressing`].
     pub(crate) fn stop_compressing(&self) {
         if let Some(connection) = &self.connection {
-            self.shard.stop_compressing(connection);
+            connection.stop_compressing();
         }
     }
 
