@@ -17,6 +17,14 @@ test('everything that installs actionlint installs one version', (t) => {
   t.regex(versions[0], /^v\d+\.\d+\.\d+$/);
 });
 
+test('every job of the hosted workflows has a time limit', (t) => {
+  const folder = path.join(ROOT, '.github/workflows');
+  for (const file of readdirSync(folder)) {
+    const count = (what) => readFileSync(path.join(folder, file), 'utf8').split(what).length - 1;
+    t.is(count('timeout-minutes:'), count('runs-on:'), file);
+  }
+});
+
 /** Programs that every Debian has. */
 const ESSENTIAL = ['coreutils', 'tar', 'util-linux'];
 
@@ -27,22 +35,5 @@ test('.ci/run installs the Debian packages of all optional tools, and CONTRIBUTI
     const [, list] = /apt-get install (.+)/.exec(text);
     const missing = needed.filter((name) => !list.split(/\s+/).includes(name) && !ESSENTIAL.includes(name));
     t.deepEqual(missing, [], file);
-  }
-});
-
-test('every full form of a test that CONTRIBUTING.md names runs at night', (t) => {
-  const text = readFileSync(path.join(ROOT, 'CONTRIBUTING.md'), 'utf8');
-  const commands = [...text.matchAll(/^MILLRACE_TEST_\w+=full .+?(?= +#|$)/gm)].map(([command]) => command);
-  t.true(commands.length > 3);
-  const nightly = readFileSync(path.join(ROOT, '.github/workflows/nightly.yml'), 'utf8');
-  const run = [...nightly.matchAll(/^ +command: (.+)$/gm)].map(([, command]) => command);
-  t.deepEqual(run.toSorted(), commands.toSorted());
-});
-
-test('every job of the hosted workflows has a time limit', (t) => {
-  const folder = path.join(ROOT, '.github/workflows');
-  for (const file of readdirSync(folder)) {
-    const count = (what) => readFileSync(path.join(folder, file), 'utf8').split(what).length - 1;
-    t.is(count('timeout-minutes:'), count('runs-on:'), file);
   }
 });
