@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
 use millrace_backplane::store::{SharedHistory, StoreError, StoreStats};
-use millrace_core::{HistoryTerms, Name, Pattern, SocketId};
+use millrace_core::{HistoryTerms, Pattern, SocketId, TermsIndex};
 
 use super::Hub;
 use super::teller::Teller;
@@ -92,6 +92,15 @@ impl Replicas {
         self.is_on.load(Ordering::Relaxed)
     }
 
+    /// What is kept of channels with these terms, if a store numbers their messages.
+    fn history_of(&self, terms: Option<TermsIndex>) -> Option<HistoryTerms> {
+        if !self.is_on() {
+            return None;
+        }
+        let place = terms?.get();
+        self.terms.lock().get(place).and_then(|(_, history)| *history)
+    }
+
     /// What is kept of a channel whose messages a store numbers.
     pub(crate) fn terms_of(&self, channel: &[u8]) -> Option<HistoryTerms> {
         if !self.is_on() {
@@ -130,9 +139,8 @@ impl Replicas {
 
     /// Takes note that a channel has got its first subscriber here, or lost its last one. False: it is none whose messages a
     /// store numbers.
-    pub(crate) fn wanted(&self, name: &Name, wanted: bool) -> bool {
-        let channel = name.as_bytes();
-        let Some(terms) = self.terms_of(channel) else {
+    pub(crate) fn wanted(&self, terms: Option<TermsIndex>, channel: &[u8], wanted: bool) -> bool {
+        let Some(terms) = self.history_of(terms) else {
             return false;
         };
         let now = Instant::now();

@@ -1,28 +1,25 @@
 //! In which channels this node follows the members of other nodes, and who waits until they are known. Owns when a channel is
 //! followed and when it is forgotten; the members are in the core.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
 use millrace_backplane::store::SharedPresence;
-use millrace_core::{Name, Pattern, Space};
+use millrace_core::TermsIndex;
 
 use super::teller::Teller;
-use crate::sync::{AtomicBool, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 
 /// See the module. Its calls may come under a channel's lock of the core, and never call the core.
 #[derive(Default)]
 pub(crate) struct Rosters {
     /// Whether other nodes have members, whether the store of members can be reached or not.
     is_on: AtomicBool,
-    terms: Mutex<TermsList>,
+    /// Which terms ask for presence, a bit each.
+    terms: AtomicU64,
     store: Mutex<Option<SharedPresence>>,
     channels: Mutex<AHashMap<Box<[u8]>, Followed>>,
 }
-
-/// The patterns of all terms in order, and which ask for presence.
-type TermsList = Arc<[(Pattern, bool)]>;
 
 /// A channel that is followed, or is going to be.
 struct Followed {
@@ -61,9 +58,11 @@ pub(super) struct Due {
 }
 
 impl Rosters {
-    /// Sets whether other nodes have members, and of which channels.
-    pub(super) fn set(&self, is_on: bool, terms: TermsList) {
-        *self.terms.lock() = terms;
+    /// Sets whether other nodes have members, and of the channels with which terms: those that ask for presence, by their place.
+    pub(super) fn set(&self, is_on: bool, presence: impl Iterator<Item = bool>) {
+        let bits = presence.zip(0..u64::BITS);
+        let bits = bits.fold(0, |all, (asks, place)| all | u64::from(asks) << place);
+        self.terms.store(bits, Ordering::SeqCst);
         self.is_on.store(is_on, Ordering::SeqCst);
     }
 
@@ -73,14 +72,10 @@ impl Rosters {
         self.is_on.load(Ordering::Relaxed)
     }
 
-    /// Whether other nodes have members of a channel.
-    fn has(&self, channel: &[u8]) -> bool {
-        if !self.is_on() {
-            return false;
-        }
-        let terms = Arc::clone(&self.terms.lock());
-        let first = terms.iter().find(|(pattern, _)| pattern.matches(channel));
-        first.is_some_and(|(_, presence)| *presence)
+    /// Whether other nodes have members of channels with these terms.
+    fn has(&self, terms: Option<TermsIndex>) -> bool {
+        let asks = |terms: TermsIndex| self.terms.load(Ordering::Relaxed) >> terms.get() & 1 != 0;
+        self.is_on() && terms.is_some_and(asks)
     }
 
     /// From now on members are read and written by this. What was needed before is followed, and written.
@@ -106,9 +101,8 @@ impl Rosters {
     }
 
     /// Takes note that a channel has got its first subscriber here, or lost its last one.
-    pub(crate) fn wanted(&self, name: &Name, wanted: bool) {
-        let channel = name.as_bytes();
-        if name.space() != Space::Channel || !self.has(channel) {
+    pub(crate) fn wanted(&self, terms: Option<TermsIndex>, channel: &[u8], wanted: bool) {
+        if !self.has(terms) {
             return;
         }
         let now = Instant::now();
@@ -134,9 +128,9 @@ impl Rosters {
         }
     }
 
-    /// Whether the members of all nodes can be read; if that is awaited, the caller is told.
+    /// Whether the members of all nodes can be read of a channel with presence; if that is awaited, the caller is told.
     pub(super) fn ready(&self, channel: &[u8], teller: impl FnOnce() -> Teller) -> Readiness {
-        if !self.has(channel) {
+        if !self.is_on() {
             return Readiness::Known;
         }
         let now = Instant::now();
