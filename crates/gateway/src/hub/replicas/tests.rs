@@ -7,6 +7,7 @@ use millrace_core::{Epoch, Position};
 
 use super::*;
 use crate::Gateway;
+use crate::hub::following::{LINGER, MOST_WAIT};
 
 /// Records what is followed and forgotten; whether it can be reached, and has counted three messages, is set. What a real store
 /// does is tested with one.

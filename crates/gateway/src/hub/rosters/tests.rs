@@ -2,11 +2,13 @@
 //! tested with a server.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use millrace_backplane::store::Presence;
 use millrace_core::SocketId;
 
 use super::*;
+use crate::hub::following::{LINGER, MOST_WAIT};
 
 /// Records its calls.
 #[derive(Default)]
