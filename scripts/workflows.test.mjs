@@ -37,3 +37,14 @@ test('.ci/run installs the Debian packages of all optional tools, and CONTRIBUTI
     t.deepEqual(missing, [], file);
   }
 });
+
+test('every test that has a full form runs in it at night', (t) => {
+  const read = (file) => readFileSync(path.join(ROOT, file), 'utf8');
+  const commands = read('CONTRIBUTING.md').match(/^MILLRACE_TEST_\w+=full [^#\n]+/gm);
+  const nightly = read('.github/workflows/nightly.yml').match(/MILLRACE_TEST_\w+=full .+/g);
+  t.true(commands.length > 0);
+  t.deepEqual(
+    commands.map((command) => command.trim()),
+    nightly,
+  );
+});
