@@ -144,7 +144,7 @@ export function outcomeOfStudy(json) {
   const found = json?.sections?.['one-core'];
   if (!Array.isArray(found)) return [];
   const names = { 'millrace-1': 'millrace', 'millrace-1-no-uring': 'millrace-no-uring' };
-  const peers = found.map(({ name, median }) => [names[name] ?? name, { figures: median }]);
+  const peers = found.map(({ name, median, runs }) => [names[name] ?? name, { figures: median, windows: runs }]);
   return [{ name: 'study', title: 'SHA-256 of each message, 1,000 connections × 1', peers: Object.fromEntries(peers) }];
 }
 
