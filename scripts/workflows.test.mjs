@@ -1,5 +1,5 @@
 // What the hosted workflows, .ci/run and CONTRIBUTING.md must agree on.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import test from 'ava';
 
@@ -15,6 +15,14 @@ test('everything that installs actionlint installs one version', (t) => {
   );
   t.is(new Set(versions).size, 1, versions.join(', '));
   t.regex(versions[0], /^v\d+\.\d+\.\d+$/);
+});
+
+test('every job of the hosted workflows has a time limit', (t) => {
+  const folder = path.join(ROOT, '.github/workflows');
+  for (const file of readdirSync(folder)) {
+    const count = (what) => readFileSync(path.join(folder, file), 'utf8').split(what).length - 1;
+    t.is(count('timeout-minutes:'), count('runs-on:'), file);
+  }
 });
 
 /** Programs that every Debian has. */

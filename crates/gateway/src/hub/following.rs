@@ -1,5 +1,5 @@
 //! The channels that this node follows in a store, with what is known of each, and who waits for that. Owns when a channel is
-//! needed, and when somebody has waited too long. Knows no store: who has the table calls it.
+//! needed, and when a caller has waited too long. Knows no store: who has the table calls it.
 
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,7 @@ impl<S: State> Following<S> {
         is_wanted
     }
 
-    /// A channel that was not is followed from now on, because somebody waits for it.
+    /// A channel that was not is followed from now on, because a caller waits for it.
     pub(super) fn add(&mut self, channel: &[u8], now: Instant, state: S, teller: Teller) {
         let mut followed = Followed::new(state, now);
         followed.wait(now, teller);

@@ -202,6 +202,39 @@ fn what_a_policy_drops_is_told_as_a_gap_where_it_was() {
 }
 
 #[test]
+fn what_was_told_of_dropped_messages_counts_only_until_it_is_written() {
+    for outbox_policy in [OutboxPolicy::DropOldest, OutboxPolicy::DropNewest] {
+        let stage = stage(|limits| {
+            limits.outbox_bytes = 4096;
+            limits.outbox_policy = outbox_policy;
+        });
+        let actor = stage.open(Speaks::V1);
+        enter(&stage, &actor, Start::Next);
+        stage.run();
+        for _ in 0..3 {
+            for number in 0..100 {
+                say(&stage, [format!("{number} {}", "x".repeat(200))]);
+                stage.run();
+            }
+            let dropped = stage.hub.stats().traffic.dropped_by_overflow;
+            assert!(dropped > 50, "{dropped} were dropped");
+            let room = actor.connection.io.borrow().outbox.unwritten();
+            actor.peer.borrow_mut().give_room(room);
+            stage.run();
+            assert!(actor.connection.io.borrow().outbox.is_empty());
+            assert_eq!(stage.hub.ledgers().held(), 0, "{outbox_policy:?}");
+            assert!(String::from_utf8_lossy(&actor.got()).contains("\"t\":\"gap\""));
+        }
+        let lost = |io: &crate::socket::connection::Io| {
+            let extra = io.extra.as_deref();
+            extra.is_some_and(|extra| extra.lost.is_some())
+        };
+        assert!(!lost(&actor.connection.io.borrow()));
+        stage.assert_nothing_left();
+    }
+}
+
+#[test]
 fn a_message_to_a_virtual_socket_has_its_mark_in_the_header() {
     let stage = stage(|_| {});
     let actors = [Speaks::V1, Speaks::WebSocket].map(|speaks| stage.open(speaks));
