@@ -40,6 +40,7 @@ export async function checkInstructions() {
     console.log(`The figures were made with ${key} ${theirs}, this is ${ours}: up to ${tolerance} % more is let pass.`);
   }
   judge(figures, counts, tolerance);
+  judgeRatios(counts);
   return undefined;
 }
 
@@ -91,6 +92,26 @@ export function judge(figures, counts, tolerance) {
       `${reason}\n  ${problems.join('\n  ')}\nIf that is meant, say why in the commit and run ${BLESS}.`,
     );
   }
+}
+
+/** Cases, others that they are compared with in the same run, and how much more they may cost. */
+const RATIOS = [
+  ['server/publish-to-200-kept', 'server/publish-to-200', 1.15],
+  ['server/v1-publish-to-200-kept', 'server/v1-publish-to-200', 1.15],
+];
+
+/**
+ * What a channel with history costs, against one without.
+ *
+ * @param {Record<string, number>} counts
+ * @throws {Failure}
+ */
+export function judgeRatios(counts) {
+  const problems = RATIOS.flatMap(([name, other, most]) => {
+    const ratio = counts[name] / counts[other];
+    return ratio <= most ? [] : [`${name}: ${ratio.toFixed(3)} of ${other}, at most ${most}`];
+  });
+  if (problems.length > 0) throw new Failure(`Instructions of the same run:\n  ${problems.join('\n  ')}`);
 }
 
 const BLESS = '"node scripts/instructions.mjs --bless"';

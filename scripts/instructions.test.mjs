@@ -1,6 +1,6 @@
 import test from 'ava';
 
-import { against, judge } from './instructions.mjs';
+import { against, judge, judgeRatios } from './instructions.mjs';
 import { Failure } from './process.mjs';
 
 const FIGURES = { 'codec/a': 1000, 'core/b': 200 };
@@ -22,6 +22,20 @@ test('a case without a figure fails, and a figure without a case', (t) => {
   const error = t.throws(() => judge(FIGURES, counts, 5), { instanceOf: Failure });
   t.regex(error.message, /core\/c has no figure yet, now 1/);
   t.regex(error.message, /core\/b has a figure, but there is no such case/);
+});
+
+test('a channel with history costs at most 1.15 of one without, in the same run', (t) => {
+  const both = (name, plain, kept) => ({ [`server/${name}`]: plain, [`server/${name}-kept`]: kept });
+  const counts = {
+    ...both('publish-to-200', 1000, 1150),
+    ...both('v1-publish-to-200', 10, 11),
+  };
+  t.notThrows(() => judgeRatios(counts));
+  const error = t.throws(() => judgeRatios({ ...counts, 'server/v1-publish-to-200-kept': 12 }), {
+    instanceOf: Failure,
+  });
+  t.regex(error.message, /v1-publish-to-200-kept: 1\.200 of server\/v1-publish-to-200, at most 1\.15/);
+  t.throws(() => judgeRatios({}), { instanceOf: Failure });
 });
 
 test('other tools let more pass and are named, and another target is not compared', (t) => {
