@@ -164,23 +164,22 @@ test('a handler calls the client that waits for it, however many of its requests
   const other = await speak(t, server);
   client.send({ t: 'call', id: 'back', m: 'back' }, 'hold back');
   for (let id = 0; id < 200; id++) client.send({ t: 'pub', id, c: 'room:full' }, id === 0 ? 'hold full' : `${id}`);
+  client.send({ t: 'sub', id: 'late', c: 'room:full' });
   await release(other, 'hold back', undefined);
   const refused = [];
   let called;
-  while (refused.length < 72 || called === undefined) {
+  while (refused.length < 73 || called === undefined) {
     const [header, payload] = await client.next();
     if (header.t === 'call') called = [header, payload];
     else refused.push(header);
   }
   t.like(called, [{ m: 'back' }, 'again?']);
+  const refusal = (id, code) => ({ t: 'err', id, code, reason: 'too many requests wait' });
+  // a client whose subscription fails tries again
+  t.deepEqual(refused.pop(), refusal('late', 'failed'));
   t.deepEqual(
     refused,
-    Array.from({ length: 72 }, (_, index) => ({
-      t: 'err',
-      id: 128 + index,
-      code: 'limit',
-      reason: 'too many requests wait',
-    })),
+    Array.from({ length: 72 }, (_, index) => refusal(128 + index, 'limit')),
   );
   client.send({ t: 'ok', id: called[0].id }, 'once more');
   t.deepEqual(await client.next(), [{ t: 'ok', id: 'back' }, 'once more']);

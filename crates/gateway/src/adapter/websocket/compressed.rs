@@ -8,7 +8,9 @@ use millrace_protocol::websocket::{DecodeError, Decoder, DecoderConfig, Item};
 use super::contexts::Reservation;
 use super::session::{self, Reads};
 use crate::close::CloseReason;
-use crate::contract::{Context as Cx, Encoding, Flow, Fragment, Session, Taken, Traits, Wake};
+use crate::contract::{
+    Context as Cx, Encoding, Encodings, Flow, Fragment, Session, Taken, Traits, Wake,
+};
 use crate::inflaters::Inflaters;
 
 /// The session of one connection with compression.
@@ -27,6 +29,22 @@ pub(super) struct Shared {
     pub(super) encoding: Encoding,
     /// The encoding of `millrace.v1` with the same compression, once a client speaks it.
     pub(super) headed: OnceLock<Encoding>,
+    /// The same for connections to which nothing is compressed, once there is one.
+    pub(super) silent: OnceLock<Arc<Shared>>,
+}
+
+impl Shared {
+    fn silent(&self) -> &Arc<Self> {
+        self.silent.get_or_init(|| {
+            Arc::new(Self {
+                decoder: Arc::clone(&self.decoder),
+                inflaters: Arc::clone(&self.inflaters),
+                encoding: Encodings::LEAD,
+                headed: OnceLock::new(),
+                silent: OnceLock::new(),
+            })
+        })
+    }
 }
 
 /// What a connection with context takeover has, in either direction.
@@ -138,6 +156,10 @@ impl<C: Keeps> Session for Compressed<C> {
             encoding: self.shared.encoding,
             ..session::TRAITS
         }
+    }
+
+    fn stop_compressing(&mut self) {
+        self.shared = Arc::clone(self.shared.silent());
     }
 
     fn input(&mut self, bytes: &mut [u8], cx: &mut Cx<'_>) -> Result<Taken, CloseReason> {

@@ -65,7 +65,7 @@ impl Compression {
         options.nested("compression", |own| {
             let client = own.word("clientContextTakeover", &CLIENT_TAKEOVER)?;
             let client = client.unwrap_or(ClientTakeover::Bounded);
-            let level = number(own, "level", 9)?.and_then(|level| u8::try_from(level).ok());
+            let level = number(own, "level", 1, 9)?.and_then(|level| u8::try_from(level).ok());
             Ok(Self {
                 wishes: Wishes {
                     server_takeover: own.flag("serverContextTakeover")?.unwrap_or_default(),
@@ -75,8 +75,8 @@ impl Compression {
                 },
                 always: matches!(client, ClientTakeover::Always),
                 level: level.unwrap_or(LEVEL),
-                threshold: number(own, "threshold", usize::MAX)?.unwrap_or(THRESHOLD),
-                context_bytes: number(own, "memoryBytes", usize::MAX)?.unwrap_or(CONTEXT_BYTES),
+                threshold: number(own, "threshold", 0, usize::MAX)?.unwrap_or(THRESHOLD),
+                context_bytes: number(own, "memoryBytes", 0, usize::MAX)?.unwrap_or(CONTEXT_BYTES),
                 means: means.clone(),
                 decoder: Arc::clone(decoder),
                 inflaters: Arc::default(),
@@ -155,6 +155,7 @@ impl Compression {
                 // with too many encodings for one more, messages are sent as they are
                 encoding: self.means.1.compressed(how).unwrap_or(Encodings::LEAD),
                 headed: OnceLock::new(),
+                silent: OnceLock::new(),
             })
         };
         let known = self.shared.get(place);
@@ -181,6 +182,7 @@ impl Compression {
             inflaters: Arc::default(),
             encoding: Encodings::LEAD,
             headed: OnceLock::new(),
+            silent: OnceLock::new(),
         };
         let reservation = Contexts::default().reserve(WindowBits::MOST.bytes(), CONTEXT_BYTES);
         let context = context(Terms::default(), reservation).expect("the contexts have room");
@@ -207,15 +209,20 @@ fn window(options: &Reader<'_>, name: &str) -> Result<WindowBits, ListenError> {
     }
 }
 
-/// Reads a number up to `most`.
-fn number(options: &Reader<'_>, name: &str, most: usize) -> Result<Option<usize>, ListenError> {
+/// Reads a number from `least` to `most`.
+fn number(
+    options: &Reader<'_>,
+    name: &str,
+    least: usize,
+    most: usize,
+) -> Result<Option<usize>, ListenError> {
     let Some(number) = options.whole(name)? else {
         return Ok(None);
     };
     let number = usize::try_from(number)
         .ok()
-        .filter(|number| *number <= most);
-    let wrong = || options.wrong(name, &format!("a whole number from 0 to {most}"));
+        .filter(|number| (least..=most).contains(number));
+    let wrong = || options.wrong(name, &format!("a whole number from {least} to {most}"));
     number.map(Some).ok_or_else(wrong)
 }
 
@@ -260,7 +267,11 @@ mod tests {
         for (options, problem) in [
             (
                 Options::new().number("level", 10),
-                "compression.level must be a whole number from 0 to 9",
+                "compression.level must be a whole number from 1 to 9",
+            ),
+            (
+                Options::new().number("level", 0),
+                "compression.level must be a whole number from 1 to 9",
             ),
             (
                 Options::new().number("serverMaxWindowBits", 7),
@@ -297,6 +308,21 @@ mod tests {
             &compression.shared(one),
             &compression.shared(two)
         ));
+    }
+
+    #[test]
+    fn a_connection_that_stops_compressing_gets_messages_as_they_are() {
+        for takeover in [false, true] {
+            let options = Options::new().flag("serverContextTakeover", takeover);
+            let compression = read(options).expect("nothing is wrong");
+            let (_, mut session) = compression.open(offer("permessage-deflate"), None);
+            assert_ne!(session.traits().encoding, Encodings::LEAD);
+            session.stop_compressing();
+            assert_eq!(session.traits().encoding, Encodings::LEAD);
+            // the others go on
+            let (_, other) = compression.open(offer("permessage-deflate"), None);
+            assert_ne!(other.traits().encoding, Encodings::LEAD);
+        }
     }
 
     #[test]

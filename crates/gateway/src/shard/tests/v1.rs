@@ -107,6 +107,33 @@ fn told(actor: &Actor, epoch: &str) -> String {
 }
 
 #[test]
+fn a_client_may_try_again_when_the_inbox_has_no_room_for_its_subscription() {
+    let stage = stage(|limits| limits.shard_inbox_bytes = 20_000);
+    let client = stage.open(Speaks::V1);
+    client.read_all();
+    while stage.hub.admits_entering(client.socket, 1) {
+        assert_eq!(stage.send(&client, &[b'x'; 100]), 1);
+    }
+    let subscribe = "{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\"}";
+    ask(&client, subscribe);
+    // runs only the connection's task: a turn would empty the inbox
+    stage.drive(&client);
+    stage.run();
+    let told = headers(&client.got());
+    let refused = told.iter().find(|header| header.contains("\"t\":\"err\""));
+    assert!(
+        refused.is_some_and(|header| header.contains("\"code\":\"failed\"")),
+        "{refused:?}"
+    );
+    ask(&client, subscribe);
+    stage.run();
+    let told = headers(&client.got());
+    let okay = told.iter().any(|header| header.contains("\"t\":\"ok\""));
+    assert!(okay, "there is room again: {told:?}");
+    stage.assert_nothing_left();
+}
+
+#[test]
 fn a_client_is_told_first_behind_which_message_the_application_subscribes_it() {
     let stage = stage(|_| {});
     let first = say(&stage, ["1".to_owned()]);
