@@ -1,5 +1,5 @@
 // What the hosted workflows, .ci/run and CONTRIBUTING.md must agree on.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import test from 'ava';
 
@@ -17,6 +17,14 @@ test('everything that installs actionlint installs one version', (t) => {
   t.regex(versions[0], /^v\d+\.\d+\.\d+$/);
 });
 
+test('every job of the hosted workflows has a time limit', (t) => {
+  const folder = path.join(ROOT, '.github/workflows');
+  for (const file of readdirSync(folder)) {
+    const count = (what) => readFileSync(path.join(folder, file), 'utf8').split(what).length - 1;
+    t.is(count('timeout-minutes:'), count('runs-on:'), file);
+  }
+});
+
 /** Programs that every Debian has. */
 const ESSENTIAL = ['coreutils', 'tar', 'util-linux'];
 
@@ -28,4 +36,15 @@ test('.ci/run installs the Debian packages of all optional tools, and CONTRIBUTI
     const missing = needed.filter((name) => !list.split(/\s+/).includes(name) && !ESSENTIAL.includes(name));
     t.deepEqual(missing, [], file);
   }
+});
+
+test('every test that has a full form runs in it at night', (t) => {
+  const read = (file) => readFileSync(path.join(ROOT, file), 'utf8');
+  const commands = read('CONTRIBUTING.md').match(/^MILLRACE_TEST_\w+=full [^#\n]+/gm);
+  const nightly = read('.github/workflows/nightly.yml').match(/MILLRACE_TEST_\w+=full .+/g);
+  t.true(commands.length > 0);
+  t.deepEqual(
+    commands.map((command) => command.trim()),
+    nightly,
+  );
 });

@@ -318,7 +318,10 @@ export async function use(): Promise<void> {
 const keyed: WorkerModule = { handleOpen: () => ({ limitKey: 'user', token: 'x' }) };
 // @ts-expect-error a key is a string
 const misnamed: WorkerModule = { handleOpen: () => ({ limitKey: 7 }) };
-void [keyed, misnamed];
+const plain: WorkerModule = { handleOpen: () => ({ compress: false }) };
+// @ts-expect-error no boolean
+const plainly: WorkerModule = { handleOpen: () => ({ compress: 'no' }) };
+void [keyed, misnamed, plain, plainly];
 
 const worker: WorkerModule = {
   async handleStart(arg) {

@@ -80,6 +80,52 @@ inNode('a handshake behind an answer that is still being sent waits for it', asy
   await until(() => last.endsWith('early'), 'the echo');
 });
 
+/** A connection that sends bytes, and the text that it receives. */
+function raw(t, address, bytes) {
+  const socket = net.connect(connectOptions(address));
+  t.teardown(() => socket.destroy());
+  const connection = { text: '', isOver: false };
+  socket.on('data', (data) => {
+    connection.text += data.toString('latin1');
+  });
+  socket.on('close', () => {
+    connection.isOver = true;
+  });
+  socket.write(bytes);
+  return connection;
+}
+
+const get = (path) => Buffer.from(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+const early = () => Buffer.concat([handshakeBytes({ path: '/' }), frame({ opcode: TEXT, payload: 'early' })]);
+
+inNode('a handshake behind requests that are not answered yet waits for their answers', async (t) => {
+  const { address, run } = await attached(t, { module: 'echo', threads: 1 });
+  const connection = raw(t, address, Buffer.concat([get('/later'), get('/later'), early()]));
+  await until(async () => (await run('unanswered')) === 2, 'two requests');
+  await run('answer', 'second');
+  await run('answer', 'first');
+  await until(() => connection.text.endsWith('early'), 'the echo');
+  t.regex(connection.text, /^HTTP\/1\.1 200 .*first.*HTTP\/1\.1 200 .*second.*HTTP\/1\.1 101 .*early$/s);
+});
+
+inNode('an answer that is piped goes on in front of a handshake', async (t) => {
+  const { address } = await attached(t, { module: 'echo', threads: 1 });
+  const connection = raw(t, address, Buffer.concat([get('/piped'), early()]));
+  await until(() => connection.text.endsWith('early'), 'the echo');
+  const [answer] = connection.text.split('HTTP/1.1 101');
+  t.true(answer.length > 100 * 64 * 1024, `${answer.length} characters`);
+});
+
+inNode('a handshake waits for an answer as long as handshakes may take', async (t) => {
+  const limits = { handshakeTimeoutMs: 300 };
+  const { address, run } = await attached(t, { module: 'echo', threads: 1, limits });
+  const connection = raw(t, address, Buffer.concat([get('/later'), early()]));
+  await until(() => connection.isOver, 'the end of the connection');
+  t.is(connection.text, '');
+  await run('answer', 'too late');
+  t.is(await page(address), 'a page');
+});
+
 inNode('the request is judged as on a listener of Millrace, and a refusal ends the connection', async (t) => {
   const { address } = await attached(t, { module: 'echo', threads: 1, origins: ['https://good.example'] });
   const refused = await handshake(address, { headers: { Origin: 'https://bad.example' } });
@@ -202,7 +248,15 @@ inNode('a server on a unix socket has attached sockets, too', async (t) => {
 
 inNode('what cannot be attached is an error of the call', async (t) => {
   const server = await ownServer(t);
-  t.like(await server.run('attached', 'failing', 'https'), { code: 'ERR_MILLRACE_CANNOT_ATTACH' });
+  for (const [what, reason] of [
+    ['https', /speaks TLS/],
+    ['http2Secure', /speaks TLS/],
+    ['http2', /speaks HTTP\/2/],
+  ]) {
+    const failed = await server.run('attached', 'failing', what);
+    t.is(failed.code, 'ERR_MILLRACE_CANNOT_ATTACH', what);
+    t.regex(failed.message, reason);
+  }
   t.like(await server.run('attached', 'failing', 'object'), {
     name: 'TypeError',
     message: "argument 'server' must be a server of node:http, not {}",

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import test from 'ava';
+import { WebSocketServer } from 'ws';
 
 import { folderWith, Millrace, millrace, PACKAGE, RUNTIMES } from '../support/cli.mjs';
 import { until } from '../support/deadline.mjs';
@@ -61,6 +62,37 @@ test('the result as JSON, with texts of the size that was asked for', async (t) 
   const { p50, p90, p99, max } = result.latencyMs;
   t.true(0 < p50 && p50 <= p90 && p90 <= p99 && p99 <= max);
   t.true(Math.abs(result.perSecond - result.count / result.seconds) / result.perSecond < 0.01);
+});
+
+for (const runtime of RUNTIMES) {
+  test(`${runtime}: texts are compressed if that is asked for, and the server has to agree`, async (t) => {
+    const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: { threshold: 0 } });
+    t.teardown(() => wss.close());
+    await once(wss, 'listening');
+    let received = 0;
+    wss.on('connection', (client, { socket }) => {
+      client.on('message', (data) => client.send(data.toString()));
+      client.on('close', () => {
+        received += socket.bytesRead;
+      });
+    });
+    const url = `ws://127.0.0.1:${wss.address().port}/`;
+    const args = [url, '--size', '50000', '--compression', '--json'];
+    const { code, out, err } = await measured(t, args, something, { runtime });
+    t.is(code, 0, err);
+    const { compression, count } = JSON.parse(out);
+    t.true(compression);
+    t.true(count > 0);
+    await until(() => wss.clients.size === 0, 'the connections to end');
+    t.true(received < count * 5000, `${received} bytes for ${count} texts of 50,000`);
+  });
+}
+
+test('a server that does not agree to compression is reported', async (t) => {
+  const url = await serverOf(t, 'send(id, text);');
+  const { code, err } = await millrace(t, ['bench', url, '--compression', ...FIVE, '--seconds', '1']);
+  t.is(code, 1);
+  t.regex(err, /millrace: bench: the server does not agree to compression/);
 });
 
 test('progress is printed every second', async (t) => {

@@ -329,6 +329,26 @@ test('a second subscription whose history is refused has a gap', async (t) => {
   t.deepEqual(late.told, [['onGap', at(2)], 3]);
 });
 
+test('a second subscription whose history comes too slowly has a gap, and holds back no more than 10,000', async (t) => {
+  const { client, ws, say } = await asked(t);
+  ws.answer('sub', { e: 'e', o: 5 });
+  const late = noting({ since: at(2) });
+  client.subscribe('a', late.options);
+  const history = () => ws.headers.filter((header) => header.t === 'hist').length;
+  for (let offset = 6; offset <= 10_005; offset++) say(offset);
+  t.deepEqual(late.told, []);
+  say(10_006);
+  t.deepEqual(late.told.slice(0, 2), [['onGap', undefined], 6]);
+  t.is(late.told.at(-1), 10_006);
+  t.is(late.told.length, 10_002);
+  // an answer that comes after all is too late, and nothing more is asked for
+  ws.answer('hist', { e: 'e', o: 10_006, n: 1 });
+  ws.say({ c: 'a', o: 3, re: 2 }, '3');
+  await settled();
+  say(10_007);
+  t.deepEqual([late.told.length, late.told.at(-1), history()], [10_003, 10_007, 1]);
+});
+
 test('a loop gets what is published from its beginning on, and ends with the subscription', async (t) => {
   const { ws, room, say } = await asked(t);
   ws.answer('sub', { e: 'e', o: 0 });

@@ -307,6 +307,28 @@ test('waitForDrain resolves when nothing is queued', async (t) => {
   t.is(await client.text(), 'drained');
 });
 
+for (const threshold of [0, 256 * 1024]) {
+  test(`a loop that sends and waits for the drain is held back by a slow reader (threshold: ${threshold})`, async (t) => {
+    const client = await open(t);
+    client.pause();
+    client.send(`stream 300 65536 ${threshold}`);
+    const stream = async () => (await get('/streams')).find(({ id }) => id === client.id);
+    const { sent } = await until(async () => {
+      const now = await stream();
+      return now?.queued > threshold && now;
+    }, 'a backlog');
+    t.true(sent < 300, `${sent} were sent to a client that does not read`);
+    client.resume();
+    for (let received = 0; received < 300; received++) {
+      const { data } = await client.next();
+      if (data.length !== 65536) t.fail(`${data.length} bytes`);
+    }
+    const { most } = await client.json();
+    t.true(most < 1024 * 1024, `${most} bytes were queued`);
+    t.is(client.closeFrame, undefined);
+  });
+}
+
 test('pings and pongs of the client reach their hooks, and a peer pings', async (t) => {
   const client = await open(t);
   client.ping('from the client');

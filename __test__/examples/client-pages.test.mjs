@@ -26,6 +26,20 @@ test.after.always(async () => {
 /** A server with the pages of an example. */
 const serve = (t, pages) => V1Server.start(t, { channels: () => ({ history: 50 }), pages });
 
+/** Cuts the connection when it is asked for the history the first time. */
+function cutAtHistory(server) {
+  let asked = 0;
+  server.onSession = (session) => {
+    const answer = session._hist;
+    session._hist = (...given) => {
+      asked += 1;
+      if (asked === 1) session.cut();
+      else answer.apply(session, given);
+    };
+  };
+  return () => asked;
+}
+
 /** A page in a context, and what went wrong in it. */
 async function open(context, server, complaints) {
   const page = await context.newPage();
@@ -64,7 +78,8 @@ inBrowser('shared-worker: tabs share one connection and what it has received', a
   }
   t.is(server.sessions.length, 2);
 
-  // a gap: the server kept nothing
+  // a gap: the server kept nothing, and the connection is lost once more while the page asks what there is
+  const asked = cutAtHistory(server);
   server.channels.get('notes').renew();
   server.publish('notes', '"anew"');
   server.current.cut();
@@ -72,6 +87,7 @@ inBrowser('shared-worker: tabs share one connection and what it has received', a
     await messagesOf(page).getByText('anew').waitFor();
     t.deepEqual(await messagesOf(page).allTextContents(), ['anew']);
   }
+  t.is(asked(), 2);
   await two.close();
   await tabs(one, '1');
   t.deepEqual(complaints, []);
@@ -106,11 +122,14 @@ inBrowser('react: a component has the last messages of its channel, also after a
   await say(page, 'kept');
   await messagesOf(page).getByText('kept').waitFor();
   t.deepEqual(await messagesOf(page).allTextContents(), ['before', 'mine', 'missed', 'kept']);
+  // a gap, and the connection is lost once more while the page asks what there is
+  const asked = cutAtHistory(server);
   server.channels.get('room:lobby').renew();
   server.publish('room:lobby', '"anew"');
   server.current.cut();
   await messagesOf(page).getByText('anew').waitFor();
   t.deepEqual(await messagesOf(page).allTextContents(), ['anew']);
+  t.is(asked(), 2);
   await page.getByRole('button', { name: 'Leave' }).click();
   await until(() => members.size === 0, 'the end of the subscription');
   t.deepEqual(complaints, []);

@@ -1,6 +1,7 @@
 // The splice client when it loses its connection and reconnects.
 import test from 'ava';
 import { until } from '../support/deadline.mjs';
+import { connect } from '../support/millrace-splice-client.mjs';
 import { client, each, next, opened, throwsNamed, told } from '../support/splice-client.mjs';
 import { echo, multiplexer } from '../support/splice-multiplexer.mjs';
 
@@ -104,4 +105,38 @@ test('a close with the reason retry=<ms> says when to reconnect', async (t) => {
     await next(socket, 'open');
   }
   t.is(socket.readyState, 1);
+});
+
+test.serial('a multiplexer asks for ten minutes at most', async (t) => {
+  /** A connection that is closed at once. */
+  class Closing extends EventTarget {
+    readyState = 0;
+
+    constructor() {
+      super();
+      const close = Object.assign(new Event('close'), { code: 1012, reason: 'retry=999999999', wasClean: true });
+      setImmediate(() => {
+        this.readyState = 3;
+        this.dispatchEvent(close);
+      });
+    }
+
+    close() {}
+  }
+  const { setTimeout } = globalThis;
+  const pauses = [];
+  globalThis.setTimeout = (act, ms, ...given) => {
+    pauses.push(ms);
+    return setTimeout(act, ms, ...given);
+  };
+  try {
+    const mux = connect('ws://127.0.0.1:1/', { WebSocket: Closing, reconnect: true });
+    await next(mux, 'close');
+    t.true(pauses.includes(600_000), `${pauses}`);
+    t.false(pauses.includes(999_999_999));
+    mux.close();
+    t.is(mux.readyState, 3);
+  } finally {
+    globalThis.setTimeout = setTimeout;
+  }
 });

@@ -7,7 +7,16 @@ import { ROOT } from './markdown.mjs';
 
 /** How sources read environment variables. */
 const OURS = [
-  ...['js/src', 'scripts', '__test__/support', '__test__/v1', 'crates/backplane/tests', 'examples', 'benchmark/runner'],
+  ...[
+    'js/src',
+    'scripts',
+    '__test__/support',
+    '__test__/v1',
+    '__test__/presence',
+    'crates/backplane/tests',
+    'examples',
+    'benchmark/runner',
+  ],
   '.ci',
 ];
 

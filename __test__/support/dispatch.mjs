@@ -100,7 +100,7 @@ export function setUp(module, { handlerTimeoutMs = 5000, timed = false } = {}) {
     claimClose: () => true,
     // the flag for a token that is a value comes after the others
     acceptOpen: (...given) => note('accept')(...(given.at(-1) === false ? given.slice(0, -1) : given)),
-    acceptForKey: note('acceptForKey'),
+    acceptWith: note('acceptWith'),
     refuseOpen: note('refuse'),
     rebatch: () => current.slice(0),
     drainNow: () => false,

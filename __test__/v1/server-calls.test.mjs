@@ -1,8 +1,12 @@
 // `call`: the server calls a method of a client of `millrace.v1`.
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
 import test from 'ava';
 import { WebSocket } from 'ws';
 
 import { until } from '../support/deadline.mjs';
+import { folderFor } from '../support/files.mjs';
 import { createClient } from '../support/millrace-client.mjs';
 import { open, ownServer, sharedServer, worker } from '../support/server.mjs';
 import { speak } from '../support/v1.mjs';
@@ -117,28 +121,65 @@ test('callsPerSocket bounds the calls that a client has not answered', async (t)
   t.deepEqual(await Promise.all([calls[1], calls[2], next]), ['done', 'done', 'done']);
 });
 
+test('answers that a busy thread does not take wait only up to a bound', async (t) => {
+  const own = await ownServer(t, options);
+  const clients = await Promise.all(Array.from({ length: 90 }, () => speak(t, own)));
+  const calls = clients.map(async ({ hi }) => {
+    const answer = await own.call('call', Number(hi.s), 'report').then(
+      (text) => text.length,
+      (error) => error,
+    );
+    return typeof answer === 'number' ? answer : [answer.code, answer.message];
+  });
+  for (const client of clients) t.is((await client.next())[0].m, 'report');
+  const before = await residentBytes(own.pid);
+  const done = path.join(folderFor(t, {}), 'done');
+  const busy = own.block(1, done);
+  const report = 'x'.repeat(1 << 20);
+  for (const client of clients) {
+    client.send({ t: 'ok', id: 1 }, report);
+    // an I/O thread answers this, behind the report
+    await client.all();
+  }
+  const grown = (await residentBytes(own.pid)) - before;
+  await writeFile(done, '');
+  await busy;
+  const answers = await Promise.all(calls);
+  const limited = answers.filter((answer) => Array.isArray(answer));
+  t.is(limited.length, 90 - 64);
+  for (const [code] of limited) t.is(code, 'limit');
+  t.true(answers.every((answer) => Array.isArray(answer) || answer === 1 << 20));
+  t.true(grown < 80 << 20, `${grown / 2 ** 20} MiB more`);
+});
+
+/** The resident memory of a process, without asking its main thread; 0 where only that could tell. */
+async function residentBytes(pid) {
+  if (process.platform !== 'linux') return 0;
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)[1]) * 1024;
+}
+
 test('a handler calls the client that waits for it, however many of its requests wait', async (t) => {
   const client = await speak(t, server);
   const other = await speak(t, server);
   client.send({ t: 'call', id: 'back', m: 'back' }, 'hold back');
   for (let id = 0; id < 200; id++) client.send({ t: 'pub', id, c: 'room:full' }, id === 0 ? 'hold full' : `${id}`);
+  client.send({ t: 'sub', id: 'late', c: 'room:full' });
   await release(other, 'hold back', undefined);
   const refused = [];
   let called;
-  while (refused.length < 72 || called === undefined) {
+  while (refused.length < 73 || called === undefined) {
     const [header, payload] = await client.next();
     if (header.t === 'call') called = [header, payload];
     else refused.push(header);
   }
   t.like(called, [{ m: 'back' }, 'again?']);
+  const refusal = (id, code) => ({ t: 'err', id, code, reason: 'too many requests wait' });
+  // a client whose subscription fails tries again
+  t.deepEqual(refused.pop(), refusal('late', 'failed'));
   t.deepEqual(
     refused,
-    Array.from({ length: 72 }, (_, index) => ({
-      t: 'err',
-      id: 128 + index,
-      code: 'limit',
-      reason: 'too many requests wait',
-    })),
+    Array.from({ length: 72 }, (_, index) => refusal(128 + index, 'limit')),
   );
   client.send({ t: 'ok', id: called[0].id }, 'once more');
   t.deepEqual(await client.next(), [{ t: 'ok', id: 'back' }, 'once more']);

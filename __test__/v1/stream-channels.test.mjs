@@ -1,11 +1,11 @@
 // Plain streams of Server-Sent Events that subscribe to channels by their query, and go on where they were.
 import { once } from 'node:events';
 import http from 'node:http';
-import net from 'node:net';
 import test from 'ava';
 import { EventSource } from 'eventsource';
 
 import { until } from '../support/deadline.mjs';
+import { eventStream, Relay } from '../support/event-stream.mjs';
 import { browserTests, launchBrowser } from '../support/example.mjs';
 import { linuxTests } from '../support/platforms.mjs';
 import { ownServer, RUNTIME, sharedServer, worker } from '../support/server.mjs';
@@ -20,30 +20,8 @@ const channels = [
 const options = { workerPath: worker('commands'), threads: 1, ioThreads: 2, events: true, channels };
 const server = sharedServer(test, options);
 
-/** A stream; `next()` is the next event as it came, without comments. */
-async function stream(t, query, last) {
-  const leaving = new AbortController();
-  t.teardown(() => leaving.abort());
-  const headers = { accept: 'text/event-stream', ...(last !== undefined && { 'last-event-id': last }) };
-  const response = await fetch(`http://${server.addresses[0]}/events?${query}`, { headers, signal: leaving.signal });
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = '';
-  const next = async () => {
-    for (;;) {
-      const end = text.indexOf('\n\n');
-      if (end < 0) {
-        const { done, value } = await reader.read();
-        if (done) return undefined;
-        text += value;
-        continue;
-      }
-      const event = text.slice(0, end);
-      text = text.slice(end + 2);
-      if (event !== ':') return event;
-    }
-  };
-  return { status: response.status, next, leave: () => leaving.abort() };
-}
+/** A stream of the shared server. */
+const stream = (t, query, last) => eventStream(t, server, query, last);
 
 const publish = (channel, data) => server.call('send', channel, data);
 
@@ -147,37 +125,9 @@ linuxTests(test)('many readers of one long message hold a piece of it each', asy
   t.true(text.endsWith(`data: ready\n\n${event}`));
 });
 
-/** Something between client and server that can cut all connections. */
-async function relay(t, to) {
-  const [host, port] = to.split(':');
-  const open = new Set();
-  const between = net.createServer((near) => {
-    const far = net.connect(Number(port), host);
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ]) {
-      open.add(one);
-      one.pipe(other);
-      one.on('error', () => other.destroy());
-      one.on('close', () => open.delete(one) && other.destroy());
-    }
-  });
-  between.listen(0, '127.0.0.1');
-  await once(between, 'listening');
-  const cut = () => {
-    for (const one of open) one.destroy();
-  };
-  t.teardown(() => {
-    cut();
-    between.close();
-  });
-  return { address: `127.0.0.1:${between.address().port}`, cut };
-}
-
 test('an EventSource that connects again misses and doubles nothing', async (t) => {
-  const { address, cut } = await relay(t, server.addresses[0]);
-  const source = new EventSource(`http://${address}/events?channel=long:again`);
+  const relay = await Relay.to(t, server.addresses[0]);
+  const source = new EventSource(`http://${relay.address}/events?channel=long:again`);
   t.teardown(() => source.close());
   const got = [];
   let opened = 0;
@@ -198,7 +148,7 @@ test('an EventSource that connects again misses and doubles nothing', async (t) 
     await some();
     // it has an id by then
     await until(() => got.length > 0, 'the first message');
-    cut();
+    relay.cut();
     await some();
     await until(() => opened > round, 'the next stream');
   }
@@ -215,11 +165,11 @@ test('an EventSource that connects again misses and doubles nothing', async (t) 
 browserTests(test)('an EventSource of a browser misses and doubles nothing', async (t) => {
   const folder = new URL('../../js/dist/', import.meta.url).pathname;
   const own = await ownServer(t, { ...options, static: folder });
-  const { address, cut } = await relay(t, own.addresses[0]);
+  const relay = await Relay.to(t, own.addresses[0]);
   const browser = await launchBrowser();
   t.teardown(() => browser.close());
   const page = await (await browser.newContext()).newPage();
-  await page.goto(`http://${address}/client.mjs`);
+  await page.goto(`http://${relay.address}/client.mjs`);
   await page.evaluate(() => {
     window.got = [];
     window.opened = 0;
@@ -233,7 +183,7 @@ browserTests(test)('an EventSource of a browser misses and doubles nothing', asy
   await page.waitForFunction(() => window.opened === 1);
   await own.call('send', 'long:page', 'a');
   await page.waitForFunction(() => window.got.length === 1);
-  cut();
+  relay.cut();
   for (const data of ['b', 'c']) await own.call('send', 'long:page', data);
   await page.waitForFunction(() => window.got.length === 3);
   t.deepEqual(await page.evaluate(() => window.got), ['a', 'b', 'c']);

@@ -5,6 +5,7 @@ import test from 'ava';
 import { WebSocket } from 'ws';
 
 import { until } from '../support/deadline.mjs';
+import { BlockedWebSocket } from '../support/event-stream.mjs';
 import { browserTests, launchBrowser } from '../support/example.mjs';
 import { createClient } from '../support/millrace-client.mjs';
 import { ownServer, sharedServer, worker } from '../support/server.mjs';
@@ -18,19 +19,9 @@ const channels = [
 const more = { events: true, channels, limits: { messageBytes: 100_000 } };
 const server = sharedServer(test, { workerPath: worker('commands'), threads: 1, ioThreads: 2, ...more });
 
-/** A class of WebSockets that are blocked. */
-class Blocked extends EventTarget {
-  constructor() {
-    super();
-    setTimeout(() => this.dispatchEvent(Object.assign(new Event('close'), { code: 1006, reason: 'blocked' })));
-  }
-
-  close() {}
-}
-
 /** A client that can only use a stream. */
 function visitor(t, options, to = server) {
-  const client = createClient(`ws://${to.addresses[0]}/`, { WebSocket: Blocked, fallback: 'sse', ...options });
+  const client = createClient(`ws://${to.addresses[0]}/`, { WebSocket: BlockedWebSocket, fallback: 'sse', ...options });
   t.teardown(() => client.close());
   return client;
 }

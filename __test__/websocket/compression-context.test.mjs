@@ -66,6 +66,20 @@ for (const [offer, terms] of [
   });
 }
 
+test('a message may refer to its own text farther back than the agreed window, but not to earlier messages', async (t) => {
+  const ws = await agreed(t, 'client_max_window_bits=9', { client_max_window_bits: 9 });
+  // not within the window of 512 bytes: zlib is given that of 32 KiB
+  const part = noise(1000, 5);
+  const whole = Buffer.concat([part, noise(29_000, 6), part]);
+  const compressed = deflate(whole);
+  t.true(compressed.length < deflate(whole, { windowBits: 9 }).length - 500);
+  for (const _ of [1, 2]) {
+    await ws.raw(raw(compressed, { opcode: BINARY }));
+    t.deepEqual((await ws.next()).data, whole);
+  }
+  await refused(t, ws, raw(deflate(part, { dictionary: whole.subarray(0, 2000) })), 1007);
+});
+
 test('stored, fixed and dynamic blocks in one message, whose matches reach back over all of them', async (t) => {
   const ws = await agreed(t, 'client_no_context_takeover', { client_no_context_takeover: true });
   const words = JSON.stringify(Array.from({ length: 500 }, (_, id) => ({ id, name: `member ${id % 7}` })));

@@ -1,4 +1,5 @@
 // Compression: its memory is bounded, a bomb costs its bound, and every way to open a WebSocket negotiates it.
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 
 import ava from 'ava';
@@ -100,12 +101,56 @@ test('listeners share the pool, each up to its own bound', async (t) => {
   );
 });
 
+test('500 clients with full windows in both directions stay within memoryBytes and what idle connections take', async (t) => {
+  const [COUNT, FIRST] = [500, 20];
+  const memoryBytes = COUNT * WINDOWS;
+  const server = await ownServer(t, { ...ECHO, compression: { memoryBytes, serverContextTakeover: true } });
+  /** A text that is longer than the window, and shorter when it is compressed, there and back. */
+  const talk = async ({ ws, compression }, salt) => {
+    const text = `${salt} ${randomBytes(30 * 1024).toString('base64')}`;
+    await ws.raw(compression.frame(text));
+    t.true((await ws.text()) === text);
+  };
+  const opened = async (salt) => {
+    const compression = new Compression();
+    const one = { ws: await open(t, server, { compression }), compression };
+    t.deepEqual(compression.terms, {});
+    await talk(one, salt);
+    t.is(compression.inflated, 1);
+    return one;
+  };
+  const contexts = async () => (await server.call('stats')).compressionContextBytes;
+  const some = (from, count) => Promise.all(Array.from({ length: count }, (_, index) => opened(from + index)));
+  const first = await some(0, FIRST);
+  t.is(await contexts(), FIRST * WINDOWS);
+  // what the threads and the heap of the worker keep of so much text
+  for (let round = 0; round < COUNT / FIRST; round++) await Promise.all(first.map((one) => talk(one, round)));
+  const before = (await server.usage()).rss;
+  for (let done = FIRST; done < COUNT; done += FIRST) await some(done, FIRST);
+  t.is(await contexts(), memoryBytes);
+  const grown = (await server.usage()).rss - before;
+  const each = grown / (COUNT - FIRST);
+  t.log(`${each.toFixed(0)} bytes for a connection, of which ${WINDOWS} are windows`);
+  t.true(grown < (COUNT - FIRST) * (WINDOWS + IDLE) + 4 * MIB, `${each} bytes`);
+  const last = new Compression();
+  await open(t, server, { compression: last });
+  t.true(last.terms.client_no_context_takeover && last.terms.server_no_context_takeover);
+  for (const { ws } of first) ws.destroy();
+  await again(async () => (await contexts()) === memoryBytes - FIRST * WINDOWS);
+});
+
+/** The windows of a connection with context takeover in both directions. */
+const WINDOWS = 2 * 32 * 1024;
+
+/** What an idle connection takes at most beside them. */
+const IDLE = 4096;
+
 test('a thousand idle connections without context takeover have no window and no state of zlib', async (t) => {
   const grown = async (compression) => {
-    const server = await ownServer(t, { ...ECHO, compression: { clientContextTakeover: false } });
+    const server = await ownServer(t, { ...ECHO, compression: true });
     const clients = (count) =>
       Promise.all(
-        Array.from({ length: count }, () => open(t, server, compression && { compression: new Compression() })),
+        Array.from({ length: count }, () => open(t, server, compression && { compression: new Compression(WITHOUT) })),
       );
     await clients(100);
     const before = (await server.usage()).rss;
@@ -116,8 +161,11 @@ test('a thousand idle connections without context takeover have no window and no
   };
   const [plain, compressing] = [await grown(false), await grown(true)];
   t.log(`${plain.toFixed(0)} bytes for a plain connection, ${compressing.toFixed(0)} for a compressing one`);
-  t.true(compressing < plain + 4096);
+  t.true(compressing < plain + 256);
 });
+
+/** An offer without context takeover, as the server makes it of any offer when `memoryBytes` are reserved. */
+const WITHOUT = 'client_no_context_takeover; client_max_window_bits';
 
 test('an app negotiates it for its WebSockets', async (t) => {
   const app = createApp().ws('/', { text: (socket, text) => void socket.send(text) });

@@ -37,6 +37,20 @@ const counts = async (server) => {
 };
 const expected = (lengths) => lengths.map((length, index) => patterned(index, length));
 
+test('a long message to a client that keeps up congests nobody while it is compressed', async (t) => {
+  const server = await ownServer(t, { ...OPTIONS, workerPath: worker('levels') });
+  const one = await client(t, server, true);
+  for (const round of [1, 2, 3]) {
+    await server.call('send', one.id, patterned(round, 1_000_000));
+    await arrived(one, round);
+  }
+  // its worker has handled what came before
+  one.ws.send('{"cmd":"getSocketId","n":2}');
+  await arrived(one, 4);
+  t.is((await counts(server)).compressed, 3);
+  t.is(await server.call('getKey', `levels ${one.id}`), undefined);
+});
+
 test('a broadcast to clients of every window and to plain ones is compressed once per window', async (t) => {
   const server = await ownServer(t, {
     ...OPTIONS,

@@ -19,8 +19,21 @@ test('answers of handleOpen', async (t) => {
     [{ protocol: 'a', token: 't', headers: { X: 'y' } }, ['accept', 1, 'a', 't', ['X', 'y']]],
     [
       { limitKey: 'user 7', token: 't' },
-      ['acceptForKey', 1, 'user 7', { protocol: undefined, token: 't', headers: [], isValue: false }],
+      [
+        'acceptWith',
+        1,
+        { protocol: undefined, token: 't', headers: [], isValue: false, limitKey: 'user 7', compress: true },
+      ],
     ],
+    [
+      { compress: false, protocol: 'a' },
+      [
+        'acceptWith',
+        1,
+        { protocol: 'a', token: undefined, headers: [], isValue: false, limitKey: undefined, compress: false },
+      ],
+    ],
+    [{ compress: true }, ['accept', 1, undefined, undefined, []]],
   ];
   const failed = ['refuse', 1, 500, [], 'Internal server error (open handler)'];
   const bad = [
@@ -32,6 +45,7 @@ test('answers of handleOpen', async (t) => {
     { headers: { a: 'x\r\ny' } },
     { status: 400, body: 5 },
     { limitKey: '' },
+    { compress: 'no' },
     { limitKey: 7 },
     { limitKey: 'x'.repeat(257) },
   ];

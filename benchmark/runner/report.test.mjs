@@ -47,6 +47,25 @@ test('a failure is shown and does not count as a figure', (t) => {
   t.true(text.includes('violation: 3 answers never \\| came'));
 });
 
+test('a peer without a row is not in the head', (t) => {
+  const outcome = {
+    name: 'echo',
+    title: 'an echo',
+    columns,
+    without: [],
+    peers: { epoll: { figures: figures(1, 9) } },
+  };
+  const notes = [
+    { name: 'epoll', note: 'a bare loop' },
+    { name: 'uring', note: 'a bare ring' },
+  ];
+  const versions = { node: 'v20', rustc: '1.95.0', epoll: 'this commit', uring: 'this commit' };
+  const [head] = markdown({ ...about, versions, notes }, [outcome], {}).split('| scenario |');
+  t.true(head.includes('node v20, rustc 1.95.0, epoll this commit\n'));
+  t.true(head.includes('- `epoll`: a bare loop.'));
+  t.false(head.includes('uring'));
+});
+
 test('a generator that was the limit is told, and so is a scenario that did not run', (t) => {
   t.true(page({ ws: { figures: figures(2, 10, { generator_is_the_limit: true }) } }).includes('| ws * |'));
   t.true(page({}, { skipped: 'it needs two cores and pinning' }).includes('Not run: it needs two cores and pinning.'));

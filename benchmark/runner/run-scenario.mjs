@@ -20,7 +20,8 @@ export async function runScenario(scenario, all, binaries, options) {
   const most = mostConnections(options, Math.max(1, atOnce));
   const connections = connectionsOf(scenario, most, options);
   const title = scenario.title.replace('{connections}', connections?.toLocaleString('en'));
-  const outcome = { ...scenario, title, connections, without, peers: {}, failed: false };
+  const names = taking.map(({ name }) => name);
+  const outcome = { ...scenario, title, connections, taking: names, without, peers: {}, failed: false };
   console.log(`\n${scenario.name}: ${title}`);
   const reason =
     obstacle(scenario, options, most) ?? (taking.length ? undefined : 'none of the chosen peers takes part');

@@ -11,7 +11,8 @@ const rowsDetails = { sockety, splice, qjs, threads, histories };
 
 /** The whole page; `verdict` has the lines about the goals. */
 export function markdown(about, outcomes, charts, verdict = []) {
-  const { machine, versions, options } = about;
+  const { machine, options } = about;
+  const { versions, notes } = ofTaking(about, outcomes);
   const lines = [
     '# Benchmark results',
     '',
@@ -29,7 +30,7 @@ export function markdown(about, outcomes, charts, verdict = []) {
         `${options.secondCore === options.loadCore ? ', which it shares with the generator' : ''}.`
       : 'Server and generator not pinned.',
     '',
-    ...about.notes.map(({ name, note }) => `- \`${name}\`: ${note}.`),
+    ...notes.map(({ name, note }) => `- \`${name}\`: ${note}.`),
     ...about.absent.map(({ name, reason }) => `- \`${name}\`: left out, ${reason}.`),
     '',
   ];
@@ -40,6 +41,21 @@ export function markdown(about, outcomes, charts, verdict = []) {
   for (const outcome of outcomes) lines.push(...details(outcome, charts[outcome.name] ?? []));
   return `${lines.join('\n').replace(/\n{3,}/g, '\n\n')}\n`;
 }
+
+/** The versions and notes without those of peers that were chosen and took part in nothing. */
+function ofTaking({ versions, notes }, outcomes) {
+  const taking = new Set(TOOLS);
+  for (const { peers = {}, taking: names = [], skipped } of outcomes) {
+    if (skipped === undefined) for (const name of [...Object.keys(peers), ...names]) taking.add(name);
+  }
+  return {
+    versions: Object.fromEntries(Object.entries(versions).filter(([name]) => taking.has(name))),
+    notes: notes.filter(({ name }) => taking.has(name)),
+  };
+}
+
+/** What else has a version. */
+const TOOLS = ['node', 'rustc'];
 
 /** In which scenarios Millrace's servers had a ring. They make one when several connections have something to write. */
 function ioUring(outcomes) {

@@ -56,6 +56,53 @@ test('what failed or was not measured is not met', (t) => {
   t.is(states([echo({ millrace: cpu(0.1) })])[0], 'not measured');
 });
 
+test('a figure of one scenario is compared with that of another', (t) => {
+  const goal = { scenario: 'fanout-1k-deflate', against_scenario: 'fanout-1k', against: 'millrace', at_most: 1.2 };
+  const deflate = (peers) => ({ name: 'fanout-1k-deflate', title: 'compressed', peers });
+  const outcomes = [
+    deflate({ millrace: cpu(1.1), 'millrace-no-uring': cpu(2.6) }),
+    { name: 'fanout-1k', title: 'plain', peers: { millrace: cpu(1), 'millrace-no-uring': cpu(2) } },
+  ];
+  const lines = judge({ ...goals, goals: [goal] }, outcomes);
+  t.deepEqual(
+    lines.map(({ peer, against, limit, measured, state }) => [peer, against, limit, measured, state]),
+    [
+      ['millrace', 'millrace in fanout-1k', 1.2, 1.1, 'met'],
+      ['millrace-no-uring', 'millrace-no-uring in fanout-1k', 1.2, 1.3, 'missed'],
+    ],
+  );
+  t.is(judge({ ...goals, goals: [goal] }, outcomes.slice(0, 1))[0].state, 'not measured');
+});
+
+/** A peer with these figures in its windows; the first is the median. */
+const windows = (...figures) => ({ ...cpu(figures[0]), windows: figures.map((cpu_us) => ({ cpu_us })) });
+
+test('a row is worse than before if it is above by more than half of what its windows differ by', (t) => {
+  const worse = (peers, before = 0.9) => {
+    const goal = { scenario: 'echo', at_most: 2, before };
+    return judge({ ...goals, goals: [goal] }, [echo(peers)])[0].worse;
+  };
+  t.is(worse({ millrace: cpu(0.9), bun: cpu(1) }), undefined);
+  t.is(worse({ millrace: cpu(0.99), bun: cpu(1) }).toFixed(3), '10.000');
+  t.is(worse({ millrace: windows(0.99, 0.9, 1.1), bun: windows(1, 1, 1) }), undefined);
+  t.is(worse({ millrace: windows(0.99, 0.98, 1), bun: windows(1, 1, 1) }).toFixed(3), '10.000');
+  // in turns: what slows both down in a window is no difference
+  t.is(worse({ millrace: windows(0.99, 1.98, 9.9), bun: windows(1, 2, 10) }).toFixed(3), '10.000');
+  // the commit before took turns with this one
+  const beside = (old) => worse({ millrace: windows(1, 1.02, 1), bun: windows(1, 1, 1), before: old });
+  t.is(beside(windows(1, 1, 1)), undefined);
+  t.is(beside(windows(0.8, 0.8, 0.8)).toFixed(3), '25.000');
+  t.is(beside({ ...windows(0.8, 0.8, 0.8), error: 'it ended' }).toFixed(1), '11.1');
+});
+
+test('the verdict says which rows are worse than before', (t) => {
+  const lines = (figure) => verdictLines(goals, [echo({ millrace: cpu(figure), bun: cpu(1) })]).join('\n');
+  t.regex(lines(0.85), /No row may be worse than before\. Of 1 that can be compared, none is\./);
+  const text = lines(1.296);
+  t.regex(text, /\| missed by 44 %, worse by 20 % \|/);
+  t.regex(text, /Of 1 that can be compared, 1 is: an echo: CPU µs\/message \(20 %\)\./);
+});
+
 test('two threads are compared with one', (t) => {
   const figures = (count) => ({ figures: { echo_instructions: count } });
   const outcome = { name: 'threads', title: 'threads', peers: { '1 thread': figures(100), '2 threads': figures(121) } };
@@ -80,8 +127,9 @@ test('the table has what was measured, and the sentence says what is too far off
 });
 
 test('every goal is of a scenario and a figure that exist, with and without io_uring', (t) => {
-  for (const { scenario, figure, at_most, before } of readGoals().goals) {
+  for (const { scenario, figure, at_most, before, against_scenario = scenario } of readGoals().goals) {
     const known = scenarios.find(({ name }) => name === scenario);
+    t.true(scenarios.some(({ name }) => name === against_scenario) || scenario === 'study', against_scenario);
     t.true(known !== undefined || scenario === 'study', scenario);
     if (figure && known.kind !== 'rows') t.true(known.columns.some(([name]) => name === figure));
     t.true(at_most > 0 && (before === undefined || before > 0));

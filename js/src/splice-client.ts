@@ -83,6 +83,9 @@ const OPEN = 1;
 const CLOSING = 2;
 const CLOSED = 3;
 
+/** The longest pause that a multiplexer may ask for, whatever it says. */
+const LONGEST_RETRY_MS = 600_000;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -309,7 +312,8 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Splice
     targets.clear();
     waiting.length = 0;
     const asked = /^retry=(\d{1,9})$/.exec(reason)?.[1];
-    if (again) timer = setTimeout(dial, +(asked ?? Math.min(max, min * 2 ** failures++) * (1 - Math.random() / 2)));
+    const pause = () => Math.min(max, min * 2 ** failures++) * (1 - Math.random() / 2);
+    if (again) timer = setTimeout(dial, asked ? Math.min(+asked, LONGEST_RETRY_MS) : pause());
     for (const [link, socket] of [...sockets]) {
       deliver(link, () => {
         if (again && link.state === OPEN) {

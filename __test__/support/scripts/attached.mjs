@@ -2,7 +2,9 @@
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import http from 'node:http';
+import http2 from 'node:http2';
 import https from 'node:https';
+import { Readable } from 'node:stream';
 
 import express from 'express';
 import { WebSocketServer } from 'ws';
@@ -12,8 +14,14 @@ import { worker } from '../server.mjs';
 /** The servers of this process by name. */
 const servers = new Map();
 
-/** What the attached sockets reported. */
+/** The upgrades that a server of ws saw. */
 const upgrades = [];
+
+/** The responses to requests for /later. */
+const unanswered = [];
+
+/** The length of each of the 100 pieces of /piped. */
+const PIECE = 64 * 1024;
 
 function appOf() {
   const app = express();
@@ -21,6 +29,10 @@ function appOf() {
   app.get('/slow', (_request, response) => {
     response.write('x'.repeat(4 * 1024 * 1024));
     setTimeout(() => response.end('end'), 20);
+  });
+  app.get('/later', (_request, response) => unanswered.push(response));
+  app.get('/piped', (_request, response) => {
+    Readable.from(Array.from({ length: 100 }, () => Buffer.alloc(PIECE, 'x'))).pipe(response);
   });
   return app;
 }
@@ -61,6 +73,14 @@ const acts = {
 
   upgrades: () => upgrades,
 
+  /** The number of requests for /later that are not answered. */
+  unanswered: () => unanswered.length,
+
+  /** Answers requests for /later, the last one first. */
+  answer(_millrace, ...texts) {
+    for (const text of texts) unanswered.pop().end(text);
+  },
+
   listeners: (_millrace, name) => servers.get(name).server.listenerCount('upgrade'),
 
   /** The open connections of the HTTP server itself. */
@@ -82,7 +102,14 @@ const acts = {
 
   /** The error of an attach that fails. */
   async failing(millrace, what) {
-    const made = { https: () => https.createServer(), http: () => http.createServer(), object: () => ({}) }[what]();
+    const make = {
+      https: () => https.createServer(),
+      http: () => http.createServer(),
+      http2: () => http2.createServer(),
+      http2Secure: () => http2.createSecureServer(),
+      object: () => ({}),
+    };
+    const made = make[what]();
     const options = { handlers: {} };
     try {
       await (await millrace.attach(made, options)).stop();

@@ -7,6 +7,8 @@ import millraceAdapter from '../millrace-crossws.mjs';
 const closed = [];
 /** What the hook `error` got. */
 const failures = [];
+/** What was sent by the command `stream`. */
+const streams = [];
 
 const describe = (peer) => ({
   id: peer.id,
@@ -67,6 +69,19 @@ const commands = {
     await peer.waitForDrain({ pollInterval: 10 });
     peer.send('drained');
   },
+  /** Sends messages, and waits after each until little is queued. */
+  stream: async (peer, count, bytes, threshold) => {
+    const stream = { id: peer.id, sent: 0, most: 0, peer };
+    streams.push(stream);
+    const chunk = new Uint8Array(Number(bytes));
+    while (stream.sent < count) {
+      peer.send(chunk);
+      stream.sent++;
+      await peer.waitForDrain({ threshold: Number(threshold), pollInterval: 5 });
+      stream.most = Math.max(stream.most, peer.bufferedAmount);
+    }
+    peer.send({ sent: stream.sent, most: stream.most });
+  },
   ping: (peer, data) => peer.ping(data),
   throw: () => {
     throw new Error('a hook threw');
@@ -108,6 +123,8 @@ const hooks = {
     if (asked === 'ok') return new Response('hello');
     if (asked === 'handled') return { handled: true };
     if (asked === 'nothing') return undefined;
+    if (asked === 'plain') return { perMessageDeflate: false };
+    if (asked === 'deflate') return { perMessageDeflate: { level: 3 } };
     if (asked === 'header') return { headers: { 'sec-websocket-accept': 'x' } };
     if (asked === 'slow')
       return new Promise((resolve) => setTimeout(() => resolve({ context: { test: 'slow' } }), 100));
@@ -178,6 +195,7 @@ const routes = {
   },
   '/closed': () => closed,
   '/failures': () => failures,
+  '/streams': () => streams.map(({ peer, ...stream }) => ({ ...stream, queued: peer.bufferedAmount })),
   '/channel': ({ searchParams }) =>
     websockets.channel(searchParams.get('topic'), searchParams.get('namespace') ?? undefined),
   '/close-all': ({ searchParams }) => {

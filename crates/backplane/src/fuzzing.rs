@@ -73,6 +73,16 @@ pub fn feed(protocol: Protocol, server: &[u8], steps: [usize; 2]) -> Vec<String>
     seen
 }
 
+/// Reads these bytes of a server with JetStream, split alternately into pieces of two sizes, as lines, as an answer and as a
+/// record. Returns what was heard, which must be the same however the bytes are split.
+///
+/// # Panics
+///
+/// If a property that must always hold does not.
+pub fn feed_jetstream(server: &[u8], steps: [usize; 2]) -> Vec<String> {
+    crate::store::feed_jetstream(server, steps)
+}
+
 /// A connection that has sent its hello, queries and messages.
 fn conversation(protocol: Protocol) -> Box<dyn Wire> {
     let nobody = Credentials::default;

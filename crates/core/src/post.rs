@@ -208,10 +208,11 @@ pub trait Post {
         false
     }
 
-    /// Tells the link to other nodes that a channel or pattern got its first subscriber or lost its last.
-    /// Called while its lock is held, so the last call for a name describes the current state.
-    fn wanted(&mut self, name: &Name, wanted: bool) {
-        let _ = (name, wanted);
+    /// Tells the link to other nodes that a channel or pattern got its first subscriber or lost its last; the id of its list
+    /// has the [terms](ChannelId::terms) of the channel. Called while its lock is held, so the last call for a name describes
+    /// the current state.
+    fn wanted(&mut self, list: ChannelId, name: &Name, wanted: bool) {
+        let _ = (list, name, wanted);
     }
 
     /// Gives the link to other nodes a message that was published in a channel, whether or not it has

@@ -137,7 +137,7 @@ impl<K> Core<K> {
                 if let Some(left) = table.remove(key, subscriber) {
                     post.leave(left.channel, subscriber, left.route);
                     if left.last {
-                        post.wanted(name, false);
+                        post.wanted(left.channel, name, false);
                     }
                     if left.is_due {
                         post.presence_is_due();

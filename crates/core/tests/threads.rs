@@ -100,7 +100,7 @@ impl Post for Shards {
         true
     }
 
-    fn wanted(&mut self, name: &Name, wanted: bool) {
+    fn wanted(&mut self, _: ChannelId, name: &Name, wanted: bool) {
         let mut names = self.wanted.lock().expect("no assertion failed");
         let key = (
             name.space() == millrace_core::Space::Pattern,

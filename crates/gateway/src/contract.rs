@@ -11,7 +11,9 @@ pub(crate) use crate::event::record::Asking;
 pub(crate) use crate::event::{
     Acceptance, FIRST_CREDIT, Handlers, Head, Step, TransferId, Transport, Turn, Whole,
 };
-pub(crate) use crate::event::{Calling, Event, Instruction, Operation, Question, Reply, Waiting};
+pub(crate) use crate::event::{
+    Calling, Event, Instruction, Operation, Question, Reply, Untaken, Waiting,
+};
 pub(crate) use crate::frame::{
     Charge, CompressionTerms, Encoding, EncodingDef, Encodings, Frame, HeadedDef, KeptMessage,
     LateReply, Message, WordedDef,

@@ -165,6 +165,8 @@ limits! {
         backplane_wait: Duration = Duration::from_secs(1), "they continue, and messages that do not fit into the queue are dropped and counted";
         /// Calls of `drained` and `call` that wait, in all threads of a gateway; a call of `sendStream` counts twice until it begins, and then once.
         drain_waits: usize = 65_536, "a further one is rejected with `ERR_MILLRACE_TOO_MANY_WAITS`";
+        /// Bytes of the answers of clients to `call` that the calling thread has not taken, of all clients together; those of one client may be as long together as one message (`message_bytes`). One answer always fits.
+        call_answer_bytes: usize = 64 * 1024 * 1024, "the call fails with the code `limit`";
         /// Lines that the I/O threads have logged and JavaScript has not taken yet.
         log_lines_waiting: usize = 1_024, "the line is dropped and counted";
         /// Lines that the I/O threads log in one second.

@@ -1,6 +1,8 @@
 //! Counters: one set per I/O shard, written only by that shard, and summed on request.
 
-use crate::sync::{AtomicU64, Ordering, Padded};
+use std::sync::Arc;
+
+use crate::sync::{AtomicU64, AtomicUsize, Ordering, Padded};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -126,6 +128,8 @@ impl Counter {
 #[derive(Debug, Default)]
 pub(crate) struct CompressionCounts {
     counts: Padded<Counts>,
+    /// The bytes that connections keep of earlier messages, counted by what reserves them.
+    context_bytes: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
@@ -148,6 +152,8 @@ pub struct CompressionStats {
     pub bytes_after: u64,
     /// Messages that were sent uncompressed because too many bytes waited for the compressing threads.
     pub skipped: u64,
+    /// Bytes that connections with context takeover have reserved for earlier messages.
+    pub context_bytes: usize,
 }
 
 impl CompressionCounts {
@@ -165,6 +171,11 @@ impl CompressionCounts {
         self.counts.skipped.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// The bytes of context takeover; the listeners that reserve some change them.
+    pub(crate) fn context_bytes(&self) -> &Arc<AtomicUsize> {
+        &self.context_bytes
+    }
+
     pub(crate) fn stats(&self) -> CompressionStats {
         let counts = &self.counts;
         CompressionStats {
@@ -172,6 +183,7 @@ impl CompressionCounts {
             bytes_before: counts.before.load(Ordering::Relaxed),
             bytes_after: counts.after.load(Ordering::Relaxed),
             skipped: counts.skipped.load(Ordering::Relaxed),
+            context_bytes: self.context_bytes.load(Ordering::Relaxed),
         }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         c"release" => worker::release,
         c"claimClose" => worker::claim_close,
         c"acceptOpen" => worker::accept_open,
-        c"acceptForKey" => worker::accept_for_key,
+        c"acceptWith" => worker::accept_with,
         c"refuseOpen" => worker::refuse_open,
         c"rebatch" => worker::rebatch,
         c"drainNow" => worker::drain_now,

@@ -167,6 +167,10 @@ fn put_compression(js: Js<'_>, object: Value<'_>, compression: CompressionStats)
             ),
             (c"compressionBytesAfter", from_u64(compression.bytes_after)),
             (c"compressionSkipped", from_u64(compression.skipped)),
+            (
+                c"compressionContextBytes",
+                from_usize(compression.context_bytes),
+            ),
         ],
     )
 }

@@ -99,18 +99,21 @@ pub(crate) fn accept_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     Ok(None)
 }
 
-/// `acceptForKey(socketId, limitKey, {protocol, token, headers, isValue})`: the same for a connection with a key.
-pub(crate) fn accept_for_key<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
-    let (js, [socket, key, more, ..]) = (call.js, call.arguments);
+/// `acceptWith(socketId, {protocol, token, headers, isValue, limitKey, compress})`: the same with what few connections have.
+pub(crate) fn accept_with<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let (js, [socket, more, ..]) = (call.js, call.arguments);
     let socket = arguments::id(js, socket, "socketId")?;
-    let key = arguments::text(js, key, "limitKey")?;
     let mut acceptance = acceptance(
         call,
         js.get(more, c"protocol")?,
         (js.get(more, c"token")?, js.get(more, c"isValue")?),
         js.get(more, c"headers")?,
     )?;
-    acceptance.limit_key = Some(key.into());
+    let key = js.get(more, c"limitKey")?;
+    if !arguments::is_undefined(js, key)? {
+        acceptance.limit_key = Some(arguments::text(js, key, "limitKey")?.into());
+    }
+    acceptance.uncompressed = !js.to_boolean(js.get(more, c"compress")?)?;
     call.own
         .post(|worker, dirty| worker.accept_open(socket, acceptance, dirty))?;
     Ok(None)
@@ -136,6 +139,7 @@ fn acceptance<'s>(
         token: token.transpose()?,
         headers: read_headers(js, headers)?,
         limit_key: None,
+        uncompressed: false,
     })
 }
 

@@ -16,25 +16,44 @@ const KEPT = 100;
 export function useChannel(channel) {
   const [messages, setMessages] = useState(/** @type {Message[]} */ ([]));
   useEffect(() => {
-    /** @param {Message[]} more */
-    const add = (more) => setMessages((before) => merged(before, more));
+    let isOver = false;
+    /** @param {Message[]} more also of a history that comes when the component shows another channel */
+    const add = (more) => {
+      if (!isOver) setMessages((before) => merged(before, more));
+    };
     const room = client.subscribe(channel, {
       last: KEPT,
       onMessage: (message) => add([message]),
       // more was missed than the server keeps: show what it has
       onGap: async () => {
         setMessages([]);
-        const { publications } = await room.history({ limit: KEPT, reverse: true });
-        add(publications);
+        add(await lastOf(room));
       },
     });
     return () => {
+      isOver = true;
       room.close();
       setMessages([]);
     };
   }, [channel]);
   const publish = useCallback((/** @type {unknown} */ data) => client.publish(channel, data), [channel]);
   return { messages, publish };
+}
+
+/**
+ * The last messages that the server keeps. It is asked again if the connection is lost meanwhile.
+ *
+ * @param {import('millrace/client').Subscription<string>} room
+ */
+async function lastOf(room) {
+  for (;;) {
+    try {
+      return (await room.history({ limit: KEPT, reverse: true })).publications;
+    } catch (error) {
+      const { code } = /** @type {import('millrace/client').CallError} */ (error);
+      if (client.status === 'closed' || !['closed', 'timeout'].includes(code)) throw error;
+    }
+  }
 }
 
 /**

@@ -19,11 +19,21 @@ const room = client.subscribe('notes', {
   // more was missed than the server keeps: begin anew with what it has
   onGap: async () => {
     notes.clear();
-    const { publications } = await room.history({ limit: KEPT, reverse: true });
-    add(publications);
+    add(await lastNotes());
   },
 });
 client.onStatus((status) => tell({ status }));
+
+/** The last notes that the server keeps. It is asked again if the connection is lost meanwhile. */
+async function lastNotes() {
+  for (;;) {
+    try {
+      return (await room.history({ limit: KEPT, reverse: true })).publications;
+    } catch (error) {
+      if (client.status === 'closed' || !['closed', 'timeout'].includes(error.code)) throw error;
+    }
+  }
+}
 
 /** @param {{ offset: number, data: unknown }[]} more */
 function add(more) {

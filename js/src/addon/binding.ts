@@ -128,7 +128,7 @@ const WORKER: Record<keyof NativeWorker, 'function' | 'number' | 'object'> = {
   release: 'function',
   claimClose: 'function',
   acceptOpen: 'function',
-  acceptForKey: 'function',
+  acceptWith: 'function',
   refuseOpen: 'function',
   respond: 'function',
   beginAnswer: 'function',

@@ -286,11 +286,17 @@ export interface NativeWorker {
     headers: string[],
     isValue: boolean,
   ): void;
-  /** The same for a connection that counts for a key. */
-  acceptForKey(
+  /** The same for a connection that counts for a key, or to which nothing is compressed. */
+  acceptWith(
     socketId: number,
-    limitKey: string,
-    more: { protocol: string | undefined; token: Data | undefined; headers: string[]; isValue: boolean },
+    acceptance: {
+      protocol: string | undefined;
+      token: Data | undefined;
+      headers: string[];
+      isValue: boolean;
+      limitKey: string | undefined;
+      compress: boolean;
+    },
   ): void;
   refuseOpen(socketId: number, status: number, headers: string[], body: Data | undefined): void;
   /**

@@ -16,7 +16,8 @@ export async function bench(args: string[]): Promise<number> {
     load.stop();
   };
   process.on('SIGINT', interrupt);
-  const what = plan.mode === 'echo' ? `, texts of ${plan.size} bytes` : '';
+  const compressed = plan.compression ? ', compressed' : '';
+  const what = plan.mode === 'echo' ? `, texts of ${plan.size} bytes${compressed}` : compressed;
   line(process.stderr, `${plan.mode}: ${plan.connections} connections to ${plan.url.href}${what}, ${plan.seconds} s`);
   const ticker = setInterval(() => tick(load, plan), 1000);
   try {
@@ -68,6 +69,7 @@ function readBenchOptions(args: string[]): { plan: LoadPlan; json: boolean } {
     connections: whole('connections', 10_000) ?? 50,
     seconds: whole('seconds', 3_600) ?? 5,
     size: whole('size', 1_048_576) ?? 32,
+    compression: given.flags.has('compression'),
   };
   return { plan, json: given.flags.has('json') };
 }
@@ -98,6 +100,7 @@ function asJson(load: Load, plan: LoadPlan): Record<string, unknown> {
     mode: plan.mode,
     connections: plan.connections,
     size: plan.mode === 'echo' ? plan.size : undefined,
+    compression: plan.compression,
     seconds: rounded(load.elapsed / 1000),
     count: latencies.count,
     perSecond: rounded(perSecond(load)),
@@ -128,6 +131,7 @@ const TABLE: OptionTable = {
   connections: 'text',
   seconds: 'text',
   size: 'text',
+  compression: 'flag',
   json: 'flag',
 };
 

@@ -81,6 +81,7 @@ Measures a WebSocket server from one thread.
   --connections <n>   the number of simultaneous connections, 1 to 10000 (default 50)
   --seconds <n>       the duration, 1 to 3600 (default 5)
   --size <bytes>      the size of a text, 1 to 1048576 (default 32)
+  --compression       compress texts (permessage-deflate); the server has to agree
   --json              print the result as JSON to the standard output
 
 SIGINT ends the measurement early and prints the result so far.`;

@@ -13,7 +13,7 @@ export type Told =
   | ['onSubscribed']
   | ['onError', CallError];
 
-/** How many messages wait for a loop at most: as many as a channel can keep. */
+/** How many messages wait for a loop, or for the history in front of them, at most: as many as a channel can keep. */
 const WAITING = 10_000;
 
 interface Reader {
@@ -51,6 +51,8 @@ export class ChannelSubscription {
     if (this.over) return;
     if (this.late) {
       this.#held.push(told);
+      // the history comes more slowly than what is published
+      if (this.#held.length > WAITING) this.caughtUp(undefined, [['onGap', undefined]]);
       return;
     }
     const [name, value] = told;

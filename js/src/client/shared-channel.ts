@@ -156,7 +156,8 @@ export class SharedChannel {
       whole = false;
       past.push(['onGap', { epoch, offset: to }]);
     };
-    for (;;) {
+    // it gives up when it holds back too much
+    while (subscription.late) {
       const { header, found } = await read({ since: { epoch, offset: at }, limit: KEPT });
       const { e, o: newest = 0 } = header;
       if (e !== epoch) return subscription.caughtUp(positionOf(header), [['onGap', positionOf(header)]]);

@@ -125,8 +125,8 @@ export class Adapter implements CrosswsAdapter {
    * @throws {TypeError} if the answer cannot be sent, which refuses the connection
    */
   #admit(id: number, ip: string, open: OpenRequest, request: RequestWithContext, upgraded: Upgrade): Acceptance<never> {
-    const { context, namespace, hooks, headers, protocol } = upgraded;
-    const answer = { headers, ...(protocol !== undefined && { protocol }) };
+    const { context, namespace, hooks, headers, protocol, compress } = upgraded;
+    const answer = { headers, ...(protocol !== undefined && { protocol }), ...(!compress && { compress }) };
     readAnswer(answer, open);
     let peers = this.peers.get(namespace);
     if (peers === undefined) {
@@ -143,6 +143,7 @@ export class Adapter implements CrosswsAdapter {
       peers,
       hooks,
       protocol: protocol ?? '',
+      compress,
       sync: this.sync,
       failed: (failed, error) => this.#tell(failed, error),
     });

@@ -7,6 +7,7 @@ import type { Gateway } from '../gateway/gateway.js';
 import { compressionOf, payloadOf } from './payload.js';
 import { PeerSocket } from './peer-socket.js';
 import { channelOf } from './topics.js';
+import { type Outbox, untilBelow } from './wait-for-drain.js';
 
 /** What a peer is made of. */
 export interface PeerParts {
@@ -22,6 +23,8 @@ export interface PeerParts {
   readonly hooks: Partial<Hooks> | undefined;
   /** The subprotocol that was agreed on. Empty: none. */
   readonly protocol: string;
+  /** Whether messages to it may be compressed. */
+  readonly compress: boolean;
   readonly sync: SyncDriver | undefined;
   /** Reports that a ping cannot be sent. */
   readonly failed: (peer: CrosswsPeer, error: unknown) => void;
@@ -91,7 +94,9 @@ export class CrosswsPeer {
 
   /** Sends a message. Returns the bytes that are queued for the peer. */
   send(data: unknown, options?: { compress?: boolean }): number {
-    this.#parts.gateway.send(this.#parts.id, payloadOf(data), compressionOf(options));
+    const { gateway, id, compress } = this.#parts;
+    // the gateway knows it only from the answer to the handshake on, which the hook `open` precedes
+    gateway.send(id, payloadOf(data), compressionOf(compress ? options : PLAIN));
     return this.bufferedAmount;
   }
 
@@ -144,24 +149,15 @@ export class CrosswsPeer {
     }
   }
 
-  waitForDrain(options: WaitForDrainOptions = {}): Promise<void> {
-    const { threshold = 0, pollInterval = 100, signal } = options;
-    const isDrained = () => this.bufferedAmount <= threshold || this.#websocket.readyState > 1;
-    if (isDrained()) return Promise.resolve();
-    if (signal?.aborted) return Promise.reject(signal.reason);
-    return new Promise((resolve, reject) => {
-      const done = (settle: () => void) => {
-        clearInterval(timer);
-        signal?.removeEventListener('abort', onAbort);
-        settle();
-      };
-      const onAbort = () => done(() => reject(signal?.reason));
-      const timer = setInterval(() => {
-        if (isDrained()) done(resolve);
-      }, pollInterval);
-      timer.unref();
-      signal?.addEventListener('abort', onAbort, { once: true });
-    });
+  /** Resolves when at most `threshold` bytes are queued, or when the connection is no longer open. */
+  waitForDrain(options?: WaitForDrainOptions): Promise<void> {
+    const { gateway, id } = this.#parts;
+    const outbox: Outbox = {
+      isOpen: () => this.#websocket.readyState <= 1,
+      queued: () => this.bufferedAmount,
+      drained: (signal) => gateway.drained(id, { signal }),
+    };
+    return untilBelow(outbox, options);
   }
 
   /** The handshake is answered: the connection can be closed now. */
@@ -201,3 +197,5 @@ export class CrosswsPeer {
     return { peer: { id: this.id, ip: this.remoteAddress } };
   }
 }
+
+const PLAIN = { compress: false };

@@ -21,6 +21,8 @@ export interface Upgrade {
   readonly hooks: Partial<Hooks> | undefined;
   readonly headers: Record<string, string | string[]>;
   readonly protocol: string | undefined;
+  /** Whether messages to the connection may be compressed. */
+  readonly compress: boolean;
 }
 
 /** A handshake that is refused. */
@@ -88,7 +90,8 @@ function acceptedBy(
   return after(protocolOf(given, headers, options, request), (protocol) => {
     headers.delete(PROTOCOL);
     const list = listOf(headers);
-    return { isRefused: false, context: request.context, namespace, hooks, headers: list, protocol };
+    const compress = given.perMessageDeflate !== false;
+    return { isRefused: false, context: request.context, namespace, hooks, headers: list, protocol, compress };
   });
 }
 
@@ -98,6 +101,7 @@ interface Given {
   namespace?: string;
   headers?: unknown;
   protocol?: string;
+  perMessageDeflate?: unknown;
 }
 
 /** The subprotocol that is agreed on: the hook's, that in its headers, or that of the option. */

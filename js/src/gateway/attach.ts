@@ -3,8 +3,8 @@
  * for `'upgrade'` events. Judges no handshake: the gateway does, as on a listener of its own.
  */
 
-import { Server as HttpServer, type IncomingMessage, STATUS_CODES } from 'node:http';
-import { Socket } from 'node:net';
+import { Server as HttpServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket, Server as TlsServer } from 'node:tls';
 import { whyNoDescriptors } from '../addon/runtime.js';
@@ -16,6 +16,8 @@ import { readable } from '../log/report.js';
 export interface Attachment {
   /** The paths whose handshakes it takes. Undefined: all. */
   readonly paths: readonly string[] | undefined;
+  /** How long a handshake may wait for the answers to requests before it, in ms. Then its connection is closed. */
+  readonly waitMs: number | undefined;
   /**
    * Takes over a connection with the bytes that were read from it. Its socket is destroyed afterwards. False: the peer has
    * left, or the gateway takes no more connections.
@@ -38,6 +40,9 @@ export function checkServer(server: unknown): HttpServer {
   // servers of node:https and node:http2 are not HttpServers
   if (server instanceof TlsServer)
     throw cannot('the server speaks TLS; let a proxy do that, or Millrace on a port of its own');
+  // node:http2 exports no class for it
+  if (server instanceof NetServer && server.constructor.name === 'Http2Server')
+    throw cannot('the server speaks HTTP/2, whose connections are shared; let Millrace listen on a port of its own');
   throw new TypeError(`argument 'server' must be a server of node:http, not ${readable(server)}`);
 }
 
@@ -84,7 +89,7 @@ class Upgrades {
   }
 }
 
-/** Passes a connection on as soon as everything that was written to it has been sent. */
+/** Passes a connection on as soon as the requests before the handshake are answered and all is sent. */
 function handOver(request: IncomingMessage, socket: Duplex, head: Buffer, attachment: Attachment): void {
   // nobody else listens any more
   socket.on('error', nothing);
@@ -95,24 +100,56 @@ function handOver(request: IncomingMessage, socket: Duplex, head: Buffer, attach
     socket.destroy();
     return;
   }
-  const pass = (): void => {
-    if (socket.destroyed) return;
-    const pieces = [headOf(request), head];
-    // what arrived since the handshake was parsed
-    const rest: unknown = socket.read();
-    if (Buffer.isBuffer(rest)) pieces.push(rest);
-    try {
-      if (!attachment.adopt(socket, Buffer.concat(pieces))) return refuse(socket, 503);
-    } catch (error) {
-      attachment.report(error as MillraceError);
-    }
-    // closes this side's descriptor only; the connection itself stays open as long as the gateway's is
-    socket.destroy();
-  };
-  if (socket.writableLength === 0) return pass();
-  // an answer to an earlier request is on its way; what arrives meanwhile stays in the socket's buffer
+  whenAnswered(socket, attachment.waitMs ?? HANDSHAKE_TIMEOUT_MS, () => pass(request, socket, head, attachment));
+}
+
+function pass(request: IncomingMessage, socket: Socket, head: Buffer, attachment: Attachment): void {
+  const pieces = [headOf(request), head];
+  // what arrived since the handshake was parsed
+  const rest: unknown = socket.read();
+  if (Buffer.isBuffer(rest)) pieces.push(rest);
+  try {
+    if (!attachment.adopt(socket, Buffer.concat(pieces))) return refuse(socket, 503);
+  } catch (error) {
+    attachment.report(error as MillraceError);
+  }
+  // closes this side's descriptor only; the connection itself stays open as long as the gateway's is
+  socket.destroy();
+}
+
+/**
+ * Calls `next` when no answer to an earlier request is outstanding on a connection. What arrives meanwhile stays in the
+ * socket's buffer. After `ms` the connection is closed.
+ */
+function whenAnswered(socket: Socket, ms: number, next: () => void): void {
+  if (responseOf(socket) === undefined && socket.writableLength === 0) return next();
   socket.pause();
-  socket.write('', pass);
+  const timer = setTimeout(() => socket.destroy(), ms);
+  // Node.js no longer tells a response of this connection that it may write on
+  const onDrain = (): void => void responseOf(socket)?.emit('drain');
+  const over = (): void => {
+    clearTimeout(timer);
+    socket.off('drain', onDrain);
+  };
+  socket.on('drain', onDrain);
+  socket.once('close', over);
+  const look = (): void => {
+    // otherwise an answer has ended the connection
+    if (!socket.writable) return;
+    const response = responseOf(socket);
+    if (response !== undefined) response.once('close', look);
+    else if (socket.writableLength > 0) socket.write('', look);
+    else {
+      over();
+      next();
+    }
+  };
+  look();
+}
+
+/** The response that Node.js has for the connection: the first of those that have not ended. */
+function responseOf(socket: Socket): ServerResponse | undefined {
+  return (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined;
 }
 
 /** The head of a request as it was sent. */
@@ -137,5 +174,8 @@ function refuse(socket: Duplex, status: number): void {
 function cannot(why: string): MillraceError {
   return new MillraceError('ERR_MILLRACE_CANNOT_ATTACH', why);
 }
+
+/** The default of `limits.handshakeTimeoutMs`. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 const known = new WeakMap<HttpServer, Upgrades>();

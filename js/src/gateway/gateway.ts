@@ -265,9 +265,10 @@ export class Gateway {
     }
     const checked = checkServer(server);
     const starting = supervisor.begin(options, true).then((begun) => {
-      const { websocketPath: path } = options;
+      const { websocketPath: path, limits } = options;
       const detach = takeUpgrades(checked, {
         paths: path === undefined || Array.isArray(path) ? path : [path],
+        waitMs: limits?.handshakeTimeoutMs,
         adopt: (socket, bytes) => this.#native.adopt(begun.listeners[0] as number, socket, bytes),
         report: (error) => this.report(error),
       });

@@ -68,6 +68,11 @@ export interface Stats {
   compressionBytesAfter: number;
   /** Messages that were sent uncompressed because `compressionQueueBytes` waited for their compression. */
   compressionSkipped: number;
+  /**
+   * Bytes that connections have reserved for context takeover. New connections get none while there is no room for their
+   * windows within `memoryBytes`.
+   */
+  compressionContextBytes: number;
   /** Bytes held by outboxes. */
   outboxBytes: number;
   /** Bytes of messages that are being received. */

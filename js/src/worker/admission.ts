@@ -14,6 +14,7 @@ export type Answer =
       token: StoredToken;
       headers: string[];
       limitKey: string | undefined;
+      compress: boolean;
     }
   | { accepted: false; status: number; headers: string[]; body: Data | undefined };
 
@@ -24,6 +25,7 @@ export const WELCOME: Answer = {
   token: NO_TOKEN,
   headers: [],
   limitKey: undefined,
+  compress: true,
 };
 
 /** The answer if `handleOpen` returned `false`. */
@@ -92,11 +94,14 @@ export function readAnswer(result: unknown, request: OpenRequest): Answer {
 }
 
 function readAcceptance(answer: Record<string, unknown>, request: OpenRequest): Answer {
-  const { protocol, token, headers, limitKey } = answer;
+  const { protocol, token, headers, limitKey, compress = true } = answer;
   if (protocol !== undefined && (typeof protocol !== 'string' || !request.protocols.includes(protocol))) {
     throw new TypeError(
       `handleOpen: 'protocol' must be one that the client offers (${request.protocols.join(', ') || 'none'}), not ${readable(protocol)}`,
     );
+  }
+  if (typeof compress !== 'boolean') {
+    throw new TypeError(`handleOpen: 'compress' must be true or false, not ${readable(compress)}`);
   }
   return {
     accepted: true,
@@ -104,6 +109,7 @@ function readAcceptance(answer: Record<string, unknown>, request: OpenRequest): 
     token: storedToken(token, "handleOpen: 'token'"),
     headers: readHeaders(headers),
     limitKey: readKey(limitKey),
+    compress,
   };
 }
 

@@ -66,6 +66,11 @@ export interface Acceptance<Data = unknown> {
    * Without these limits, the key has no effect.
    */
   limitKey?: string;
+  /**
+   * `false`: nothing that is sent to this connection is compressed from the answer on, whatever the option `compression` says. The
+   * client may still compress what it sends.
+   */
+  compress?: boolean;
 }
 
 /** What `handleOpen` may return. `false` refuses with 403. Everything that is not a `Rejection` accepts. */

@@ -402,10 +402,10 @@ export class Runner {
 
   #answer(connection: Connection, answer: Answer): void {
     if (answer.accepted) {
-      const { protocol, headers, limitKey } = answer;
+      const { protocol, headers, limitKey, compress } = answer;
       const { data: token, isValue } = answer.token;
-      if (limitKey === undefined) this.#worker.acceptOpen(connection.id, protocol, token, headers, isValue);
-      else this.#worker.acceptForKey(connection.id, limitKey, { protocol, token, headers, isValue });
+      if (limitKey === undefined && compress) this.#worker.acceptOpen(connection.id, protocol, token, headers, isValue);
+      else this.#worker.acceptWith(connection.id, { protocol, token, headers, isValue, limitKey, compress });
       connection.accepted = true;
     } else {
       connection.failed = true;

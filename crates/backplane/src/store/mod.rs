@@ -28,6 +28,8 @@ pub use feed::{
     Append, Appended, Done, Entry, Feed, History, Range, SharedHistory, StoreError, StoredPast,
 };
 pub use handle::{Store, StoreSetupError, supports};
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use jetstream::feed as feed_jetstream;
 pub use presence::{
     Attendance, AttendanceStats, AttendanceTask, Pending, Presence, Roll, Seat, SharedPresence,
 };

@@ -72,7 +72,7 @@ impl<K> Core<K> {
                 Self::tell_lost(&mut table, key, route.shard, post);
                 post.join(list, &name, recipient);
                 if before == 0 {
-                    post.wanted(&name, true);
+                    post.wanted(list, &name, true);
                 }
                 Ok(())
             }
@@ -105,7 +105,7 @@ impl<K> Core<K> {
         post.leave(channel.id, id, route);
         let after = channel.members.len();
         if after == 0 {
-            post.wanted(&channel.name, false);
+            post.wanted(channel.id, &channel.name, false);
         }
         table.count(after, before);
         if table.forget(key, &[id]) {

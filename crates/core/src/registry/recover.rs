@@ -193,7 +193,7 @@ impl<K> Core<K> {
             post.join(seat.list, &seat.name, seat.recipient(id));
         }
         if is_first {
-            post.wanted(&seat.name, true);
+            post.wanted(seat.list, &seat.name, true);
         }
     }
 }

@@ -263,7 +263,7 @@ impl<K> Core<K> {
             }
         }
         if empty && !channel.members.is_empty() {
-            change.post.wanted(&channel.name, true);
+            change.post.wanted(channel.id, &channel.name, true);
         }
     }
 
@@ -330,7 +330,7 @@ impl<K> Core<K> {
             }
         }
         if channel.members.is_empty() {
-            change.post.wanted(&channel.name, false);
+            change.post.wanted(channel.id, &channel.name, false);
         }
     }
 
@@ -352,7 +352,7 @@ impl<K> Core<K> {
             };
             post.leave(left.channel, subscriber, left.route);
             if left.last {
-                post.wanted(name, false);
+                post.wanted(left.channel, name, false);
             }
             drop(list);
             table.count(0, 1);

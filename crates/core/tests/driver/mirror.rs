@@ -112,7 +112,7 @@ impl Post for Mirror {
         true
     }
 
-    fn wanted(&mut self, name: &Name, wanted: bool) {
+    fn wanted(&mut self, _: ChannelId, name: &Name, wanted: bool) {
         let changed = if wanted {
             self.wanted.insert(topic(name))
         } else {

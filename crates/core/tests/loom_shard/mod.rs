@@ -156,7 +156,7 @@ impl Post for Inbox {
         true
     }
 
-    fn wanted(&mut self, name: &Name, wanted: bool) {
+    fn wanted(&mut self, _: ChannelId, name: &Name, wanted: bool) {
         self.push(Posted::Wanted(name.space() == Space::Pattern, wanted));
     }
 }

@@ -28,7 +28,8 @@ use websocket::{Means, WebSockets};
 
 /// The protocols that a gateway's listeners can speak.
 pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
-    let means = (websocket::Contexts::default(), Arc::clone(encodings));
+    let contexts = websocket::Contexts::new(encodings);
+    let means = (contexts, Arc::clone(encodings));
     let means_inside = means.clone();
     let v1 = encodings.headed(websocket::V1_ENCODING);
     let events = encodings.add(sse::ENCODING);

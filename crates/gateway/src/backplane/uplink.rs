@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use millrace_backplane::{Outlet, Stats};
-use millrace_core::{Name, Space, Topic};
+use millrace_core::{Name, Space, TermsIndex, Topic};
 
 use super::BackplaneHandle;
 use crate::frame::Publication;
@@ -42,10 +42,10 @@ impl BackplaneUplink {
 }
 
 impl Uplink for BackplaneUplink {
-    fn wanted(&self, name: &Name, wanted: bool) {
-        self.rosters.wanted(name, wanted);
-        let is_stored = name.space() == Space::Channel && self.replicas.wanted(name, wanted);
-        if !is_stored {
+    fn wanted(&self, terms: Option<TermsIndex>, name: &Name, wanted: bool) {
+        let channel = name.as_bytes();
+        self.rosters.wanted(terms, channel, wanted);
+        if !self.replicas.wanted(terms, channel, wanted) {
             self.outlet.note(topic_of(name), wanted);
         }
     }

@@ -14,6 +14,8 @@ pub struct Acceptance {
     pub headers: Vec<(String, String)>,
     /// What the connection counts for in the limits by key, such as its user; 1 to 256 bytes.
     pub limit_key: Option<Box<str>>,
+    /// Whether what is sent to it is never compressed, from now on and whatever was agreed on.
+    pub uncompressed: bool,
 }
 
 impl Acceptance {

@@ -20,7 +20,7 @@ pub use kinds::Operation;
 pub(crate) use kinds::{Event, RecordKind, Transport, Turn};
 pub(crate) use opening::Opening;
 pub use question::{Answers, Place, Reply};
-pub(crate) use question::{Question, Questions};
+pub(crate) use question::{Question, Questions, Untaken};
 pub use record::TextPlace;
 pub use streaming::StreamId;
 pub(crate) use streaming::StreamStep;

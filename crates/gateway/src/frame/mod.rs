@@ -30,5 +30,5 @@ pub use lead::HEAD_ROOM;
 pub(crate) use ledger::{Ledger, Ledgers};
 pub(crate) use message::{Message, Origin, Via};
 pub(crate) use publication::Publication;
-pub(crate) use shared::Frame;
 pub use shared::SharedBytes;
+pub(crate) use shared::{Frame, FrameIdentity};

@@ -1,6 +1,6 @@
 //! An encoded message, shared by all its recipients.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::block::Block;
 use super::charge::Charge;
@@ -10,6 +10,10 @@ use super::ledger::Ledger;
 /// creation, until the last holder drops them.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame(Arc<Held>);
+
+/// Tells one frame from all others, also when that is gone. Does not hold its bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct FrameIdentity(Weak<Held>);
 
 #[derive(Debug)]
 struct Held {
@@ -73,9 +77,14 @@ impl Frame {
         });
     }
 
-    /// Whether both are the same frame.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+    pub(crate) fn identity(&self) -> FrameIdentity {
+        FrameIdentity(Arc::downgrade(&self.0))
+    }
+
+    /// Whether this is the frame with that identity.
+    pub(crate) fn is(&self, identity: &FrameIdentity) -> bool {
+        // no other frame gets the place of one that is gone while its identity exists
+        std::ptr::eq(Arc::as_ptr(&self.0), identity.0.as_ptr())
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -137,6 +146,19 @@ mod tests {
         assert_eq!(ledger.held(), 100);
         drop(other);
         assert_eq!(ledger.held(), 0);
+    }
+
+    #[test]
+    fn an_identity_holds_nothing_and_no_later_frame_has_it() {
+        let ledger = Arc::new(Ledger::new());
+        let frame = Frame::new(vec![0; 100], &ledger);
+        let identity = frame.identity();
+        assert!(frame.is(&identity) && frame.clone().is(&identity));
+        drop(frame);
+        assert_eq!(ledger.held(), 0);
+        for _ in 0..100 {
+            assert!(!Frame::new(vec![0; 100], &ledger).is(&identity));
+        }
     }
 
     #[test]

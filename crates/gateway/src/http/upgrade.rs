@@ -82,10 +82,13 @@ impl Offered {
         acceptance.protocol.as_deref().or(self.own)
     }
 
-    /// Tells the session whether the subprotocol is its own.
+    /// Tells the session whether the subprotocol is its own, and whether it may compress.
     pub(super) fn settle(&self, acceptance: &Acceptance, opened: &Opened) {
         if let Some(own) = self.own {
             opened.agree(self.chosen(acceptance) == Some(own));
+        }
+        if acceptance.uncompressed && self.terms.is_some() {
+            opened.stop_compressing();
         }
     }
 

@@ -23,8 +23,8 @@ impl Hub {
 
     /// Sets whether other nodes have members, after the terms of channels are set.
     pub(crate) fn set_rosters(&self, is_on: bool, terms: &[ChannelTerms]) {
-        let of_store = terms.iter().map(|one| (one.pattern.clone(), one.presence));
-        self.rosters.set(is_on, of_store.collect());
+        self.rosters
+            .set(is_on, terms.iter().map(|one| one.presence));
         self.core.share_presence(is_on);
     }
 
@@ -34,8 +34,16 @@ impl Hub {
         channel: &[u8],
         (socket, number): (SocketId, u32),
     ) -> Readiness {
-        let teller = || Teller::Session(socket, number);
-        self.rosters.ready(channel, teller)
+        self.ready(channel, || Teller::Session(socket, number))
+    }
+
+    /// Without presence nothing is awaited: there are no members.
+    fn ready(&self, channel: &[u8], teller: impl FnOnce() -> Teller) -> Readiness {
+        if self.core.has_presence(channel) {
+            self.rosters.ready(channel, teller)
+        } else {
+            Readiness::Known
+        }
     }
 
     /// Whether other nodes have members, so that calls for them may be answered later.
@@ -57,7 +65,7 @@ impl Hub {
             return Some(None);
         };
         let asker = || Teller::Asker(Question::new(number, answers, &place));
-        match self.rosters.ready(channel, asker) {
+        match self.ready(channel, asker) {
             Readiness::Known => {
                 place.free();
                 None

@@ -8,6 +8,7 @@ mod clients;
 mod clock;
 mod companions;
 mod compressing;
+mod following;
 mod history;
 mod inbound;
 mod liveness;

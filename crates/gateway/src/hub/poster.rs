@@ -278,9 +278,9 @@ impl<'m> Post for Poster<'_, 'm> {
         })
     }
 
-    fn wanted(&mut self, name: &Name, wanted: bool) {
+    fn wanted(&mut self, list: ChannelId, name: &Name, wanted: bool) {
         if let Some(uplink) = self.uplink.and_then(OnceLock::get) {
-            uplink.wanted(name, wanted);
+            uplink.wanted(list.terms(), name, wanted);
             self.noted = true;
         }
     }

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
 use millrace_backplane::store::{SharedHistory, StoreError, StoreStats};
-use millrace_core::{HistoryTerms, Name, Pattern, SocketId};
+use millrace_core::{HistoryTerms, Pattern, SocketId, TermsIndex};
 
 use super::Hub;
+use super::following::{Following, Overdue, State};
 use super::teller::Teller;
 use crate::stats::HistoryStats;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
@@ -26,7 +27,7 @@ pub(crate) struct Replicas {
     is_on: AtomicBool,
     terms: Mutex<TermsList>,
     link: Mutex<Option<Link>>,
-    channels: Mutex<AHashMap<Box<[u8]>, Followed>>,
+    channels: Mutex<Following<Replica>>,
     /// How many wait until this node has come as far as their clients.
     ahead: AtomicUsize,
     remembered: Mutex<AHashMap<u64, Remembered>>,
@@ -46,17 +47,12 @@ pub(super) struct Link {
     pub(super) hub: Weak<Hub>,
 }
 
-/// A channel that is followed, or is going to be.
-struct Followed {
+/// What this node has of a channel.
+struct Replica {
     terms: HistoryTerms,
     is_filled: bool,
     /// Whether more is kept than this node was given.
     is_partial: bool,
-    /// Whether it has a subscriber here.
-    is_wanted: bool,
-    /// When it was needed last.
-    used: Instant,
-    entrants: Vec<(Instant, Teller)>,
     /// Those whose clients know more of it than this node.
     ahead: Waiting,
 }
@@ -92,6 +88,18 @@ impl Replicas {
         self.is_on.load(Ordering::Relaxed)
     }
 
+    /// What is kept of channels with these terms, if a store numbers their messages.
+    fn history_of(&self, terms: Option<TermsIndex>) -> Option<HistoryTerms> {
+        if !self.is_on() {
+            return None;
+        }
+        let place = terms?.get();
+        self.terms
+            .lock()
+            .get(place)
+            .and_then(|(_, history)| *history)
+    }
+
     /// What is kept of a channel whose messages a store numbers.
     pub(crate) fn terms_of(&self, channel: &[u8]) -> Option<HistoryTerms> {
         if !self.is_on() {
@@ -105,8 +113,8 @@ impl Replicas {
     /// From now on the store is reached by this. What was needed before is followed.
     pub(crate) fn connect(&self, store: SharedHistory, hub: Weak<Hub>) {
         let channels = self.channels.lock();
-        for (channel, known) in &*channels {
-            store.follow(channel, known.terms);
+        for (channel, replica) in channels.iter() {
+            store.follow(channel, replica.terms);
         }
         *self.link.lock() = Some(Link { store, hub });
     }
@@ -116,10 +124,10 @@ impl Replicas {
         if let Some(link) = self.link.lock().take() {
             self.counts.ended(&link.store.stats());
         }
-        let channels = std::mem::take(&mut *self.channels.lock());
-        let all = channels.into_values().flat_map(|mut known| {
-            let ahead = self.counted_off(known.ahead.take_all());
-            known.take_entrants().into_iter().chain(ahead)
+        let all = self.channels.lock().take_all();
+        let all = all.flat_map(|(_, mut replica, entrants)| {
+            let ahead = self.counted_off(replica.ahead.take_all());
+            entrants.into_iter().chain(ahead)
         });
         all.collect()
     }
@@ -130,19 +138,14 @@ impl Replicas {
 
     /// Takes note that a channel has got its first subscriber here, or lost its last one. False: it is none whose messages a
     /// store numbers.
-    pub(crate) fn wanted(&self, name: &Name, wanted: bool) -> bool {
-        let channel = name.as_bytes();
-        let Some(terms) = self.terms_of(channel) else {
+    pub(crate) fn wanted(&self, terms: Option<TermsIndex>, channel: &[u8], wanted: bool) -> bool {
+        let Some(terms) = self.history_of(terms) else {
             return false;
         };
         let now = Instant::now();
         let mut channels = self.channels.lock();
-        if let Some(known) = channels.get_mut(channel) {
-            (known.is_wanted, known.used) = (wanted, now);
-        } else if wanted {
-            let mut followed = Followed::new(terms, now);
-            followed.is_wanted = true;
-            self.follow(&mut channels, channel, followed);
+        if channels.want(channel, (wanted, now), || Replica::new(terms)) {
+            self.follow(channel, terms);
         }
         true
     }
@@ -158,62 +161,59 @@ impl Replicas {
         let now = Instant::now();
         let mut channels = self.channels.lock();
         if let Some(known) = channels.get_mut(channel) {
-            known.used = now;
-            if !known.is_filled {
-                known.entrants.push((now, teller()));
+            known.use_at(now);
+            let replica = &mut known.state;
+            if !replica.is_filled {
+                known.wait(now, teller());
                 return true;
             }
-            let Some(ahead) = ahead.filter(|ahead| known.ahead.may_come(*ahead)) else {
+            let Some(ahead) = ahead.filter(|ahead| replica.ahead.may_come(*ahead)) else {
                 return false;
             };
             let place = (ahead.offset, self.number());
-            known.ahead.add(place, now, teller());
+            replica.ahead.add(place, now, teller());
             self.ahead.fetch_add(1, Ordering::Relaxed);
             return true;
         }
-        let mut followed = Followed::new(terms, now);
-        followed.entrants.push((now, teller()));
-        self.follow(&mut channels, channel, followed);
+        channels.add(channel, now, Replica::new(terms), teller());
+        self.follow(channel, terms);
         true
     }
 
-    fn follow(
-        &self,
-        channels: &mut AHashMap<Box<[u8]>, Followed>,
-        channel: &[u8],
-        followed: Followed,
-    ) {
+    /// Has the store follow a channel. The table is locked.
+    fn follow(&self, channel: &[u8], terms: HistoryTerms) {
         if let Some(link) = &*self.link.lock() {
-            link.store.follow(channel, followed.terms);
+            link.store.follow(channel, terms);
         }
-        channels.insert(channel.into(), followed);
     }
 
     /// Whether the core has what the store keeps of a channel.
     pub(super) fn is_whole(&self, channel: &[u8]) -> bool {
         let channels = self.channels.lock();
         let known = channels.get(channel);
-        known.is_some_and(|known| known.is_filled && !known.is_partial)
+        known.is_some_and(|known| known.state.is_filled && !known.state.is_partial)
     }
 
     /// Whether a channel was filled since it is followed.
     pub(crate) fn is_filled(&self, channel: &[u8]) -> bool {
         let channels = self.channels.lock();
-        channels.get(channel).is_some_and(|known| known.is_filled)
+        let known = channels.get(channel);
+        known.is_some_and(|known| known.state.is_filled)
     }
 
     /// A channel is followed from here on: returns who has waited for that. `None`: it is not to be followed any more.
     pub(crate) fn filled(&self, channel: &[u8], is_partial: bool) -> Option<Vec<Teller>> {
         let mut channels = self.channels.lock();
         let known = channels.get_mut(channel)?;
-        if known.is_filled {
+        if known.state.is_filled {
             self.counts.gap();
         }
-        (known.is_filled, known.is_partial) = (true, is_partial);
+        (known.state.is_filled, known.state.is_partial) = (true, is_partial);
+        let now = Instant::now();
         // those who have waited are going to enter
-        known.used = Instant::now();
-        let mut tellers = known.take_entrants();
-        tellers.append(&mut self.counted_off(known.ahead.take_all()));
+        known.use_at(now);
+        let mut tellers = known.take_waiting(now);
+        tellers.append(&mut self.counted_off(known.state.ahead.take_all()));
         Some(tellers)
     }
 
@@ -228,8 +228,8 @@ impl Replicas {
         let Some(known) = channels.get_mut(channel) else {
             return Vec::new();
         };
-        known.used = Instant::now();
-        self.counted_off(known.ahead.reached(offset))
+        known.use_at(Instant::now());
+        self.counted_off(known.state.ahead.reached(offset))
     }
 
     /// The same tellers, which do not wait any more until this node has come as far as their clients.
@@ -242,46 +242,38 @@ impl Replicas {
     pub(crate) fn failed(&self, channel: &[u8]) -> Vec<Teller> {
         let mut channels = self.channels.lock();
         let known = channels.get_mut(channel);
-        known.map(Followed::take_entrants).unwrap_or_default()
+        known.map_or_else(Vec::new, |known| known.take_waiting(Instant::now()))
     }
 
     /// What is due at this time. Unused channels are still followed until [`forget`](Self::forget).
     pub(super) fn due(&self, now: Instant) -> Due {
-        let mut due = Due {
-            entrants: Vec::new(),
-            ahead: Vec::new(),
-            unused: Vec::new(),
-        };
-        for (channel, known) in self.channels.lock().iter_mut() {
-            if known.is_unused(now) {
-                due.unused.push(channel.clone());
-            }
-            let late = |(since, _): &(Instant, Teller)| now.duration_since(*since) >= MOST_WAIT;
-            if known.entrants.iter().any(late) {
-                let (late, rest) = known.take_all().into_iter().partition(late);
-                known.entrants = rest;
-                due.entrants.extend(tellers(late));
-            }
-            if !known.ahead.is_empty() {
-                let late = self.counted_off(known.ahead.late(now));
-                due.ahead.extend(late);
+        let mut channels = self.channels.lock();
+        let Overdue {
+            waiting: entrants,
+            unused,
+        } = channels.overdue(now);
+        let mut ahead = Vec::new();
+        if self.ahead.load(Ordering::Relaxed) > 0 {
+            for replica in channels.states_mut() {
+                ahead.append(&mut self.counted_off(replica.ahead.late(now)));
             }
         }
+        drop(channels);
         let mut remembered = self.remembered.lock();
         remembered.retain(|_, one| now.duration_since(one.since) < REMEMBERED);
-        due
+        Due {
+            entrants,
+            ahead,
+            unused,
+        }
     }
 
     /// Ends following a channel that is unused at this time. The caller holds the channel's lock of the core.
     pub(super) fn forget(&self, channel: &[u8], now: Instant) -> bool {
         let mut channels = self.channels.lock();
-        if !channels
-            .get(channel)
-            .is_some_and(|known| known.is_unused(now))
-        {
+        if !channels.forget(channel, now) {
             return false;
         }
-        channels.remove(channel);
         if let Some(link) = &*self.link.lock() {
             link.store.forget(channel);
         }
@@ -355,42 +347,22 @@ impl Replicas {
     }
 }
 
-impl Followed {
-    fn new(terms: HistoryTerms, now: Instant) -> Self {
+impl Replica {
+    fn new(terms: HistoryTerms) -> Self {
         Self {
             terms,
             is_filled: false,
             is_partial: false,
-            is_wanted: false,
-            used: now,
-            entrants: Vec::new(),
             ahead: Waiting::default(),
         }
     }
-
-    fn is_unused(&self, now: Instant) -> bool {
-        let is_needed = self.is_wanted || !self.entrants.is_empty() || !self.ahead.is_empty();
-        !is_needed && now.duration_since(self.used) >= LINGER
-    }
-
-    fn take_all(&mut self) -> Vec<(Instant, Teller)> {
-        std::mem::take(&mut self.entrants)
-    }
-
-    fn take_entrants(&mut self) -> Vec<Teller> {
-        tellers(self.take_all())
-    }
 }
 
-fn tellers(entrants: Vec<(Instant, Teller)>) -> Vec<Teller> {
-    entrants.into_iter().map(|(_, teller)| teller).collect()
+impl State for Replica {
+    fn is_needed(&self) -> bool {
+        !self.ahead.is_empty()
+    }
 }
-
-/// How long a channel is followed without a subscriber, so that one that comes and goes costs nothing.
-const LINGER: Duration = Duration::from_secs(2);
-
-/// The longest that a caller waits until a channel is followed.
-const MOST_WAIT: Duration = Duration::from_secs(5);
 
 /// How long the exceptions of a message are remembered that does not come back, and of how many.
 const REMEMBERED: Duration = Duration::from_secs(60);

@@ -1,37 +1,24 @@
 //! In which channels this node follows the members of other nodes, and who waits until they are known. Owns when a channel is
 //! followed and when it is forgotten; the members are in the core.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use ahash::AHashMap;
 use millrace_backplane::store::SharedPresence;
-use millrace_core::{Name, Pattern, Space};
+use millrace_core::TermsIndex;
 
+use super::following::{Following, Overdue, State};
 use super::teller::Teller;
-use crate::sync::{AtomicBool, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 
 /// See the module. Its calls may come under a channel's lock of the core, and never call the core.
 #[derive(Default)]
 pub(crate) struct Rosters {
     /// Whether other nodes have members, whether the store of members can be reached or not.
     is_on: AtomicBool,
-    terms: Mutex<TermsList>,
+    /// Which terms ask for presence, a bit each.
+    terms: AtomicU64,
     store: Mutex<Option<SharedPresence>>,
-    channels: Mutex<AHashMap<Box<[u8]>, Followed>>,
-}
-
-/// The patterns of all terms in order, and which ask for presence.
-type TermsList = Arc<[(Pattern, bool)]>;
-
-/// A channel that is followed, or is going to be.
-struct Followed {
-    knowledge: Knowledge,
-    /// Whether it has a subscriber here.
-    is_wanted: bool,
-    /// When it was needed last.
-    used: Instant,
-    waiting: Vec<(Instant, Teller)>,
+    channels: Mutex<Following<Knowledge>>,
 }
 
 /// What is known of a channel's members on other nodes.
@@ -54,16 +41,14 @@ pub(crate) enum Readiness {
     Unknown,
 }
 
-/// What has waited, or was not needed, for too long.
-pub(super) struct Due {
-    pub(super) waiting: Vec<Teller>,
-    pub(super) unused: Vec<Box<[u8]>>,
-}
+impl State for Knowledge {}
 
 impl Rosters {
-    /// Sets whether other nodes have members, and of which channels.
-    pub(super) fn set(&self, is_on: bool, terms: TermsList) {
-        *self.terms.lock() = terms;
+    /// Sets whether other nodes have members, and of the channels with which terms: those that ask for presence, by their place.
+    pub(super) fn set(&self, is_on: bool, presence: impl Iterator<Item = bool>) {
+        let bits = presence.zip(0..u64::BITS);
+        let bits = bits.fold(0, |all, (asks, place)| all | u64::from(asks) << place);
+        self.terms.store(bits, Ordering::SeqCst);
         self.is_on.store(is_on, Ordering::SeqCst);
     }
 
@@ -73,20 +58,16 @@ impl Rosters {
         self.is_on.load(Ordering::Relaxed)
     }
 
-    /// Whether other nodes have members of a channel.
-    fn has(&self, channel: &[u8]) -> bool {
-        if !self.is_on() {
-            return false;
-        }
-        let terms = Arc::clone(&self.terms.lock());
-        let first = terms.iter().find(|(pattern, _)| pattern.matches(channel));
-        first.is_some_and(|(_, presence)| *presence)
+    /// Whether other nodes have members of channels with these terms.
+    fn has(&self, terms: Option<TermsIndex>) -> bool {
+        let asks = |terms: TermsIndex| self.terms.load(Ordering::Relaxed) >> terms.get() & 1 != 0;
+        self.is_on() && terms.is_some_and(asks)
     }
 
     /// From now on members are read and written by this. What was needed before is followed, and written.
     pub(crate) fn connect(&self, store: SharedPresence) {
         let channels = self.channels.lock();
-        for channel in channels.keys() {
+        for (channel, _) in channels.iter() {
             store.follow(channel);
             store.changed(channel);
         }
@@ -96,29 +77,24 @@ impl Rosters {
     /// The store has ended: nothing is followed any more, and nobody may wait. Returns the channels and who has waited.
     pub(super) fn disconnect(&self) -> (Vec<Box<[u8]>>, Vec<Teller>) {
         self.store.lock().take();
-        let channels = std::mem::take(&mut *self.channels.lock());
+        let all = self.channels.lock().take_all();
         let (mut names, mut waiting) = (Vec::new(), Vec::new());
-        for (channel, followed) in channels {
+        for (channel, _, tellers) in all {
             names.push(channel);
-            waiting.extend(tellers(followed.waiting));
+            waiting.extend(tellers);
         }
         (names, waiting)
     }
 
     /// Takes note that a channel has got its first subscriber here, or lost its last one.
-    pub(crate) fn wanted(&self, name: &Name, wanted: bool) {
-        let channel = name.as_bytes();
-        if name.space() != Space::Channel || !self.has(channel) {
+    pub(crate) fn wanted(&self, terms: Option<TermsIndex>, channel: &[u8], wanted: bool) {
+        if !self.has(terms) {
             return;
         }
         let now = Instant::now();
         let mut channels = self.channels.lock();
-        if let Some(known) = channels.get_mut(channel) {
-            (known.is_wanted, known.used) = (wanted, now);
-        } else if wanted {
-            let mut followed = Followed::new(now);
-            followed.is_wanted = true;
-            self.follow(&mut channels, channel, followed);
+        if channels.want(channel, (wanted, now), || Knowledge::Awaited) {
+            self.follow(channel);
         }
         drop(channels);
         if !wanted {
@@ -134,52 +110,46 @@ impl Rosters {
         }
     }
 
-    /// Whether the members of all nodes can be read; if that is awaited, the caller is told.
+    /// Whether the members of all nodes can be read of a channel with presence; if that is awaited, the caller is told.
     pub(super) fn ready(&self, channel: &[u8], teller: impl FnOnce() -> Teller) -> Readiness {
-        if !self.has(channel) {
+        if !self.is_on() {
             return Readiness::Known;
         }
         let now = Instant::now();
         let mut channels = self.channels.lock();
-        if let Some(known) = channels.get_mut(channel) {
-            known.used = now;
-            return match known.knowledge {
+        if let Some(followed) = channels.get_mut(channel) {
+            followed.use_at(now);
+            return match followed.state {
                 Knowledge::Known => Readiness::Known,
                 Knowledge::Failed => Readiness::Unknown,
                 Knowledge::Awaited => {
-                    known.waiting.push((now, teller()));
+                    followed.wait(now, teller());
                     Readiness::Awaited
                 }
             };
         }
-        let mut followed = Followed::new(now);
-        followed.waiting.push((now, teller()));
-        self.follow(&mut channels, channel, followed);
+        channels.add(channel, now, Knowledge::Awaited, teller());
+        self.follow(channel);
         Readiness::Awaited
     }
 
-    fn follow(
-        &self,
-        channels: &mut AHashMap<Box<[u8]>, Followed>,
-        channel: &[u8],
-        followed: Followed,
-    ) {
+    /// Has the store follow a channel. The table is locked.
+    fn follow(&self, channel: &[u8]) {
         if let Some(store) = &*self.store.lock() {
             store.follow(channel);
         }
-        channels.insert(channel.into(), followed);
     }
 
     /// Whether a channel is followed.
     pub(super) fn is_followed(&self, channel: &[u8]) -> bool {
-        self.channels.lock().contains_key(channel)
+        self.channels.lock().get(channel).is_some()
     }
 
     /// Whether the members of all nodes are known, so that changes are told.
     pub(super) fn is_known(&self, channel: &[u8]) -> bool {
         let channels = self.channels.lock();
         let followed = channels.get(channel);
-        followed.is_some_and(|followed| followed.knowledge == Knowledge::Known)
+        followed.is_some_and(|followed| followed.state == Knowledge::Known)
     }
 
     /// The members of all nodes are known: returns who has waited for that.
@@ -197,77 +167,27 @@ impl Rosters {
         let Some(followed) = channels.get_mut(channel) else {
             return Vec::new();
         };
-        followed.knowledge = knowledge;
-        if !followed.waiting.is_empty() {
-            // those who have waited are going to read
-            followed.used = Instant::now();
-        }
-        tellers(std::mem::take(&mut followed.waiting))
+        followed.state = knowledge;
+        followed.take_waiting(Instant::now())
     }
 
     /// What is due at this time. Unused channels are still followed until [`forget`](Self::forget).
-    pub(super) fn due(&self, now: Instant) -> Due {
-        let mut due = Due {
-            waiting: Vec::new(),
-            unused: Vec::new(),
-        };
-        for (channel, followed) in self.channels.lock().iter_mut() {
-            if followed.is_unused(now) {
-                due.unused.push(channel.clone());
-            }
-            let late = |(since, _): &(Instant, Teller)| now.duration_since(*since) >= MOST_WAIT;
-            if followed.waiting.iter().any(late) {
-                let all = std::mem::take(&mut followed.waiting);
-                let (late, rest) = all.into_iter().partition(late);
-                followed.waiting = rest;
-                due.waiting.extend(tellers(late));
-            }
-        }
-        due
+    pub(super) fn due(&self, now: Instant) -> Overdue {
+        self.channels.lock().overdue(now)
     }
 
     /// Ends following a channel that is unused at this time. The caller holds the channel's lock of the core.
     pub(super) fn forget(&self, channel: &[u8], now: Instant) -> bool {
         let mut channels = self.channels.lock();
-        if !channels
-            .get(channel)
-            .is_some_and(|followed| followed.is_unused(now))
-        {
+        if !channels.forget(channel, now) {
             return false;
         }
-        channels.remove(channel);
         if let Some(store) = &*self.store.lock() {
             store.forget(channel);
         }
         true
     }
 }
-
-impl Followed {
-    fn new(now: Instant) -> Self {
-        Self {
-            knowledge: Knowledge::Awaited,
-            is_wanted: false,
-            used: now,
-            waiting: Vec::new(),
-        }
-    }
-
-    fn is_unused(&self, now: Instant) -> bool {
-        let is_needed = self.is_wanted || !self.waiting.is_empty();
-        !is_needed && now.duration_since(self.used) >= LINGER
-    }
-}
-
-fn tellers(waiting: Vec<(Instant, Teller)>) -> Vec<Teller> {
-    waiting.into_iter().map(|(_, teller)| teller).collect()
-}
-
-/// How long a channel is followed without a subscriber, so that one that comes and goes costs nothing.
-const LINGER: Duration = Duration::from_secs(2);
-
-/// The longest that a caller waits until the members are known.
-const MOST_WAIT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests;

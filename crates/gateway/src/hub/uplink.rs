@@ -3,7 +3,7 @@
 use std::fmt;
 
 use millrace_backplane::Stats as BackplaneStats;
-use millrace_core::{HistoryTerms, Manner, Name, Topic};
+use millrace_core::{HistoryTerms, Manner, Name, TermsIndex, Topic};
 
 use crate::frame::Publication;
 
@@ -19,8 +19,8 @@ pub(crate) struct Storing<'a> {
 /// lock of the core: it only records what it is told, never blocks, and never calls the core.
 pub(crate) trait Uplink: Send + Sync + fmt::Debug {
     /// A channel or pattern got its first subscriber on this node, or lost its last one. Calls for a name are ordered
-    /// by a lock, so the last one is the current state.
-    fn wanted(&self, name: &Name, wanted: bool);
+    /// by a lock, so the last one is the current state. Patterns have no terms.
+    fn wanted(&self, terms: Option<TermsIndex>, name: &Name, wanted: bool);
 
     /// Something has changed among this node's members of a channel.
     fn unsaved(&self, name: &Name) {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     impl Uplink for Notes {
-        fn wanted(&self, name: &Name, wanted: bool) {
+        fn wanted(&self, _: Option<TermsIndex>, name: &Name, wanted: bool) {
             self.note(format!("{:?} {wanted}", name.topic()));
         }
 

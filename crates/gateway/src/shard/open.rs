@@ -268,6 +268,13 @@ impl Opened {
         }
     }
 
+    /// Has nothing more compressed for it; see [`Session::stop_compressing`].
+    pub(crate) fn stop_compressing(&self) {
+        if let Some(connection) = &self.connection {
+            connection.stop_compressing();
+        }
+    }
+
     /// Has these bytes sent before all other output. False: the socket has output already.
     pub(crate) fn takes_first(&self, bytes: &[u8]) -> bool {
         let connection = self.connection.as_ref();

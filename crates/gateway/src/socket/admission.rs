@@ -21,6 +21,17 @@ use crate::listener::ListenerState;
 use crate::net::stream::Stream;
 use crate::permits::{KeyIsFull, Permit};
 
+impl Connection {
+    /// Has what is sent from now on left uncompressed. The peer may still compress.
+    pub(crate) fn stop_compressing(&self) {
+        let io = &mut *self.io.borrow_mut();
+        io.session.stop_compressing();
+        let traits = io.session.traits();
+        self.traits.set(traits);
+        io.encoding = traits.encoding;
+    }
+}
+
 impl Env {
     /// Registers a connection under a new socket id: from now on it can be sent to and subscribed. The receiver gets
     /// the answer of `handleOpen`.

@@ -1,5 +1,5 @@
 //! One connection as its I/O shard sees it: the stream, the outbox, the credit and the phase of its life. Only that
-//! shard's thread accesses it.
+//! shard's thread accesses it. Over 400 lines because every state of a connection is in one place.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -74,8 +74,17 @@ pub(crate) enum Swelling {
     None,
     /// Transfers of which the worker would send more, or the session.
     Awaited,
-    /// Reading as well.
+    /// Reading as well, because of a frame that is being compressed: nobody is told.
+    Parked,
+    /// Reading as well, because the peer does not keep up.
     Paused,
+}
+
+impl Swelling {
+    /// Whether reading waits.
+    pub(crate) fn pauses(self) -> bool {
+        matches!(self, Self::Parked | Self::Paused)
+    }
 }
 
 /// The state of a connection's incomplete message.
@@ -103,7 +112,7 @@ pub(crate) struct Io {
     pub(crate) stash: Option<Box<Box<[u8]>>>,
     /// Whether reading waits for the worker.
     pub(crate) wait: Wait,
-    /// Once the outbox has exceeded its read pause, a drain event is due when it falls.
+    /// Once the worker was told that the outbox exceeds its read pause, it is told when it falls.
     pub(crate) swelling: Swelling,
     /// Whether the outbox overflowed before the connection was admitted. It is then closed after the admission.
     pub(crate) overflown: bool,
@@ -135,6 +144,8 @@ pub(crate) struct Extra {
     pub(crate) reads_on: bool,
     /// Whether its session holds input back.
     pub(crate) holds_input: bool,
+    /// Whether other connections have a turn before it is read again.
+    pub(crate) yields: bool,
     /// Whether the worker's queue was full when its session asked the worker something.
     pub(crate) awaits_worker: bool,
     /// Bytes to be written until its session is told; 0: it is not told.
@@ -335,7 +346,7 @@ impl Io {
     /// Whether reading is paused, or was until just now: the peer cannot show that it is alive.
     pub(crate) fn is_paused(&self) -> bool {
         self.wait == Wait::InLine
-            || self.swelling == Swelling::Paused
+            || self.swelling.pauses()
             || self.extra.as_deref().is_some_and(Extra::stalls)
     }
 

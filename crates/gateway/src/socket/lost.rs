@@ -1,6 +1,8 @@
 //! What a policy drops of channels with history is told: a gap stands where the messages were, so that the client knows
 //! what it has missed. Only for protocols that show numbers.
 
+use std::collections::BTreeMap;
+
 use millrace_core::{Position, Start};
 
 use super::connection::Io;
@@ -16,13 +18,16 @@ impl Env {
         let mut dropped = 0;
         loop {
             // messages are dropped from one end, so what is told of all stands where the first or last of them was
-            let (mut first, mut new) = (None, Vec::new());
+            let (mut first, mut new) = (None, BTreeMap::new());
             while io.outbox.is_over(&self.limits)
                 && let Some(gone) = io.outbox.drop_one(oldest)
             {
                 dropped += u64::from(gone.messages);
                 first.get_or_insert(gone.spot);
-                new.extend(io.session.number_of(gone.frame.bytes()));
+                if let Some((channel, offset)) = io.session.number_of(gone.frame.bytes()) {
+                    let last = new.entry(channel).or_insert(offset);
+                    *last = offset.max(*last);
+                }
             }
             if new.is_empty() {
                 return dropped;
@@ -35,7 +40,7 @@ impl Env {
         }
     }
 
-    fn tell_lost(&self, io: &mut Io, spot: Option<Spot>, new: Vec<(Vec<u8>, u64)>) {
+    fn tell_lost(&self, io: &mut Io, spot: Option<Spot>, new: BTreeMap<Vec<u8>, u64>) {
         let Io {
             outbox,
             session,
@@ -59,8 +64,8 @@ impl Env {
             }
         }
         let mut bytes = Vec::new();
-        for gap in &told.gaps {
-            session.append_gap(&gap.channel, gap.last, &mut bytes);
+        for (channel, last) in &told.gaps {
+            session.append_gap(channel, *last, &mut bytes);
         }
         if !bytes.is_empty() {
             told.notice = Some(outbox.put_notice((spot, replaces), bytes, self.ledger()));

@@ -42,12 +42,16 @@ pub(crate) use context::Context;
 /// The protocol of one connection. One value per connection, which stays on its I/O shard. Pure: bytes and times in,
 /// effects through the context. Its methods are never called within each other.
 pub(crate) trait Session {
-    /// Its traits. Read when the connection opens and when the subprotocol is [agreed](Self::agree) on, and kept there.
+    /// Its traits. Read when the connection opens, when the subprotocol is [agreed](Self::agree) on and when it
+    /// [stops compressing](Self::stop_compressing), and kept there.
     fn traits(&self) -> Traits;
 
     /// Whether the connection has the subprotocol that is its own. Called once, before it opens, of a session that was made
     /// for a client that offers that subprotocol.
     fn agree(&mut self, _is_own: bool) {}
+
+    /// From now on its encoding compresses nothing. Called at most once, before it opens, of a session that compresses.
+    fn stop_compressing(&mut self) {}
 
     /// Appends what was sent in its own subprotocol, whole frames, as it would have been sent without it.
     fn unwrap_sent(&self, sent: &[u8], out: &mut Vec<u8>) {

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::connection::{Io, Partial, PeerClose, Phase, Shared, Swelling, Wait};
+use super::connection::{Io, Partial, PeerClose, Phase, Shared, Wait};
 use super::env::Env;
 use crate::close::CloseReason;
 use crate::net::stream::Stream;
@@ -96,13 +96,15 @@ impl Env {
 
     /// Whether the connection may be read. If not, ending the pause wakes its task.
     fn may_read(&self, connection: &Shared, io: &mut Io) -> bool {
-        if io.swelling == Swelling::Paused
-            && unread(connection, io) > self.limits.outbox_read_pause_bytes
-        {
+        if io.swelling.pauses() && unread(connection, io) > self.limits.outbox_read_pause_bytes {
             return false;
         }
         if let Some(extra) = io.extra.as_deref_mut() {
             if extra.stalls() {
+                return false;
+            }
+            if std::mem::take(&mut extra.yields) {
+                self.run_soon(connection);
                 return false;
             }
             let now = self.now.get();

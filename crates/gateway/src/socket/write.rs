@@ -94,7 +94,11 @@ impl Env {
         }
         self.charge(connection, io);
         // the session that is told of room may ask for a notice about new output, of which nothing is written yet
-        if let Some(extra) = io.extra.as_deref() {
+        if let Some(extra) = io.extra.as_deref_mut() {
+            if io.outbox.is_empty() {
+                // what it says is written
+                extra.lost = None;
+            }
             let has_streams = extra.message_streams.is_some();
             if extra.unwritten > 0 {
                 self.look_whether_written(connection, io, wrote);
@@ -178,8 +182,13 @@ impl Env {
             && !reads_on
             && io.swelling != Swelling::Paused
         {
-            io.swelling = Swelling::Paused;
-            self.tell_congested(connection, io);
+            if parked {
+                // nor is that the peer's fault, but what it sends now would only wait behind
+                io.swelling = Swelling::Parked;
+            } else {
+                io.swelling = Swelling::Paused;
+                self.tell_congested(connection, io);
+            }
         }
         if !parked && io.is_live() && io.outbox.is_over(&self.limits) {
             self.overflow(connection, io);
@@ -222,14 +231,16 @@ impl Env {
     /// The outbox fell below its low-water mark: reading continues, and the application may send more.
     #[inline(never)]
     fn drained(&self, connection: &Shared, io: &mut Io) {
-        let paused = std::mem::replace(&mut io.swelling, Swelling::None) == Swelling::Paused;
+        let swelling = std::mem::replace(&mut io.swelling, Swelling::None);
         self.tell_room(connection, io);
-        if !paused {
+        if !swelling.pauses() {
             return;
         }
         self.restart_clocks(io);
         self.run_soon(connection);
-        self.tell_level(connection, io, (Handlers::DRAIN, RecordKind::Drain));
+        if swelling == Swelling::Paused {
+            self.tell_level(connection, io, (Handlers::DRAIN, RecordKind::Drain));
+        }
     }
 
     /// Updates the ledger's count of outbox entries, and the list of backlogs.

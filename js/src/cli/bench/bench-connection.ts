@@ -14,11 +14,14 @@ export interface Listener {
 export class LoadConnection {
   readonly #socket: WebSocket;
   readonly #listener: Listener;
+  readonly #compression: boolean;
 
-  /** Starts connecting. */
-  constructor(url: URL, listener: Listener) {
+  /** Starts connecting. With `compression`, every text is compressed, and the server has to agree. */
+  constructor(url: URL, compression: boolean, listener: Listener) {
     this.#listener = listener;
-    this.#socket = new WebSocket(url, { maxPayload: LONGEST, perMessageDeflate: false, skipUTF8Validation: true });
+    this.#compression = compression;
+    const perMessageDeflate = compression && { threshold: 0 };
+    this.#socket = new WebSocket(url, { maxPayload: LONGEST, perMessageDeflate, skipUTF8Validation: true });
     // errors are followed by `close`, and those of the handshake reject `open`
     this.#socket.on('error', () => {});
   }
@@ -41,6 +44,8 @@ export class LoadConnection {
           reject(new Error(`the server answered HTTP/${httpVersion} ${statusCode} ${statusMessage}`));
         });
       });
+      if (this.#compression && !socket.extensions.includes('permessage-deflate'))
+        throw new Error('the server does not agree to compression');
     } catch (error) {
       socket.terminate();
       throw error;

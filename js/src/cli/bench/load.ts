@@ -16,6 +16,8 @@ export interface LoadPlan {
   seconds: number;
   /** The size of a text in bytes. */
   size: number;
+  /** Whether texts are compressed. */
+  compression: boolean;
 }
 
 /** One measurement. */
@@ -144,7 +146,7 @@ export class Load {
 
   /** @throws {Error} with the reason, or because the run has ended */
   async #open(listener: Listener): Promise<LoadConnection> {
-    const connection = new LoadConnection(this.#plan.url, listener);
+    const connection = new LoadConnection(this.#plan.url, this.#plan.compression, listener);
     this.#connections.add(connection);
     try {
       await connection.open(HANDSHAKE_MS);

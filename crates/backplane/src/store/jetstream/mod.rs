@@ -6,6 +6,8 @@
 
 mod answers;
 mod channel;
+#[cfg(any(test, feature = "fuzzing"))]
+mod fuzzing;
 mod json;
 mod link;
 mod names;
@@ -15,4 +17,6 @@ mod task;
 mod wire;
 mod worker;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use fuzzing::feed;
 pub(super) use task::Task;

@@ -30,6 +30,7 @@ fn write(all: &State, out: &mut String) -> fmt::Result {
         ("patterns", stats.patterns),
         ("subscriptions", stats.subscriptions),
         ("keys", stats.keys),
+        ("compressionContextBytes", stats.compression.context_bytes),
         ("outboxBytes", stats.outbox_bytes),
         ("inboundBytes", stats.inbound_bytes),
         ("ioThreads", stats.io_threads),

@@ -67,6 +67,9 @@ impl State {
         out.gauge("outboxes", "Bytes held by outboxes", bytes, queued)?;
         let what = "Bytes of messages that are being received";
         out.gauge("inbound", what, bytes, whole(stats.inbound_bytes))?;
+        let what = "Bytes of earlier messages that connections keep for context takeover";
+        let contexts = whole(stats.compression.context_bytes);
+        out.gauge("compression_contexts", what, bytes, contexts)?;
         if let Some(resident) = self.resident_bytes {
             let what = "Resident memory of the process";
             out.gauge("resident_memory", what, bytes, whole(resident))?;

@@ -3,12 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use millrace_protocol::websocket::deflate::{History, Inflation};
-use millrace_protocol::websocket::{Decoder, DecoderConfig, Item};
+use millrace_protocol::websocket::{DecodeError, Decoder, DecoderConfig, Item};
 
 use super::contexts::Reservation;
 use super::session::{self, Reads};
 use crate::close::CloseReason;
-use crate::contract::{Context as Cx, Encoding, Flow, Fragment, Session, Taken, Traits, Wake};
+use crate::contract::{
+    Context as Cx, Encoding, Encodings, Flow, Fragment, Session, Taken, Traits, Wake,
+};
 use crate::inflaters::Inflaters;
 
 /// The session of one connection with compression.
@@ -27,6 +29,22 @@ pub(super) struct Shared {
     pub(super) encoding: Encoding,
     /// The encoding of `millrace.v1` with the same compression, once a client speaks it.
     pub(super) headed: OnceLock<Encoding>,
+    /// The same for connections to which nothing is compressed, once there is one.
+    pub(super) silent: OnceLock<Arc<Shared>>,
+}
+
+impl Shared {
+    fn silent(&self) -> &Arc<Self> {
+        self.silent.get_or_init(|| {
+            Arc::new(Self {
+                decoder: Arc::clone(&self.decoder),
+                inflaters: Arc::clone(&self.inflaters),
+                encoding: Encodings::LEAD,
+                headed: OnceLock::new(),
+                silent: OnceLock::new(),
+            })
+        })
+    }
 }
 
 /// What a connection with context takeover has, in either direction.
@@ -61,6 +79,38 @@ impl Keeps for Box<Context> {
     }
 }
 
+/// The bytes of the messages of one read, of which a few on the wire may stand for many.
+#[derive(Default)]
+struct Text(usize);
+
+impl Text {
+    #[inline]
+    fn count(&mut self, item: &Result<Option<Item<'_>>, DecodeError>) {
+        if let Ok(Some(Item::Message { payload, .. })) = item {
+            self.0 = self.0.saturating_add(payload.len());
+        }
+    }
+
+    /// Stops once there was so much that other connections have to get a turn first.
+    #[inline]
+    fn stop(
+        &self,
+        flow: Result<Option<Flow>, CloseReason>,
+        cx: &mut Cx<'_>,
+    ) -> Result<Option<Flow>, CloseReason> {
+        match flow {
+            Ok(Some(_)) if self.0 > MOST_TEXT => {
+                cx.yield_turn();
+                Ok(Some(Flow::Stop))
+            }
+            flow => flow,
+        }
+    }
+}
+
+/// The text of one read after which other connections get a turn: inflating it takes about a millisecond.
+const MOST_TEXT: usize = 256 * 1024;
+
 impl<C> Compressed<C> {
     pub(super) fn new(shared: Arc<Shared>, context: C) -> Self {
         Self {
@@ -79,14 +129,20 @@ impl<C: Keeps> Reads for Compressed<C> {
         mut each: impl FnMut(Item<'_>, &mut Cx<'_>) -> Result<Flow, CloseReason>,
     ) -> Result<Taken, CloseReason> {
         let mut lent = self.shared.inflaters.lend();
+        let mut text = Text::default();
         let bytes = session::decode(bytes, cx, |input, now, cx| {
             let inflation = Inflation {
                 inflater: &mut lent,
                 history: self.context.history(),
             };
             let config = &self.shared.decoder;
-            match self.decoder.next_inflated(input, config, now, inflation) {
-                Ok(item) => item.map(|item| each(item, cx)).transpose(),
+            let item = self.decoder.next_inflated(input, config, now, inflation);
+            text.count(&item);
+            match item {
+                Ok(item) => {
+                    let flow = item.map(|item| each(item, cx)).transpose();
+                    text.stop(flow, cx)
+                }
                 Err(error) => Err(CloseReason::from(&error)),
             }
         })?;
@@ -102,8 +158,13 @@ impl<C: Keeps> Session for Compressed<C> {
         }
     }
 
+    fn stop_compressing(&mut self) {
+        self.shared = Arc::clone(self.shared.silent());
+    }
+
     fn input(&mut self, bytes: &mut [u8], cx: &mut Cx<'_>) -> Result<Taken, CloseReason> {
         let mut lent = self.shared.inflaters.lend();
+        let mut text = Text::default();
         let bytes = session::decode(bytes, cx, |input, now, cx| {
             let inflation = Inflation {
                 inflater: &mut lent,
@@ -111,7 +172,9 @@ impl<C: Keeps> Session for Compressed<C> {
             };
             let config = &self.shared.decoder;
             let item = self.decoder.next_inflated(input, config, now, inflation);
-            session::pass_on_any(item, cx)
+            text.count(&item);
+            let flow = session::pass_on_any(item, cx);
+            text.stop(flow, cx)
         })?;
         Ok(session::taken(bytes, &self.decoder))
     }

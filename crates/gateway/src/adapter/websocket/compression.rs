@@ -65,7 +65,7 @@ impl Compression {
         options.nested("compression", |own| {
             let client = own.word("clientContextTakeover", &CLIENT_TAKEOVER)?;
             let client = client.unwrap_or(ClientTakeover::Bounded);
-            let level = number(own, "level", 9)?.and_then(|level| u8::try_from(level).ok());
+            let level = number(own, "level", 1, 9)?.and_then(|level| u8::try_from(level).ok());
             Ok(Self {
                 wishes: Wishes {
                     server_takeover: own.flag("serverContextTakeover")?.unwrap_or_default(),
@@ -75,8 +75,8 @@ impl Compression {
                 },
                 always: matches!(client, ClientTakeover::Always),
                 level: level.unwrap_or(LEVEL),
-                threshold: number(own, "threshold", usize::MAX)?.unwrap_or(THRESHOLD),
-                context_bytes: number(own, "memoryBytes", usize::MAX)?.unwrap_or(CONTEXT_BYTES),
+                threshold: number(own, "threshold", 0, usize::MAX)?.unwrap_or(THRESHOLD),
+                context_bytes: number(own, "memoryBytes", 0, usize::MAX)?.unwrap_or(CONTEXT_BYTES),
                 means: means.clone(),
                 decoder: Arc::clone(decoder),
                 inflaters: Arc::default(),
@@ -115,7 +115,7 @@ impl Compression {
     /// Chooses the terms: with context takeover if it is wished, the client agrees and the contexts have room.
     fn agree(&self, offer: Offer) -> (Terms, Option<Reservation>) {
         let terms = self.wishes.meet(&offer);
-        let bytes = context_bytes(terms);
+        let bytes = self.context_size(terms);
         if bytes == 0 {
             return (terms, None);
         }
@@ -128,11 +128,19 @@ impl Compression {
             ..self.wishes
         };
         let terms = frugal.meet(&offer);
-        let reservation = match context_bytes(terms) {
+        let reservation = match self.context_size(terms) {
             0 => None,
             bytes => self.means.0.reserve(bytes, usize::MAX),
         };
         (terms, reservation)
+    }
+
+    /// The bytes of the contexts of a connection: what it keeps in each direction, which for the messages to a client may be
+    /// less than the client would.
+    fn context_size(&self, terms: Terms) -> usize {
+        let bytes = |is_without, window: WindowBits| if is_without { 0 } else { window.bytes() };
+        bytes(terms.client_no_context_takeover, terms.client_window())
+            + bytes(terms.server_no_context_takeover, self.how(terms).window)
     }
 
     /// What connections with these terms share.
@@ -147,6 +155,7 @@ impl Compression {
                 // with too many encodings for one more, messages are sent as they are
                 encoding: self.means.1.compressed(how).unwrap_or(Encodings::LEAD),
                 headed: OnceLock::new(),
+                silent: OnceLock::new(),
             })
         };
         let known = self.shared.get(place);
@@ -173,18 +182,12 @@ impl Compression {
             inflaters: Arc::default(),
             encoding: Encodings::LEAD,
             headed: OnceLock::new(),
+            silent: OnceLock::new(),
         };
         let reservation = Contexts::default().reserve(WindowBits::MOST.bytes(), CONTEXT_BYTES);
         let context = context(Terms::default(), reservation).expect("the contexts have room");
         Box::new(Compressed::new(Arc::new(shared), Box::new(context)))
     }
-}
-
-/// The bytes of the contexts of a connection.
-fn context_bytes(terms: Terms) -> usize {
-    let bytes = |is_without, window: WindowBits| if is_without { 0 } else { window.bytes() };
-    bytes(terms.client_no_context_takeover, terms.client_window())
-        + bytes(terms.server_no_context_takeover, terms.server_window())
 }
 
 /// The part of a session that connections with context takeover have.
@@ -206,15 +209,20 @@ fn window(options: &Reader<'_>, name: &str) -> Result<WindowBits, ListenError> {
     }
 }
 
-/// Reads a number up to `most`.
-fn number(options: &Reader<'_>, name: &str, most: usize) -> Result<Option<usize>, ListenError> {
+/// Reads a number from `least` to `most`.
+fn number(
+    options: &Reader<'_>,
+    name: &str,
+    least: usize,
+    most: usize,
+) -> Result<Option<usize>, ListenError> {
     let Some(number) = options.whole(name)? else {
         return Ok(None);
     };
     let number = usize::try_from(number)
         .ok()
-        .filter(|number| *number <= most);
-    let wrong = || options.wrong(name, &format!("a whole number from 0 to {most}"));
+        .filter(|number| (least..=most).contains(number));
+    let wrong = || options.wrong(name, &format!("a whole number from {least} to {most}"));
     number.map(Some).ok_or_else(wrong)
 }
 
@@ -259,7 +267,11 @@ mod tests {
         for (options, problem) in [
             (
                 Options::new().number("level", 10),
-                "compression.level must be a whole number from 0 to 9",
+                "compression.level must be a whole number from 1 to 9",
+            ),
+            (
+                Options::new().number("level", 0),
+                "compression.level must be a whole number from 1 to 9",
             ),
             (
                 Options::new().number("serverMaxWindowBits", 7),
@@ -299,6 +311,21 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_that_stops_compressing_gets_messages_as_they_are() {
+        for takeover in [false, true] {
+            let options = Options::new().flag("serverContextTakeover", takeover);
+            let compression = read(options).expect("nothing is wrong");
+            let (_, mut session) = compression.open(offer("permessage-deflate"), None);
+            assert_ne!(session.traits().encoding, Encodings::LEAD);
+            session.stop_compressing();
+            assert_eq!(session.traits().encoding, Encodings::LEAD);
+            // the others go on
+            let (_, other) = compression.open(offer("permessage-deflate"), None);
+            assert_ne!(other.traits().encoding, Encodings::LEAD);
+        }
+    }
+
+    #[test]
     fn context_takeover_needs_room_in_both_directions() {
         let options = Options::new()
             .flag("serverContextTakeover", true)
@@ -318,5 +345,25 @@ mod tests {
         drop(held);
         let (terms, _held) = compression.agree(small);
         assert!(!terms.server_no_context_takeover);
+    }
+
+    #[test]
+    fn the_window_of_the_option_is_what_a_context_takes() {
+        let options = Options::new()
+            .flag("serverContextTakeover", true)
+            .text("clientContextTakeover", "never")
+            .number("serverMaxWindowBits", 10)
+            .number("memoryBytes", 3 * 1024);
+        let compression = read(options).expect("nothing is wrong");
+        // a client that has not offered to keep less keeps 32 KiB; the gateway does not
+        let all: Vec<_> = (0..4)
+            .map(|_| compression.agree(offer("permessage-deflate")))
+            .collect();
+        let with = all.iter().filter(|(terms, held)| {
+            assert_eq!(held.is_some(), !terms.server_no_context_takeover);
+            held.is_some()
+        });
+        assert_eq!(with.count(), 3);
+        assert_eq!(compression.how(all[0].0).window.bytes(), 1024);
     }
 }

@@ -1,8 +1,9 @@
-//! The memory of context takeover: windows are reserved when a connection opens and given back when it ends. Owns one
-//! number; the windows belong to the connections.
+//! The memory of context takeover: windows are reserved when a connection opens and given back when it ends. Changes one
+//! number, which is one of the gateway's counts; the windows belong to the connections.
 
 use std::sync::Arc;
 
+use crate::contract::Encodings;
 use crate::sync::{AtomicUsize, Ordering};
 
 /// The bytes that the contexts of a gateway's connections may have.
@@ -17,6 +18,11 @@ pub(super) struct Reservation {
 }
 
 impl Contexts {
+    /// The contexts of the gateway with these encodings.
+    pub(crate) fn new(encodings: &Encodings) -> Self {
+        Self(Arc::clone(encodings.compression_counts().context_bytes()))
+    }
+
     /// Reserves bytes unless that would be more than `most` together.
     pub(super) fn reserve(&self, bytes: usize, most: usize) -> Option<Reservation> {
         let next = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= most);

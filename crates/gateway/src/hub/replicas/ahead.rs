@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::{MOST_WAIT, Teller};
+use super::Teller;
+use crate::hub::following::MOST_WAIT;
 
 /// What a client has of a channel, and this node has not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

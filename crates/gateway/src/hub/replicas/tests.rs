@@ -3,10 +3,11 @@
 
 use millrace_backplane::State::{Connecting, Ready};
 use millrace_backplane::store::{Append, Appended, Done, History, Range, StoreStats, StoredPast};
-use millrace_core::{Epoch, Position, Space};
+use millrace_core::{Epoch, Position};
 
 use super::*;
 use crate::Gateway;
+use crate::hub::following::{LINGER, MOST_WAIT};
 
 /// Records what is followed and forgotten; whether it can be reached, and has counted three messages, is set. What a real store
 /// does is tested with one.
@@ -79,9 +80,9 @@ fn replicas() -> (Replicas, Arc<Notes>) {
     (replicas, notes)
 }
 
-fn name(bytes: &[u8]) -> Name {
-    Name::new(Space::Channel, bytes)
-}
+/// The terms of `room:x`, and those of other rooms, which have history.
+const ALONE: Option<TermsIndex> = TermsIndex::new(0);
+const ROOMS: Option<TermsIndex> = TermsIndex::new(1);
 
 fn session(number: u32) -> Teller {
     Teller::Session(SocketId::new(9).unwrap(), number)
@@ -98,23 +99,21 @@ fn numbers(tellers: Vec<Teller>) -> Vec<u32> {
 #[test]
 fn only_channels_whose_first_terms_have_history_are_followed() {
     let (replicas, notes) = replicas();
-    assert!(!replicas.wanted(&name(b"plain"), true));
-    assert!(
-        !replicas.wanted(&name(b"room:x"), true),
-        "the first terms count"
-    );
-    assert!(replicas.wanted(&name(ROOM), true));
-    assert!(replicas.wanted(&name(ROOM), false) && replicas.wanted(&name(ROOM), true));
+    assert!(!replicas.wanted(None, b"plain", true));
+    assert!(!replicas.wanted(ALONE, b"room:x", true));
+    assert!(replicas.terms_of(b"room:x").is_none(), "the first count");
+    assert!(replicas.wanted(ROOMS, ROOM, true));
+    assert!(replicas.wanted(ROOMS, ROOM, false) && replicas.wanted(ROOMS, ROOM, true));
     assert_eq!(notes.take(), ["follow room:1"]);
     replicas.set(false, Arc::default());
-    assert!(!replicas.wanted(&name(b"room:2"), true));
+    assert!(!replicas.wanted(ROOMS, b"room:2", true));
 }
 
 #[test]
 fn what_is_needed_before_there_is_a_store_is_followed_then() {
     let (replicas, notes) = replicas();
     replicas.disconnect();
-    replicas.wanted(&name(ROOM), true);
+    replicas.wanted(ROOMS, ROOM, true);
     assert!(notes.take().is_empty());
     let store: SharedHistory = Arc::<Notes>::clone(&notes);
     replicas.connect(store, Weak::new());
@@ -161,15 +160,15 @@ fn those_who_wait_are_told_if_it_takes_too_long_or_fails() {
 #[test]
 fn a_channel_without_subscribers_is_forgotten_after_a_while() {
     let (replicas, notes) = replicas();
-    replicas.wanted(&name(ROOM), true);
+    replicas.wanted(ROOMS, ROOM, true);
     let long = || Instant::now() + LINGER + Duration::from_secs(1);
     assert!(replicas.due(long()).unused.is_empty() && !replicas.forget(ROOM, long()));
-    replicas.wanted(&name(ROOM), false);
+    replicas.wanted(ROOMS, ROOM, false);
     assert!(replicas.due(Instant::now()).unused.is_empty());
     assert_eq!(replicas.due(long()).unused, [Box::<[u8]>::from(ROOM)]);
-    replicas.wanted(&name(ROOM), true);
+    replicas.wanted(ROOMS, ROOM, true);
     assert!(!replicas.forget(ROOM, long()), "it has one again");
-    replicas.wanted(&name(ROOM), false);
+    replicas.wanted(ROOMS, ROOM, false);
     assert!(replicas.forget(ROOM, long()) && !replicas.forget(ROOM, long()));
     assert_eq!(notes.take(), ["follow room:1", "forget room:1"]);
     assert_eq!(replicas.stats(), Some(HistoryStats::default()));
@@ -199,7 +198,7 @@ fn what_stores_have_counted_is_summed_over_all_starts() {
 #[test]
 fn a_channel_that_is_filled_once_more_is_a_gap() {
     let (replicas, _) = replicas();
-    replicas.wanted(&name(ROOM), true);
+    replicas.wanted(ROOMS, ROOM, true);
     for gaps in 0..3 {
         assert_eq!(replicas.filled(ROOM, false).map(numbers), Some(vec![]));
         assert_eq!(replicas.stats().map(|stats| stats.gaps), Some(gaps));

@@ -1,10 +1,14 @@
 //! Tests of in which channels members are followed. A store that records its calls stands in for the real one, which is
 //! tested with a server.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use millrace_backplane::store::Presence;
 use millrace_core::SocketId;
 
 use super::*;
+use crate::hub::following::{LINGER, MOST_WAIT};
 
 /// Records its calls.
 #[derive(Default)]
@@ -39,17 +43,16 @@ const ROOM: &[u8] = b"room:1";
 
 fn rosters() -> (Rosters, Arc<Notes>) {
     let rosters = Rosters::default();
-    let of = |text: &[u8], presence| (Pattern::new(text).unwrap(), presence);
-    rosters.set(true, [of(b"room:x", false), of(b"room:*", true)].into());
+    rosters.set(true, [false, true].into_iter());
     let notes = Arc::<Notes>::default();
     let store: SharedPresence = Arc::<Notes>::clone(&notes);
     rosters.connect(store);
     (rosters, notes)
 }
 
-fn name(bytes: &[u8]) -> Name {
-    Name::new(Space::Channel, bytes)
-}
+/// Terms without presence, and those of rooms, which have it.
+const OTHERS: Option<TermsIndex> = TermsIndex::new(0);
+const ROOMS: Option<TermsIndex> = TermsIndex::new(1);
 
 fn session(number: u32) -> Teller {
     Teller::Session(SocketId::new(9).unwrap(), number)
@@ -64,21 +67,21 @@ fn numbers(tellers: Vec<Teller>) -> Vec<u32> {
 }
 
 #[test]
-fn only_channels_whose_first_terms_have_presence_are_followed() {
+fn only_channels_whose_terms_have_presence_are_followed() {
     let (rosters, notes) = rosters();
-    for other in [b"plain", &b"room:x"[..]] {
-        rosters.wanted(&name(other), true);
-        assert_eq!(rosters.ready(other, || session(1)), Readiness::Known);
+    for terms in [None, OTHERS, TermsIndex::new(2), TermsIndex::new(63)] {
+        rosters.wanted(terms, b"other", true);
     }
-    rosters.wanted(&Name::new(Space::Sharded, ROOM), true);
     assert!(notes.take().is_empty());
-    rosters.wanted(&name(ROOM), true);
-    rosters.wanted(&name(ROOM), false);
-    rosters.wanted(&name(ROOM), true);
+    rosters.wanted(ROOMS, ROOM, true);
+    rosters.wanted(ROOMS, ROOM, false);
+    rosters.wanted(ROOMS, ROOM, true);
     // with its last subscriber the members of this node are gone
     assert_eq!(notes.take(), ["follow room:1", "changed room:1"]);
-    rosters.set(false, Arc::default());
-    rosters.wanted(&name(b"room:2"), true);
+    rosters.set(false, [false, true].into_iter());
+    rosters.wanted(ROOMS, b"room:2", true);
+    let ready = rosters.ready(b"room:2", || panic!("no caller has to wait"));
+    assert_eq!(ready, Readiness::Known);
     assert!(notes.take().is_empty());
 }
 
@@ -86,7 +89,7 @@ fn only_channels_whose_first_terms_have_presence_are_followed() {
 fn what_is_needed_before_there_is_a_store_is_followed_and_written_then() {
     let (rosters, notes) = rosters();
     rosters.disconnect();
-    rosters.wanted(&name(ROOM), true);
+    rosters.wanted(ROOMS, ROOM, true);
     rosters.changed(ROOM);
     assert!(notes.take().is_empty());
     let store: SharedPresence = Arc::<Notes>::clone(&notes);
@@ -133,15 +136,15 @@ fn those_who_wait_are_told_if_it_takes_too_long_or_fails() {
 #[test]
 fn a_channel_without_subscribers_is_forgotten_after_a_while() {
     let (rosters, notes) = rosters();
-    rosters.wanted(&name(ROOM), true);
+    rosters.wanted(ROOMS, ROOM, true);
     let long = || Instant::now() + LINGER + Duration::from_secs(1);
     assert!(rosters.due(long()).unused.is_empty() && !rosters.forget(ROOM, long()));
-    rosters.wanted(&name(ROOM), false);
+    rosters.wanted(ROOMS, ROOM, false);
     assert!(rosters.due(Instant::now()).unused.is_empty());
     assert_eq!(rosters.due(long()).unused, [Box::<[u8]>::from(ROOM)]);
-    rosters.wanted(&name(ROOM), true);
+    rosters.wanted(ROOMS, ROOM, true);
     assert!(!rosters.forget(ROOM, long()), "it has one again");
-    rosters.wanted(&name(ROOM), false);
+    rosters.wanted(ROOMS, ROOM, false);
     notes.take();
     assert!(rosters.forget(ROOM, long()) && !rosters.forget(ROOM, long()));
     assert_eq!(notes.take(), ["forget room:1"]);

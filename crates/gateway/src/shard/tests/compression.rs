@@ -7,7 +7,7 @@ mod takeover;
 use std::rc::Rc;
 
 use millrace_core::{Kind, Pattern, ShardSet, Target};
-use millrace_protocol::websocket::deflate::WindowBits;
+use millrace_protocol::websocket::deflate::{Deflater, WindowBits};
 
 use super::super::compression::INLINE_BYTES;
 use crate::config::{ChannelTerms, ClientTerms};
@@ -110,6 +110,59 @@ fn a_broadcast_is_compressed_once_per_parameter_set_on_any_number_of_shards() {
     for stage in &stages {
         stage.hub.inboxes().post_all(|| crate::inbox::Command::End);
         stage.shard.end();
+    }
+}
+
+/// The frame of a compressed message of this length.
+fn zeros(length: usize) -> Vec<u8> {
+    let mut deflated = Vec::new();
+    Deflater::new(6, WindowBits::MOST).append(&vec![0; length], &[], &mut deflated);
+    // binary, compressed, masked with zeros
+    let mut frame = vec![0xc2];
+    match u8::try_from(deflated.len()) {
+        Ok(size) if size < 126 => frame.push(0x80 | size),
+        _ => {
+            let size = u16::try_from(deflated.len()).expect("zeros are short");
+            frame.push(0xfe);
+            frame.extend_from_slice(&size.to_be_bytes());
+        }
+    }
+    frame.extend_from_slice(&[0; 4]);
+    frame.extend_from_slice(&deflated);
+    frame
+}
+
+#[test]
+fn one_run_of_a_connection_inflates_only_so_much() {
+    // of each length, how many messages fit into one run
+    for (length, most) in [(1 << 20, 1), (60_000, 5), (1000, 263)] {
+        let stage = Stage::new(|limits| {
+            limits.unhandled_bytes = 1 << 30;
+            limits.unhandled_events = 1 << 20;
+            limits.worker_queue_bytes = 1 << 30;
+            limits.worker_queue_events = 1 << 20;
+        });
+        let actor = stage.open(Speaks::Deflated);
+        let count = || stage.hub.stats().traffic.messages_in;
+        let one = zeros(length);
+        // all in one read
+        let frames = (60_000 / one.len()).min(1000);
+        actor.peer.borrow_mut().feed(&one.repeat(frames));
+        let mut runs = 0;
+        loop {
+            let before = count();
+            if !stage.drive(&actor) {
+                break;
+            }
+            runs += 1;
+            let handled = count() - before;
+            assert!(handled <= most, "{handled} of {length} bytes in one run");
+        }
+        let frames = u64::try_from(frames).expect("few");
+        assert_eq!(count(), frames);
+        assert!(runs >= frames / most, "{runs} runs");
+        stage.handle();
+        stage.assert_nothing_left();
     }
 }
 

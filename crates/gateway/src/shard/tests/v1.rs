@@ -107,6 +107,33 @@ fn told(actor: &Actor, epoch: &str) -> String {
 }
 
 #[test]
+fn a_client_may_try_again_when_the_inbox_has_no_room_for_its_subscription() {
+    let stage = stage(|limits| limits.shard_inbox_bytes = 20_000);
+    let client = stage.open(Speaks::V1);
+    client.read_all();
+    while stage.hub.admits_entering(client.socket, 1) {
+        assert_eq!(stage.send(&client, &[b'x'; 100]), 1);
+    }
+    let subscribe = "{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\"}";
+    ask(&client, subscribe);
+    // runs only the connection's task: a turn would empty the inbox
+    stage.drive(&client);
+    stage.run();
+    let told = headers(&client.got());
+    let refused = told.iter().find(|header| header.contains("\"t\":\"err\""));
+    assert!(
+        refused.is_some_and(|header| header.contains("\"code\":\"failed\"")),
+        "{refused:?}"
+    );
+    ask(&client, subscribe);
+    stage.run();
+    let told = headers(&client.got());
+    let okay = told.iter().any(|header| header.contains("\"t\":\"ok\""));
+    assert!(okay, "there is room again: {told:?}");
+    stage.assert_nothing_left();
+}
+
+#[test]
 fn a_client_is_told_first_behind_which_message_the_application_subscribes_it() {
     let stage = stage(|_| {});
     let first = say(&stage, ["1".to_owned()]);
@@ -170,6 +197,39 @@ fn what_a_policy_drops_is_told_as_a_gap_where_it_was() {
         let (next, gaps) = check(&actor);
         assert_eq!(next, newest + 1, "{outbox_policy:?}");
         assert!(gaps > 10, "{gaps} gaps");
+        stage.assert_nothing_left();
+    }
+}
+
+#[test]
+fn what_was_told_of_dropped_messages_counts_only_until_it_is_written() {
+    for outbox_policy in [OutboxPolicy::DropOldest, OutboxPolicy::DropNewest] {
+        let stage = stage(|limits| {
+            limits.outbox_bytes = 4096;
+            limits.outbox_policy = outbox_policy;
+        });
+        let actor = stage.open(Speaks::V1);
+        enter(&stage, &actor, Start::Next);
+        stage.run();
+        for _ in 0..3 {
+            for number in 0..100 {
+                say(&stage, [format!("{number} {}", "x".repeat(200))]);
+                stage.run();
+            }
+            let dropped = stage.hub.stats().traffic.dropped_by_overflow;
+            assert!(dropped > 50, "{dropped} were dropped");
+            let room = actor.connection.io.borrow().outbox.unwritten();
+            actor.peer.borrow_mut().give_room(room);
+            stage.run();
+            assert!(actor.connection.io.borrow().outbox.is_empty());
+            assert_eq!(stage.hub.ledgers().held(), 0, "{outbox_policy:?}");
+            assert!(String::from_utf8_lossy(&actor.got()).contains("\"t\":\"gap\""));
+        }
+        let lost = |io: &crate::socket::connection::Io| {
+            let extra = io.extra.as_deref();
+            extra.is_some_and(|extra| extra.lost.is_some())
+        };
+        assert!(!lost(&actor.connection.io.borrow()));
         stage.assert_nothing_left();
     }
 }

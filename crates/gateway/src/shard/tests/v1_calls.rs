@@ -119,6 +119,63 @@ fn a_client_that_is_called_is_read_however_much_of_it_waits() {
     assert_eq!(caller.answers.take(), [(8, Reply::Closed)]);
 }
 
+/// The client answers a call with a payload of this length, over 64 KiB.
+fn answer(actor: &Actor, id: u32, length: u32) {
+    let header = format!("{{\"t\":\"ok\",\"id\":{id}}}\n");
+    let all = u64::from(length) + u64::try_from(header.len()).expect("short");
+    let payload = vec![b'x'; usize::try_from(length).expect("it fits")];
+    let mut peer = actor.peer.borrow_mut();
+    // masked with zeros
+    peer.feed(&[0x81, 0xff]);
+    peer.feed(&all.to_be_bytes());
+    peer.feed(&[0; 4]);
+    peer.feed(header.as_bytes());
+    peer.feed(&payload);
+}
+
+#[test]
+fn answers_of_one_client_wait_for_the_caller_only_as_far_as_one_message_may_be_long() {
+    let stage = stage();
+    let (actor, other) = (stage.open(Speaks::V1), stage.open(Speaks::V1));
+    let mut caller = Caller::new();
+    for (client, numbers) in [(&actor, 1..=3), (&other, 4..=4), (&actor, 5..=5)] {
+        client.read_all();
+        for number in numbers {
+            caller.call(&stage, client, number);
+        }
+    }
+    stage.run();
+    let long = u32::try_from(stage.listener.config.limits.message_bytes / 2).expect("16 MiB");
+    for (client, id) in [(&actor, 1), (&actor, 2), (&other, 1)] {
+        answer(client, id, long - 20);
+        stage.run();
+    }
+    ask(
+        &actor,
+        &format!("{{\"t\":\"ok\",\"id\":3}}\n{}", "x".repeat(41)),
+    );
+    stage.run();
+    let result = |(number, reply): (u32, Reply)| match reply {
+        Reply::Said(_, payload) => (number, Ok(payload.len())),
+        Reply::Failed(code, reason) => (number, Err((code, reason.is_some()))),
+        other => panic!("{other:?}"),
+    };
+    let results: Vec<_> = caller.answers.take().into_iter().map(result).collect();
+    let said = usize::try_from(long - 20).expect("it fits");
+    let limited: Result<usize, (Box<str>, bool)> = Err(("limit".into(), true));
+    let expected = [(1, Ok(said)), (2, Ok(said)), (4, Ok(said)), (3, limited)];
+    assert_eq!(results, expected);
+    // the caller has taken them
+    ask(
+        &actor,
+        &format!("{{\"t\":\"ok\",\"id\":4}}\n{}", "x".repeat(41)),
+    );
+    stage.run();
+    assert_eq!(caller.answers.take().len(), 1);
+    assert!(!actor.is_done(), "the client has done nothing wrong");
+    stage.assert_nothing_left();
+}
+
 #[test]
 fn a_call_that_nobody_waits_for_any_more_lets_nothing_through() {
     let stage = stage();

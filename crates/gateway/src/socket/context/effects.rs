@@ -21,7 +21,7 @@ impl Context<'_> {
     pub(crate) fn is_paused(&self) -> bool {
         let parts = &self.parts;
         parts.wait == Wait::InLine
-            || *parts.swelling == Swelling::Paused
+            || parts.swelling.pauses()
             || self.connection.partial.get() == Partial::HeldBack
             || parts.extra.as_deref().is_some_and(Extra::stalls)
     }
@@ -112,6 +112,11 @@ impl Context<'_> {
         if *self.parts.swelling == Swelling::None {
             *self.parts.swelling = Swelling::Awaited;
         }
+    }
+
+    /// Has other connections run before this one is read again, because what it has sent takes long to read.
+    pub(crate) fn yield_turn(&mut self) {
+        self.extra().yields = true;
     }
 
     /// The outbox's limit.

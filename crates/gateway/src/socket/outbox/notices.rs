@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Outbox;
 use super::backlog::{Backlog, Entry};
 use super::lates::Lates;
-use crate::frame::{Frame, Ledger};
+use crate::frame::{Frame, FrameIdentity, Ledger};
 
 /// A message that was dropped.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Outbox {
     }
 
     /// Whether this notice is directly in front of a spot, or at the end, so that it can be replaced there.
-    pub(crate) fn has_notice(&self, spot: Option<Spot>, notice: &Frame) -> bool {
+    pub(crate) fn has_notice(&self, spot: Option<Spot>, notice: &FrameIdentity) -> bool {
         let find = || {
             let (backlog, place) = self.backlog.as_deref()?.place_before(spot)?;
             Some(backlog.queue.get(place)?.frame.is(notice))
@@ -57,10 +57,11 @@ impl Outbox {
         (spot, replaces): (Option<Spot>, bool),
         bytes: Vec<u8>,
         ledger: &Arc<Ledger>,
-    ) -> Frame {
+    ) -> FrameIdentity {
         let frame = Frame::new(bytes, ledger);
+        let identity = frame.identity();
         let entry = Entry {
-            frame: frame.clone(),
+            frame,
             messages: 0,
             asked: 0,
         };
@@ -75,7 +76,7 @@ impl Outbox {
             (None, Some(spot)) => backlog.insert(spot.index, entry),
             (None, None) => backlog.push(entry),
         }
-        frame
+        identity
     }
 }
 

@@ -76,7 +76,8 @@ impl Speaker {
     ) -> Result<Flow, CloseReason> {
         if self.is_full(cx) && !self.may_end(&what) {
             if id.is_some() {
-                fail(id.as_ref(), Code::Limit, "too many requests wait", cx);
+                let code = what.refusal();
+                fail(id.as_ref(), code, "too many requests wait", cx);
             }
             return Ok(self.flow(cx));
         }
@@ -261,6 +262,16 @@ impl Speaker {
             if let Some(id) = &item.id {
                 fail(Some(id), Code::Failed, "the worker is gone", cx);
             }
+        }
+    }
+}
+
+impl What {
+    /// The code with which it is refused because too much waits. A client whose subscription fails tries again.
+    fn refusal(&self) -> Code {
+        match self {
+            Self::Subscribe { .. } => Code::Failed,
+            _ => Code::Limit,
         }
     }
 }

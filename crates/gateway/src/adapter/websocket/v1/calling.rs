@@ -38,7 +38,7 @@ impl Speaker {
     /// The client answers a call.
     pub(super) fn client_answered(&mut self, id: &Id<'_>, reply: Reply) {
         if let (Id::Number(id), Some(calls)) = (id, self.calls.as_deref_mut()) {
-            calls.answer(*id, reply);
+            calls.answer(*id, reply, self.terms.listener.answer_bytes);
         }
     }
 }

@@ -1,13 +1,15 @@
 //! The calls of the application that a client of `millrace.v1` has not answered. Dropped, they are answered as closed.
 //! Pure.
 
-use crate::contract::{Question, Reply};
+use crate::contract::{Question, Reply, Untaken};
 
 /// See the module. The session bounds it.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     last: u64,
     waiting: Vec<(u64, Question)>,
+    /// What the client has answered and no thread has taken.
+    untaken: Untaken,
 }
 
 impl Calls {
@@ -30,11 +32,13 @@ impl Calls {
         self.waiting.iter().any(|(_, question)| !question.is_over())
     }
 
-    /// Answers a call. One that is unknown was answered, or is waited for no longer.
-    pub(super) fn answer(&mut self, id: u64, reply: Reply) {
+    /// Answers a call; the answers that no thread has taken may be `most` bytes together. A call that is unknown was
+    /// answered, or is waited for no longer.
+    pub(super) fn answer(&mut self, id: u64, reply: Reply, most: usize) {
         let at = self.waiting.iter().position(|(waits, _)| *waits == id);
         if let Some(at) = at {
-            self.waiting.remove(at).1.answer(reply);
+            let (_, question) = self.waiting.remove(at);
+            question.answer_said(reply, (&self.untaken, most));
         }
     }
 }

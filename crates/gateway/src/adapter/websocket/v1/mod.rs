@@ -35,6 +35,8 @@ pub(super) struct V1Listener {
     subscriptions: usize,
     /// The most unanswered calls of a client, and the most operations of channels that wait for handlers.
     calls: usize,
+    /// The most bytes of a client's answers that wait for the threads that have called it: one message.
+    answer_bytes: usize,
     /// The interval of pings in milliseconds, which clients are told.
     ping_ms: u64,
 }
@@ -52,6 +54,7 @@ impl V1Listener {
             plain,
             subscriptions: limits.subscriptions_per_socket,
             calls: limits.calls_per_socket,
+            answer_bytes: limits.message_bytes,
             ping_ms: u64::try_from(limits.ping_interval.as_millis()).unwrap_or(u64::MAX),
         }
     }

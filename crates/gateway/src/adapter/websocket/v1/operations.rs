@@ -113,7 +113,7 @@ impl Speaker {
             return self.line_up(Some(id), what, cx);
         } else {
             let info = info.filter(|_| terms.info);
-            if self.has_room_for_store(Some(&id), cx) {
+            if self.has_room_for_store(Some(&id), Code::Failed, cx) {
                 self.subscribe(&id, &channel, (start.as_ref(), info), cx)?;
             }
             return Ok(self.flow_with_store(cx));
@@ -157,7 +157,7 @@ impl Speaker {
             return self.line_up(id, what, cx);
         }
         let to = (&channel[..], key.as_deref().map(str::as_bytes));
-        if self.has_room_for_store(id.as_ref(), cx) {
+        if self.has_room_for_store(id.as_ref(), Code::Limit, cx) {
             self.publish(id.as_ref(), to, (kind, payload), cx);
         }
         Ok(self.flow_with_store(cx))
@@ -207,7 +207,8 @@ impl Speaker {
             }
             Some(Err(error @ EnterError::Already)) => self.bad(Some(id), &error.to_string(), cx)?,
             Some(Err(error)) => fail(Some(id), Code::Limit, &error.to_string(), cx),
-            None => fail(Some(id), Code::Limit, "the server has too much to do", cx),
+            // the client may try again, unlike with a limit of its own
+            None => fail(Some(id), Code::Failed, "the server has too much to do", cx),
         }
         Ok(())
     }
@@ -274,7 +275,7 @@ impl Speaker {
                 most,
                 most_bytes: HISTORY_BYTES,
             };
-            if self.has_room_for_store(Some(&id), cx) {
+            if self.has_room_for_store(Some(&id), Code::Limit, cx) {
                 self.look(id, (channel, terms), reading, cx);
             }
             return self.flow(cx);

@@ -74,6 +74,11 @@ impl<R: Reads> Session for V1<R> {
         self.agreed = if is_own { Agreed::Own } else { Agreed::Other };
     }
 
+    fn stop_compressing(&mut self) {
+        self.encoding = self.speaker.terms.plain();
+        self.reads.stop_compressing();
+    }
+
     fn unwrap_sent(&self, sent: &[u8], out: &mut Vec<u8>) {
         unwrap(sent, out);
     }

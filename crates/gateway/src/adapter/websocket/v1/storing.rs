@@ -13,11 +13,16 @@ use crate::contract::{Context, Flow, Hub, Reading, StoreVerdict, Teller};
 
 impl Speaker {
     /// Whether one more operation may wait for the store. It has no room only while input goes on because the application
-    /// waits for the client; then the operation is refused.
-    pub(super) fn has_room_for_store(&self, id: Option<&Id<'_>>, cx: &mut Context<'_>) -> bool {
+    /// waits for the client; then the operation is refused with this code.
+    pub(super) fn has_room_for_store(
+        &self,
+        id: Option<&Id<'_>>,
+        code: Code,
+        cx: &mut Context<'_>,
+    ) -> bool {
         let has_room = !cx.hub().asks_store() || !self.is_full(cx);
         if !has_room && id.is_some() {
-            fail(id, Code::Limit, "too many requests wait", cx);
+            fail(id, code, "too many requests wait", cx);
         }
         has_room
     }

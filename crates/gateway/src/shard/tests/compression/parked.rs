@@ -7,10 +7,15 @@ use millrace_core::{Kind, ShardSet, Target};
 
 use super::{Subscriber, json, terms};
 use crate::close::CloseReason;
+use crate::event::Handlers;
 use crate::frame::{Encoding, Frame, HEAD_ROOM, Late, Publication};
 use crate::limits::OutboxPolicy;
 use crate::shard::compression::INLINE_BYTES;
-use crate::shard::stage::Stage;
+use crate::shard::stage::{Speaks, Stage};
+
+/// Kinds of records.
+const DRAIN: u32 = 5;
+const CONGESTED: u32 = 10;
 
 /// A message that someone else is compressing.
 struct Claimed {
@@ -178,6 +183,43 @@ fn no_timeout_and_no_limit_of_a_reader_counts_the_wait_for_compression() {
     }
     assert!(!subscriber.actor.is_open());
     assert_eq!(stage.hub.stats().traffic.overflow_closes, 1);
+}
+
+#[test]
+fn a_message_that_is_being_compressed_congests_nobody_and_still_pauses_reading() {
+    let more = Handlers::CONGESTED | Handlers::DRAIN;
+    let stage = Stage::handling(more, |limits| limits.outbox_read_pause_bytes = 10_000);
+    let mut subscriber = stage.compressing(terms(15));
+    let said = Speaks::WebSocket.said();
+    let levels = || {
+        let told = stage.told().into_iter();
+        let levels = told.filter(|kind| [CONGESTED, DRAIN].contains(kind));
+        levels.collect::<Vec<_>>()
+    };
+    // twice, because the first one could have spoiled something
+    for length in [30_000, 40_000] {
+        let claimed = Claimed::new(&stage, &json(length));
+        claimed.send(&stage, &subscriber);
+        subscriber.actor.peer.borrow_mut().feed(said);
+        stage.run();
+        assert_eq!(subscriber.actor.peer.borrow().unread(), said.len());
+        claimed.made(&stage);
+        stage.run();
+        assert_eq!(subscriber.messages(), [json(length)]);
+        assert_eq!(subscriber.actor.peer.borrow().unread(), 0);
+        assert_eq!(levels(), [0; 0], "the peer keeps up");
+    }
+    // a peer that does not read the message is what everything waits for
+    subscriber.actor.peer.borrow_mut().room = 0;
+    let claimed = Claimed::new(&stage, &json(30_000));
+    claimed.send(&stage, &subscriber);
+    assert_eq!(levels(), [0; 0]);
+    stage.hub.settle(&claimed.late, None, None);
+    stage.run();
+    assert_eq!(levels(), [CONGESTED]);
+    subscriber.actor.read_all();
+    stage.run();
+    assert_eq!(levels(), [DRAIN]);
 }
 
 #[test]
