@@ -1,27 +1,41 @@
-//! The doorbell: how any thread wakes a JavaScript thread. Owns the environment's one `ThreadsafeFunction` and the
-//! lock that guards it against an environment that is ending; never drains.
+//! The doorbell: how any thread wakes a JavaScript thread. Owns the environment's one bell, a handle of its event loop or
+//! a `ThreadsafeFunction`, and the lock that guards it against an environment that is ending; never drains.
 #![expect(
     unsafe_code,
-    reason = "a ThreadsafeFunction is used from threads that have no environment"
+    reason = "a bell may be rung only while its environment lives"
 )]
 
+mod function;
+#[cfg(unix)]
+mod handle;
+#[cfg(unix)]
+mod libuv;
+#[cfg(unix)]
+mod rings;
+
 use std::ffi::c_void;
-use std::ptr;
 use std::sync::{Arc, OnceLock, Weak};
 
 use millrace_gateway::Doorbell;
-use napi::sys;
 use parking_lot::RwLock;
 
 use crate::addon::ADDON;
-use crate::failure::{Failure, Outcome, check};
+use crate::failure::{Failure, Outcome};
 use crate::js::{Finalizer, Js};
 use crate::ring_again::{Counts, Rung};
+pub(crate) use function::Answer;
+use function::Function;
+#[cfg(unix)]
+use handle::{Calls, Handle};
+#[cfg(unix)]
+pub(crate) use libuv::Libuv;
+#[cfg(unix)]
+pub(crate) use rings::PLACES;
 
-/// An environment's `ThreadsafeFunction`, which all doorbells of the environment share.
+/// An environment's bell, which all doorbells of the environment share.
 #[derive(Debug)]
 pub(crate) struct Line {
-    function: OnceLock<Function>,
+    bell: OnceLock<Bell>,
     /// Read-locked during every ring, and write-locked by the first code that notices the end: the runtimes abort or
     /// misbehave if an ending environment is rung.
     dead: RwLock<bool>,
@@ -30,13 +44,11 @@ pub(crate) struct Line {
 }
 
 #[derive(Debug)]
-struct Function(sys::napi_threadsafe_function);
-
-// SAFETY: Node-API documents `napi_call_threadsafe_function` for use on any thread; every other use of it is on the
-// environment's thread.
-unsafe impl Send for Function {}
-// SAFETY: as above; calls from several threads at once are its purpose.
-unsafe impl Sync for Function {}
+enum Bell {
+    Function(Function),
+    #[cfg(unix)]
+    Handle(Handle),
+}
 
 /// One object that can ring: a worker, or a gateway with notices.
 #[derive(Debug)]
@@ -45,52 +57,29 @@ pub(crate) struct Door {
     source: usize,
 }
 
-/// The function that the runtime calls on the environment's thread after a ring.
-pub(crate) type Answer =
-    unsafe extern "C" fn(sys::napi_env, sys::napi_value, *mut c_void, *mut c_void);
-
 impl Line {
+    fn new(counts: Option<Counts>) -> Arc<Self> {
+        Arc::new(Self {
+            bell: OnceLock::new(),
+            dead: RwLock::new(false),
+            counts,
+        })
+    }
+
     /// Opens a line. The runtime calls `answer` with `context` and the number of the source that rang, or [`NUDGE`],
     /// which occurs only if `again` is given because rings get lost here. It calls `ended` with `context` when it is
     /// done with the line. The line does not keep the process running until [`hold`](Self::hold).
     pub(crate) fn open(
         js: Js<'_>,
-        (answer, ended): (Answer, Finalizer),
+        callbacks: (Answer, Finalizer),
         context: *mut c_void,
         again: bool,
     ) -> Outcome<Arc<Self>> {
-        let name = js.string("millrace")?;
-        let line = Arc::new(Self {
-            function: OnceLock::new(),
-            dead: RwLock::new(false),
-            counts: again.then(Counts::default),
-        });
-        let mut function = ptr::null_mut();
-        // SAFETY: `js` proves a live environment on this thread. No function is given because `answer` finds its own;
-        // the queue is unbounded but never holds more than one ring per source. The caller has made the two callbacks
-        // for `context`.
-        check(unsafe {
-            sys::napi_create_threadsafe_function(
-                js.env(),
-                ptr::null_mut(),
-                ptr::null_mut(),
-                name.raw(),
-                0,
-                1,
-                context,
-                Some(ended),
-                context,
-                Some(answer),
-                &raw mut function,
-            )
-        })?;
-        if function.is_null() {
-            return Err(Failure::Abandoned);
-        }
-        line.function
-            .set(Function(function))
-            .expect("the line was made above and has no function yet");
-        line.release(js)?;
+        let name = js.string(NAME)?;
+        let line = Self::new(again.then(Counts::default));
+        let function = Function::new(js, name, callbacks, context)?;
+        function.release(js)?;
+        line.set(Bell::Function(function));
         if again {
             let watched: Weak<dyn Rung> = Arc::<Self>::downgrade(&line);
             ADDON.ring_again().watch(watched).map_err(|error| {
@@ -100,20 +89,59 @@ impl Line {
         Ok(line)
     }
 
+    /// Opens a line to a thread with an event loop of libuv, in the same way. `answer` is called with the place of a source
+    /// that rang: its number modulo [`PLACES`]. It must not panic.
+    #[cfg(unix)]
+    pub(crate) fn open_at_loop(
+        js: Js<'_>,
+        libuv: Libuv,
+        answer: Box<dyn Fn(Js<'_>, usize)>,
+    ) -> Outcome<Arc<Self>> {
+        let name = js.string(NAME)?;
+        let line = Self::new(None);
+        let ending = Arc::clone(&line);
+        let calls = Calls {
+            answer,
+            ended: Box::new(move || ending.cut()),
+        };
+        line.set(Bell::Handle(Handle::open(js, libuv, name, calls)?));
+        Ok(line)
+    }
+
+    fn set(&self, bell: Bell) {
+        self.bell
+            .set(bell)
+            .expect("the line was just made and has no bell yet");
+    }
+
     /// Keeps the process running.
     pub(crate) fn hold(&self, js: Js<'_>) -> Outcome<()> {
-        // SAFETY: `js` proves a live environment, which is the one the function was made in.
-        check(unsafe { sys::napi_ref_threadsafe_function(js.env(), self.function()) })
+        match self.bell() {
+            Bell::Function(function) => function.hold(js),
+            #[cfg(unix)]
+            Bell::Handle(handle) => {
+                // SAFETY: `js` proves the thread, and the handle is closed after the end is noted.
+                self.while_alive(|| unsafe { handle.hold() });
+                Ok(())
+            }
+        }
     }
 
     /// Lets the process end.
     pub(crate) fn release(&self, js: Js<'_>) -> Outcome<()> {
-        // SAFETY: as in `hold`.
-        check(unsafe { sys::napi_unref_threadsafe_function(js.env(), self.function()) })
+        match self.bell() {
+            Bell::Function(function) => function.release(js),
+            #[cfg(unix)]
+            Bell::Handle(handle) => {
+                // SAFETY: as in `hold`.
+                self.while_alive(|| unsafe { handle.release() });
+                Ok(())
+            }
+        }
     }
 
-    /// Closes the line, because the environment or the function is ending. Nobody rings from now on, and no ring is
-    /// in flight when this returns.
+    /// Closes the line, because the environment or its bell is ending. Nobody rings from now on, and no ring is in flight
+    /// when this returns.
     pub(crate) fn cut(&self) {
         *self.dead.write() = true;
     }
@@ -134,18 +162,17 @@ impl Line {
     }
 
     fn ring(&self, source: usize) {
-        let mode = sys::ThreadsafeFunctionCallMode::nonblocking;
-        let source = ptr::without_provenance_mut::<c_void>(source);
-        self.while_alive(|| {
-            // SAFETY: the function lives until the environment ends, which the lock held here prevents. Any failure
-            // means that the environment is closing: its cleanup hook retires what rings here.
-            let _closing =
-                unsafe { sys::napi_call_threadsafe_function(self.function(), source, mode) };
+        self.while_alive(|| match self.bell() {
+            // SAFETY: the lock that is held here keeps the environment from ending.
+            Bell::Function(function) => unsafe { function.ring(source) },
+            #[cfg(unix)]
+            // SAFETY: as above. The thread that is woken does not wait for the lock: only the end locks it for writing.
+            Bell::Handle(handle) => unsafe { handle.ring(source) },
         });
     }
 
-    fn function(&self) -> sys::napi_threadsafe_function {
-        self.function.get().expect("set before `open` returns").0
+    fn bell(&self) -> &Bell {
+        self.bell.get().expect("set before the line is returned")
     }
 }
 
@@ -164,6 +191,9 @@ impl Rung for Line {
         *self.dead.read()
     }
 }
+
+/// What asynchronous hooks show for callbacks of a line.
+const NAME: &str = "millrace";
 
 /// A number that no source has. It only wakes the thread.
 pub(crate) const NUDGE: usize = usize::MAX;

@@ -17,6 +17,8 @@ use napi::sys;
 
 use crate::addon::{ADDON, Counted};
 use crate::door::{Answer, Door, Line, NUDGE};
+#[cfg(unix)]
+use crate::door::{Libuv, PLACES};
 use crate::entry::{Owner, guarded};
 use crate::failure::{Failure, Outcome, check};
 use crate::js::{Finalizer, Js, Reference, Value};
@@ -37,6 +39,9 @@ pub(crate) struct Environment {
     line: OnceCell<Arc<Line>>,
     /// Whether the runtime loses rings.
     rings_again: Cell<bool>,
+    /// The functions of the event loop, if it is libuv's.
+    #[cfg(unix)]
+    libuv: Cell<Option<Libuv>>,
     /// Whether the runtime collects adopted buffers too late.
     weighs: Cell<bool>,
     /// The bytes of adopted buffers that were not weighed yet.
@@ -86,6 +91,8 @@ impl Environment {
             slot: ADDON.slots().take(this.as_ptr().cast()),
             line: OnceCell::new(),
             rings_again: Cell::new(false),
+            #[cfg(unix)]
+            libuv: Cell::new(None),
             weighs: Cell::new(false),
             adopted: Cell::new(0),
             scratch: Scratch::default(),
@@ -137,14 +144,30 @@ impl Environment {
         let line = if let Some(line) = self.line.get() {
             Arc::clone(line)
         } else {
-            let callbacks: (Answer, Finalizer) = (on_ring, on_line_ended);
-            let line = Line::open(js, callbacks, self.slot.data(), self.rings_again.get())?;
+            let line = self.open_line(js)?;
             Arc::clone(self.line.get_or_init(|| line))
         };
         let number = self.sources.reserve();
         let added = source(Arc::new(Door::new(Arc::clone(&line), number)), &line);
         self.sources.set(number, added);
         Ok(number)
+    }
+
+    fn open_line(&self, js: Js<'_>) -> Outcome<Arc<Line>> {
+        let slot = self.slot;
+        #[cfg(unix)]
+        if let Some(libuv) = self.libuv.get() {
+            let answer = move |js: Js<'_>, place| on_signal(js, slot, place);
+            return Line::open_at_loop(js, libuv, Box::new(answer));
+        }
+        let callbacks: (Answer, Finalizer) = (on_ring, on_line_ended);
+        Line::open(js, callbacks, slot.data(), self.rings_again.get())
+    }
+
+    /// Has this thread woken by its event loop, if that is libuv of this version and nothing rings here yet.
+    #[cfg(unix)]
+    pub(crate) fn wake_by_libuv(&self, version: &str) {
+        self.libuv.set(Libuv::find(version));
     }
 
     /// Removes the source with this number.
@@ -322,6 +345,18 @@ extern "C" fn on_ring(
     guarded(js, &*environment, |js| {
         environment.answer(js, source.addr())
     });
+}
+
+/// The line calls this on the environment's thread after rings of sources with this place.
+#[cfg(unix)]
+fn on_signal(js: Js<'_>, slot: &'static Slot, place: usize) {
+    // SAFETY: it is the data of a slot.
+    let Some(environment) = (unsafe { Environment::in_slot(slot.data()) }) else {
+        return;
+    };
+    for number in (place..environment.sources.count()).step_by(PLACES) {
+        guarded(js, &*environment, |js| environment.answer(js, number));
+    }
 }
 
 /// The runtime calls this when it is done with the line; some runtimes do so before the cleanup hook.

@@ -44,6 +44,7 @@ fn define_module(js: Js<'_>, exports: Value<'_>, environment: &Rc<Environment>) 
         c"isOfThisThread" => is_of_this_thread,
         c"setErrorClass" => set_error_class,
         c"ringAgain" => ring_again,
+        c"wakeByLibuv" => wake_by_libuv,
         c"weighBuffers" => weigh_buffers,
         c"createGateway" => create_gateway,
         c"sharedGateway" => shared_gateway,
@@ -91,6 +92,17 @@ fn set_error_class<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
 /// `ringAgain(): void`: tells that the runtime loses rings. Must be called before anything that rings.
 fn ring_again<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     call.own.ring_again().map(|()| None)
+}
+
+/// `wakeByLibuv(version): void`: tells that the runtime's event loop is libuv of this version, by which the thread is woken
+/// from then on. Does nothing where the program does not show libuv's functions, and on Windows.
+fn wake_by_libuv<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
+    let version = arguments::text(call.js, call.arguments[0], "version")?;
+    #[cfg(unix)]
+    call.own.wake_by_libuv(&version);
+    #[cfg(not(unix))]
+    drop(version);
+    Ok(None)
 }
 
 /// `weighBuffers(): void`: tells that the runtime collects external buffers too late.

@@ -42,6 +42,12 @@ impl Sources {
         self.0.borrow().get(number).cloned().flatten()
     }
 
+    /// A number above that of every source.
+    #[cfg(unix)]
+    pub(crate) fn count(&self) -> usize {
+        self.0.borrow().len()
+    }
+
     /// Removes a source. The source that gets the number next answers rings that are still on their way, and finds
     /// nothing to do.
     pub(crate) fn remove(&self, number: usize) -> Option<Rc<dyn Source>> {

@@ -3,7 +3,7 @@
 import { MillraceError } from '../errors.js';
 import { openAddon, VERSION } from './addon.js';
 import type { Binding, NativeGateway, NativeSockets, NativeWorker } from './native-interface.js';
-import { addonOfThread, collectsLate, hasState, isOfThisThread, losesWakeUps } from './runtime.js';
+import { addonOfThread, collectsLate, hasState, isOfThisThread, libuvVersion, losesWakeUps } from './runtime.js';
 
 let loaded: Binding | undefined;
 
@@ -32,11 +32,13 @@ function load(): Binding {
   const addon = addonOfThread(() => openAddon(isOfThisThread));
   if (addon.version !== VERSION) throw mismatch(`has version ${addon.version} but the package has version ${VERSION}`);
   if (!hasState(addon)) throw tooOld('state');
-  for (const name of ['ringAgain', 'weighBuffers', 'sharedGateway'] as const) {
+  for (const name of ['ringAgain', 'wakeByLibuv', 'weighBuffers', 'sharedGateway'] as const) {
     if (typeof addon[name] !== 'function') throw tooOld(`function ${name}`);
   }
   addon.setErrorClass(MillraceError);
   if (losesWakeUps()) addon.ringAgain();
+  const libuv = libuvVersion();
+  if (libuv !== undefined) addon.wakeByLibuv(libuv);
   if (collectsLate()) addon.weighBuffers();
   return Object.assign(Object.create(addon) as Binding, {
     createGateway: () => {

@@ -25,6 +25,8 @@ export interface Binding extends NativeState {
   setErrorClass(errorClass: new (code: ErrorCode, message: string) => Error): void;
   /** Repeats wake-ups until they are answered, for runtimes that may lose wake-ups from other threads. */
   ringAgain(): void;
+  /** Has this thread woken by its event loop, which is libuv of this version. */
+  wakeByLibuv(version: string): void;
   /** Reports more external memory than is used, for runtimes that collect buffers late. */
   weighBuffers(): void;
   createGateway(): { id: number; gateway: NativeGateway };

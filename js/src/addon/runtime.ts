@@ -79,6 +79,15 @@ export function losesWakeUps(): boolean {
 }
 
 /**
+ * The version of libuv, if it runs the event loop. Bun and Deno name a version, too, but have a loop of their own, and
+ * their functions of libuv are not made for other threads.
+ */
+export function libuvVersion(): string | undefined {
+  const { bun, deno, node, uv } = process.versions as Partial<Record<string, string>>;
+  return bun === undefined && deno === undefined && node !== undefined ? uv : undefined;
+}
+
+/**
  * Whether external buffers are collected late. V8 counts their memory, but checks the count only when it allocates
  * external memory itself, so that ten times as much may be garbage.
  */

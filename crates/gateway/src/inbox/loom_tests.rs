@@ -30,9 +30,16 @@ fn post_and_wake(inboxes: &Inboxes) {
     inboxes.wake(&mut dirty);
 }
 
-#[test]
-fn mail_never_waits_without_a_wake_up() {
-    loom::model(|| {
+/// Ends a turn. If there was a wake-up, another turn is due.
+fn end_turn(inboxes: &Inboxes, owed: &Owed) {
+    if inboxes.turn_ends(shard()) {
+        owed.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// A thread posts while turns run. `looks` is the correct end of a turn.
+fn mail_is_taken(looks: bool) {
+    loom::model(move || {
         let inboxes = Arc::new(Inboxes::new());
         inboxes.open(1, usize::MAX);
         let owed = Arc::new(Owed(AtomicUsize::new(0)));
@@ -47,6 +54,9 @@ fn mail_never_waits_without_a_wake_up() {
             let mut mail = Mail::default();
             inboxes.turn_begins(shard());
             inboxes.take(shard(), &mut mail);
+            if looks {
+                end_turn(&inboxes, &owed);
+            }
             mail.commands.len()
         };
         if owed.0.swap(0, Ordering::SeqCst) > 0 {
@@ -58,6 +68,17 @@ fn mail_never_waits_without_a_wake_up() {
         }
         assert_eq!(seen, 2, "mail waits and the shard was not woken");
     });
+}
+
+#[test]
+fn mail_never_waits_without_a_wake_up() {
+    mail_is_taken(true);
+}
+
+#[test]
+fn a_turn_that_does_not_look_at_its_end_leaves_mail() {
+    let outcome = std::panic::catch_unwind(|| mail_is_taken(false));
+    assert!(outcome.is_err(), "the model should see the lost wake-up");
 }
 
 /// A full inbox stops the workers; emptying it lets them continue.
@@ -118,6 +139,7 @@ fn a_wait_for_a_batch_ends(begins_first: bool) {
                 inboxes.turn_begins(shard());
             }
             inboxes.take(shard(), &mut Mail::default());
+            end_turn(&inboxes, &owed);
             handled
         };
         let mut handled = false;

@@ -2,6 +2,7 @@
 //! never blocks on I/O. Waking is separate, so that many posts share one wake-up. Over 400 lines because posting and
 //! taking keep the same counts under the same lock.
 
+mod bell;
 mod command;
 
 use std::task::Waker;
@@ -10,7 +11,8 @@ use std::{fmt, slice};
 use millrace_core::{Kind, Route, ShardIndex, ShardSet};
 
 use crate::limits::MAX_SHARDS;
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, Padded};
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, Padded};
+use bell::Bell;
 pub(crate) use command::{AliasOf, Command, Enter, MarkedDirect, Matched, Numbered};
 
 /// What a shard takes out at once.
@@ -114,8 +116,7 @@ pub(crate) struct Inboxes {
 
 struct Inbox {
     state: Mutex<State>,
-    ringing: AtomicBool,
-    waker: Mutex<Option<Waker>>,
+    bell: Bell,
     /// Bytes that were taken out and are not processed yet.
     processing: AtomicUsize,
 }
@@ -166,8 +167,7 @@ impl Inboxes {
             .map(|_| {
                 Padded(Inbox {
                     state: Mutex::new(State::default()),
-                    ringing: AtomicBool::new(false),
-                    waker: Mutex::new(None),
+                    bell: Bell::new(),
                     processing: AtomicUsize::new(0),
                 })
             })
@@ -195,7 +195,7 @@ impl Inboxes {
     /// Empties and closes a shard's inbox when the shard ends.
     pub(crate) fn shut(&self, shard: ShardIndex) -> Mail {
         let inbox = self.at(shard);
-        *inbox.waker.lock() = None;
+        inbox.bell.set_waker(None);
         let mut state = inbox.state.lock();
         state.open = false;
         state.bytes = 0;
@@ -208,7 +208,7 @@ impl Inboxes {
 
     /// Sets the waker for when mail arrives.
     pub(crate) fn set_waker(&self, shard: ShardIndex, waker: Waker) {
-        *self.at(shard).waker.lock() = Some(waker);
+        self.at(shard).bell.set_waker(Some(waker));
     }
 
     /// Posts a command that is always accepted; the caller wakes the shard. Callers that could post without limit check
@@ -299,7 +299,14 @@ impl Inboxes {
     /// Begins a turn. Every wake-up from now on causes another turn, so the shard misses nothing that it checks after
     /// this call. Returns whether there was a wake-up; if not, another one follows everything in the inbox.
     pub(crate) fn turn_begins(&self, shard: ShardIndex) -> bool {
-        self.at(shard).ringing.swap(false, Ordering::SeqCst)
+        self.at(shard).bell.turn_begins()
+    }
+
+    /// Ends a turn. True: there was a wake-up since it began, and the caller sees to it that another turn follows,
+    /// because wake-ups during a turn wake no thread.
+    #[must_use]
+    pub(crate) fn turn_ends(&self, shard: ShardIndex) -> bool {
+        self.at(shard).bell.turn_ends()
     }
 
     /// Takes everything out, in exchange for the emptied buffers of the last turn. Called once the [turn has
@@ -360,7 +367,7 @@ impl Inboxes {
         }
         // posts to an inbox that stays above the mark wake no shard, so what arrived meanwhile needs this wake-up
         drop(state);
-        inbox.wake();
+        inbox.bell.ring();
         false
     }
 
@@ -440,28 +447,17 @@ impl Inboxes {
         state.above = true;
         self.above.fetch_add(1, Ordering::SeqCst);
         drop(state);
-        inbox.wake();
+        inbox.bell.ring();
     }
 
     fn wake_index(&self, index: usize) {
         if let Some(inbox) = self.all.get(index) {
-            inbox.wake();
+            inbox.bell.ring();
         }
     }
 
     fn at(&self, shard: ShardIndex) -> &Inbox {
         &self.all[shard.get()]
-    }
-}
-
-impl Inbox {
-    /// Wakes its shard, at most once per turn.
-    fn wake(&self) {
-        if !self.ringing.swap(true, Ordering::SeqCst)
-            && let Some(waker) = &*self.waker.lock()
-        {
-            waker.wake_by_ref();
-        }
     }
 }
 

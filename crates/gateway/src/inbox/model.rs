@@ -212,6 +212,9 @@ impl Compared {
         let naive = &mut self.all[at];
         let ends = self.inboxes.processed(shard(at), &mut naive.mail);
         naive.taken = None;
+        if self.inboxes.turn_ends(shard(at)) {
+            naive.owed.0.store(true, Ordering::Relaxed);
+        }
         let was_above = naive.above;
         naive.above = naive.waits() > high_water;
         let falls = was_above && !naive.above;

@@ -162,6 +162,7 @@ impl Mailbox {
             self.hub.inboxes().take(shard, &mut self.mail);
             commands += self.mail.commands.len();
             self.hub.inboxes().processed(shard, &mut self.mail);
+            assert!(!self.hub.inboxes().turn_ends(shard), "nothing posts now");
         }
         commands
     }

@@ -66,6 +66,10 @@ impl Shard {
         self.begin_dials();
         self.tell_turn_ends();
         self.hand_over();
+        // a worker on the same core has often answered by now: what it has posted needs no wake-up
+        if self.hub.inboxes().turn_ends(self.index) {
+            self.schedule();
+        }
     }
 
     /// Applies commands in order. Most are small messages, which stay where they are: moving one makes the processor wait

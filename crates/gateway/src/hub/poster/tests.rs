@@ -128,6 +128,7 @@ fn a_shard_is_woken_once_its_inbox_is_above_its_high_water() {
         hub.inboxes().turn_begins(shard);
         hub.inboxes().take(shard, &mut mail);
         assert!(hub.inboxes().processed(shard, &mut mail));
+        assert!(!hub.inboxes().turn_ends(shard));
     }
 }
 

@@ -223,6 +223,7 @@ impl Harness {
         let mut mail = Mail::default();
         self.env.hub.inboxes().turn_begins(self.env.index());
         self.env.hub.inboxes().take(self.env.index(), &mut mail);
+        assert!(!self.env.hub.inboxes().turn_ends(self.env.index()));
         let count = mail.commands.len();
         let Mail { commands, arena } = &mut mail;
         for command in commands.drain(..) {

@@ -123,7 +123,7 @@ const NODE: Crate = Crate {
                 "answering.rs",
                 "arguments.rs",
                 "config",
-                "door.rs",
+                "door",
                 "guarded_files.rs",
                 "kept_bytes.rs",
                 "log_relay.rs",
