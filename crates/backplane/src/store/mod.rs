@@ -7,6 +7,7 @@
 //! reached through the client library `redis`, on one link or on one to each master of a cluster ([`links`]). On NATS the
 //! same is done by [`jetstream`].
 
+mod driver;
 mod feed;
 mod follow;
 mod handle;

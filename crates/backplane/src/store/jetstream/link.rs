@@ -22,7 +22,7 @@ use crate::wire::nats::info::{Info, server as address};
 use crate::wire::nats::login::{self, Purpose};
 
 /// See the module. `R` is what a request was sent for.
-pub(super) struct Link<R> {
+pub(in crate::store) struct Link<R> {
     pipe: Pipe,
     reader: Reader,
     /// The beginning of the subjects on which answers come.
@@ -41,7 +41,7 @@ pub(super) struct Link<R> {
 }
 
 /// What came from the server.
-pub(super) enum Event<R> {
+pub(in crate::store) enum Event<R> {
     Answer(R, Message),
     /// A message of a subscription.
     Told(Message),

@@ -11,8 +11,8 @@ mod link;
 mod names;
 mod record;
 mod setup;
-mod task;
 mod wire;
+mod work;
 mod worker;
 
-pub(super) use task::Task;
+pub(super) use worker::Worker;

@@ -25,7 +25,7 @@ pub(super) enum Heard {
 
 /// A message.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Message {
+pub(in crate::store) struct Message {
     /// The number of the subscription.
     pub(super) subscription: u64,
     /// The number at the end of the subject, which names the request that it answers.

@@ -330,6 +330,10 @@ impl Worker {
         }
     }
 
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// Lets the node wake who was told something.
     pub(super) fn flush(&mut self) {
         if std::mem::take(&mut self.has_told) {
