@@ -28,7 +28,7 @@ mod worker;
 pub use feed::{
     Append, Appended, Done, Entry, Feed, History, Range, SharedHistory, StoreError, StoredPast,
 };
-pub use handle::{Store, StoreSetupError, supports};
+pub use handle::{Store, StoreSetupError};
 pub use presence::{
     Attendance, AttendanceStats, AttendanceTask, Pending, Presence, Roll, Seat, SharedPresence,
 };

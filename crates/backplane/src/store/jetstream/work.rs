@@ -44,7 +44,7 @@ impl Work for Worker {
         let streams = self.streams();
         Box::pin(async move {
             let mut link = Link::connect(&config, &server, encryption.as_ref()).await?;
-            setup::prepare(&mut link, &streams).await?;
+            setup::prepare(&mut link, &setup::plans(&streams), || Request::Setup).await?;
             Ok(link)
         })
     }

@@ -9,13 +9,14 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{Notify, watch};
 
 use super::super::driver::{Connecting, Driver, Work};
-use super::super::link::Event;
-use super::super::links::Links;
 use super::super::task::TARGET;
+use super::nats::NatsRegister;
+use super::redis::RedisRegister;
+use super::register::{Event, Register};
 use super::roll::Roll;
 use super::shared::Shared;
-use super::worker::{Now, Request, Worker};
-use crate::config::{Config, Server};
+use super::worker::{Now, Worker};
+use crate::config::{Config, Protocol, Server};
 use crate::link_error::LinkError;
 use crate::tls::Encryption;
 
@@ -34,7 +35,7 @@ impl AttendanceTask {
         (shared, node, roll): (Arc<Shared>, u64, Arc<dyn Roll>),
         end: watch::Receiver<Option<Instant>>,
     ) -> Self {
-        let worker = Worker::new(&server.0, (shared, node, roll), now(Instant::now()));
+        let worker = Worker::new((shared, node, roll), now(Instant::now()));
         Self(Box::new(Driver::new(server, worker, None, end)))
     }
 
@@ -45,7 +46,7 @@ impl AttendanceTask {
 }
 
 impl Work for Worker {
-    type Link = Links<Request>;
+    type Link = Box<dyn Register>;
     /// What a node wants is noted.
     type Command = Infallible;
 
@@ -54,13 +55,24 @@ impl Work for Worker {
         server: Server,
         (config, encryption): (Config, Option<Encryption>),
     ) -> Connecting<Self::Link> {
-        Box::pin(async move { Links::connect(&config, &server, encryption.as_ref()).await })
+        Box::pin(async move {
+            let encryption = encryption.as_ref();
+            let register: Box<dyn Register> = match config.protocol {
+                Protocol::Nats => {
+                    Box::new(NatsRegister::connect(&config, &server, encryption).await?)
+                }
+                Protocol::Redis | Protocol::RedisCluster => {
+                    Box::new(RedisRegister::connect(&config, &server, encryption).await?)
+                }
+            };
+            Ok(register)
+        })
     }
 
     fn up(&mut self, link: &mut Self::Link, at: Instant) {
         tracing::info!(target: TARGET, "the members of other nodes can be read");
         self.set_connected(true);
-        Worker::up(self, link, now(at));
+        Worker::up(self, &mut **link, now(at));
     }
 
     fn down(&mut self, _: Option<Self::Link>) {
@@ -78,16 +90,17 @@ impl Work for Worker {
         at: Instant,
         is_ending: bool,
     ) -> Result<(), LinkError> {
-        self.expire(link, now(at))?;
+        let (register, now) = (&mut **link, now(at));
+        self.expire(register, now)?;
         if is_ending {
-            self.leave(link, now(at));
+            self.leave(register, now);
         }
-        self.pump(link, now(at));
+        self.pump(register, now);
         Ok(())
     }
 
-    fn handle(&mut self, event: Event<Request>, link: &mut Self::Link, at: Instant) {
-        Worker::handle(self, event, link, now(at));
+    fn handle(&mut self, event: Event, link: &mut Self::Link, at: Instant) {
+        Worker::handle(self, event, &mut **link, now(at));
     }
 
     fn has_room(&self, _: &Self::Link) -> bool {
