@@ -101,6 +101,12 @@ const table = (options, binaries) => ({
     handlers: [...sockets, ...secure, ...deflating, ...http],
     note: 'Millrace with `ioUring: false`, as in most containers',
   },
+  'millrace-history': {
+    special: true,
+    ...millrace(options.threads, options.ioThreads, '--history=yes'),
+    handlers: ['fanout'],
+    note: 'Millrace with channels that keep their last 100 messages',
+  },
   'millrace-2': { special: true, ...millrace(2, 2), note: 'Millrace with two I/O threads and two workers' },
   before: { principal: true, ...before(options) },
   bun: {

@@ -14,7 +14,7 @@ const named = (name) => scenarios.find((scenario) => scenario.name === name);
 const all = peerNames.map((name) => ({
   name,
   principal: ['millrace', 'before', 'bun', 'ws', 'epoll'].includes(name),
-  special: ['millrace-2', 'millrace-no-uring', 'uring'].includes(name),
+  special: ['millrace-2', 'millrace-history', 'millrace-no-uring', 'uring'].includes(name),
   handlers: handlersOf(name),
 }));
 const peers = all.filter(({ name }) => name !== 'before');
@@ -80,6 +80,8 @@ test('who takes part', (t) => {
   ]);
   t.deepEqual(taking(named('fanout-all')), ['millrace', 'bun', 'ws', 'epoll']);
   t.deepEqual(taking(named('echo-tls')), ['millrace', 'millrace-no-uring', 'bun', 'ws']);
+  for (const name of ['fanout', 'fanout-1k']) t.true(taking(named(name)).includes('millrace-history'), name);
+  t.false(taking(named('fanout-1')).includes('millrace-history'));
   t.true(taking(named('cores-echo')).includes('millrace-2'));
   t.false(taking(named('cores-echo')).includes('socketio'));
   t.true(taking(named('fanout-all'), { peersChosen: true }).includes('socketio'));

@@ -71,6 +71,9 @@ const twice = { 'ws-cluster': 'it does what `ws` does, in each process' };
 const plain = { also: ['millrace-no-uring'] };
 const noLimits = { epoll: 'it has no limits', fastwebsockets: 'it has no limits' };
 
+/** A broadcast costs little more in a channel with history: the same server with one has a column, too. */
+const remembering = { also: [...plain.also, 'millrace-history'] };
+
 /** Requests for one path: 100 connections that stay open. The handler has the scenario's name. */
 function http(name, title, path, body, more = {}) {
   const args = [`--path=${path}`, `--body=${body}`];
@@ -174,9 +177,9 @@ export const scenarios = [
     tls: true,
     only: ['millrace', 'millrace-no-uring', 'bun', 'ws'],
   }),
-  fanout('fanout', '64 B to {connections} subscribers, 16 in flight', 1000, []),
+  fanout('fanout', '64 B to {connections} subscribers, 16 in flight', 1000, [], remembering),
   fanout('fanout-1', '64 B to {connections} subscribers, 1 in flight', 1000, ['--pipeline=1'], { principal: true }),
-  fanout('fanout-1k', '1 KiB to {connections} subscribers, 16 in flight', 1000, ['--size=1024']),
+  fanout('fanout-1k', '1 KiB to {connections} subscribers, 16 in flight', 1000, ['--size=1024'], remembering),
   fanout('fanout-1k-1', '1 KiB to {connections} subscribers, 1 in flight', 1000, ['--size=1024', '--pipeline=1'], {
     principal: true,
   }),

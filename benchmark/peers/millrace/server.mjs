@@ -1,5 +1,6 @@
 // Peer: Millrace itself, through its public API.
 //   --handler=…   --threads=N (1)   --io-threads=N (1)   --io-uring=no   --tls=FOLDER   --compression=yes
+//   --history=yes
 import { start } from 'millrace';
 import { compression, handlerName, option, ready, tls } from '../peer.mjs';
 
@@ -12,5 +13,6 @@ const server = await start({
   ioUring: option('io-uring', 'yes') !== 'no',
   ...(tls && { tls }),
   ...(compression && { compression: true }),
+  ...(option('history', 'no') === 'yes' && { channels: { all: { history: { messages: 100, ageMs: 600_000 } } } }),
 });
 ready(server.addresses[0].split(':').at(-1));
