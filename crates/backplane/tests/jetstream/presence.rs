@@ -205,7 +205,7 @@ fn a_log_that_has_grown_is_shortened_without_being_read_again() {
     };
     let nodes = two_nodes(&server);
     let [stream, _] = server.presence_streams();
-    let state = || server.ask(&format!("$JS.API.STREAM.INFO.{stream}"), "");
+    let info = || server.ask(&format!("$JS.API.STREAM.INFO.{stream}"), "");
     for round in 1..=40 {
         for socket in 100..200 {
             nodes[0].enter(ROOM, socket, Some(&round.to_string()));
@@ -215,8 +215,8 @@ fn a_log_that_has_grown_is_shortened_without_being_read_again() {
             known.get(&(1, 199)).cloned().flatten() == Some(round.to_string())
         });
     }
-    let last: u64 = number(&state(), "\"last_seq\":");
-    let kept: u64 = number(&state(), "\"messages\":");
+    let last: u64 = number(&info(), "\"last_seq\":");
+    let kept: u64 = number(&info(), "\"messages\":");
     assert!(kept < last, "{kept} of {last}");
     for socket in 100..200 {
         nodes[0].leave(ROOM, socket);
