@@ -105,7 +105,7 @@ impl NatsRegister {
             None => lives(&message.payload).ok_or(Fault::Lost),
         };
         if let Ok(live) = &live {
-            // whoever is not there any more never comes again
+            // a session that is not there any more never comes again
             let ended: Vec<_> = self.live.difference(live).copied().collect();
             let own = self.own.map(|own| own.node);
             for session in ended {
