@@ -39,9 +39,6 @@ test('history needs both bounds, within their ranges', (t) => {
   const presence = true;
   t.is(problemsOf({ channels: { a: { presence } }, backplane: 'redis://127.0.0.1' }), 'none');
   t.is(problemsOf({ channels: { a: { presence } }, backplane: 'redis+cluster://127.0.0.1' }), 'none');
-  t.regex(
-    problemsOf({ channels: { a: { presence } }, backplane: 'nats://127.0.0.1' }),
-    /can have presence with Redis or Valkey as backplane, not with NATS yet/,
-  );
+  t.is(problemsOf({ channels: { a: { presence } }, backplane: 'nats://127.0.0.1' }), 'none');
   t.regex(problemsOf({ channels: { a: { presence: 1 } } }), /\.presence must be true or false, not 1/);
 });

@@ -1,107 +1,11 @@
 // Presence on several nodes: nodes that die, are suspended or stopped, and a Redis that loses everything or is away.
 import test from 'ava';
 
-import { SOON, until } from '../support/deadline.mjs';
-import { agrees, knowAll, membersOf, present, presentNodes, Watcher } from '../support/presence.mjs';
+import { declareLosses } from '../support/presence-losses.mjs';
 import { needingRedis, Redis } from '../support/redis.mjs';
-import { speak } from '../support/v1.mjs';
 
-const withRedis = needingRedis(test.serial);
-/** A dead node's members are gone after that. */
-const GONE_MS = 15_000;
-
-/** Three nodes with a member each, and the pairs of their names and infos. */
-async function threeRooms(t, redis) {
-  const nodes = await presentNodes(t, redis.url, 3);
-  const members = [];
-  for (const [index, node] of nodes.entries()) {
-    const client = await present(t, node, 'room:1', index);
-    members.push([client.hi.s, index]);
-  }
-  await knowAll(nodes, 'room:1', members);
-  return { nodes, members };
-}
-
-withRedis('the members of a killed node go on all others, and the counts agree', async (t) => {
-  const redis = await Redis.with(t);
-  const { nodes, members } = await threeRooms(t, redis);
-  const [first, second, third] = nodes;
-  const began = Date.now();
-  third.kill();
-  await knowAll([first, second], 'room:1', members.slice(0, 2), 3 * SOON);
-  t.true(Date.now() - began < GONE_MS, `${Date.now() - began} ms`);
-  for (const node of [first, second]) {
-    t.deepEqual(await node.call('presenceCount', 'room:1'), { members: 2, sockets: 2 });
-  }
-  // a node that comes later does not see them either
-  const [late] = await presentNodes(t, redis.url, 1);
-  t.is((await membersOf(late, 'room:1')).size, 2);
-  const index = 'millrace!i{room:1}';
-  await until(async () => (await redis.cli('HLEN', index)).trim() === '2', 'the store to be clean');
-});
-
-withRedis('a node that was suspended and declared dead has its members again when it goes on', async (t) => {
-  const redis = await Redis.with(t);
-  const { nodes, members } = await threeRooms(t, redis);
-  const [first, second, third] = nodes;
-  const began = Date.now();
-  process.kill(third.pid, 'SIGSTOP');
-  await knowAll([first, second], 'room:1', members.slice(0, 2), 3 * SOON);
-  t.true(Date.now() - began < GONE_MS, `${Date.now() - began} ms`);
-  const late = await present(t, first, 'room:1', 'late');
-  process.kill(third.pid, 'SIGCONT');
-  await knowAll(nodes, 'room:1', [...members, [late.hi.s, 'late']], 3 * SOON);
-});
-
-withRedis('nobody seems to leave when the store loses everything', async (t) => {
-  const redis = await Redis.with(t);
-  const { nodes, members } = await threeRooms(t, redis);
-  const watcher = await Watcher.on(t, nodes[0], 'room:1');
-  await agrees(nodes[0], watcher);
-  await redis.cli('FLUSHALL');
-  const index = 'millrace!i{room:1}';
-  await until(async () => (await redis.cli('HLEN', index)).trim() === '3', 'all nodes in the store again', 3 * SOON);
-  const [late] = await presentNodes(t, redis.url, 1);
-  const own = [watcher.client.hi.s, undefined];
-  await knowAll([...nodes, late], 'room:1', [...members, own]);
-  t.false(watcher.told.includes('leave'), watcher.told.join());
-});
-
-withRedis('while the store is away the last known members stay, and what has changed is known after it', async (t) => {
-  const redis = await Redis.with(t);
-  const { nodes, members } = await threeRooms(t, redis);
-  const watcher = await Watcher.on(t, nodes[0], 'room:1');
-  await agrees(nodes[0], watcher);
-  const own = [watcher.client.hi.s, undefined];
-  await redis.stop();
-  const isReported = async (node) =>
-    (await node.errors()).some(({ code }) => code === 'ERR_MILLRACE_PRESENCE_UNAVAILABLE');
-  for (const node of nodes) await until(() => isReported(node), 'the loss of the link');
-  const here = await present(t, nodes[0], 'room:1', 'here');
-  await until(() => watcher.known.has(here.hi.s), 'a member of the same node');
-  const there = await present(t, nodes[1], 'room:1', 'there');
-  await knowAll(nodes.slice(0, 1), 'room:1', [...members, own, [here.hi.s, 'here']]);
-  // what nobody here has followed is not known
-  const asked = await t.throwsAsync(nodes[0].call('presence', 'room:other'));
-  t.is(asked.code, 'ERR_MILLRACE_PRESENCE_UNAVAILABLE');
-  const client = await speak(t, nodes[0]);
-  t.is((await client.ask({ t: 'pres', c: 'room:another' })).code, 'failed');
-  await redis.launchAgain();
-  const all = [...members, own, [here.hi.s, 'here'], [there.hi.s, 'there']];
-  await knowAll(nodes, 'room:1', all, 3 * SOON);
-  t.false(watcher.told.includes('leave'), watcher.told.join());
-  t.is((await membersOf(nodes[0], 'room:other')).size, 0);
-});
-
-withRedis('a node that is stopped takes its members with it at once', async (t) => {
-  const redis = await Redis.with(t);
-  const { nodes, members } = await threeRooms(t, redis);
-  const watcher = await Watcher.on(t, nodes[0], 'room:1');
-  const own = [watcher.client.hi.s, undefined];
-  const began = Date.now();
-  await nodes[2].stop();
-  await knowAll(nodes.slice(0, 2), 'room:1', [...members.slice(0, 2), own]);
-  t.true(Date.now() - began < 5000, 'long before its session would have ended');
-  await until(() => watcher.told.includes('leave'), 'that it has left');
-  await agrees(nodes[0], watcher);
+declareLosses(needingRedis(test.serial), {
+  start: (t) => Redis.with(t),
+  hasSessions: async (redis, count) => (await redis.cli('HLEN', 'millrace!i{room:1}')).trim() === `${count}`,
+  lose: (redis) => redis.cli('FLUSHALL'),
 });

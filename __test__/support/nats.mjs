@@ -113,6 +113,23 @@ export class Nats {
     await within(Promise.race([ready, died]), () => `nats-server to be ready\n${this.output}`, 2 * SOON);
   }
 
+  /** The answer to a request of an operator. */
+  async ask(subject, body) {
+    const socket = net.connect(this.port, '127.0.0.1');
+    const text = body === undefined ? '' : JSON.stringify(body);
+    socket.write(`CONNECT {"verbose":false}\r\nSUB answers 1\r\nPUB ${subject} answers ${text.length}\r\n${text}\r\n`);
+    let heard = '';
+    let found;
+    while (!found) {
+      heard += (await once(socket, 'data'))[0];
+      const head = /MSG answers 1 (\d+)\r\n/.exec(heard);
+      const begin = head && head.index + head[0].length;
+      if (head && heard.length >= begin + Number(head[1])) found = heard.slice(begin, begin + Number(head[1]));
+    }
+    socket.destroy();
+    return JSON.parse(found);
+  }
+
   /** Publishes bytes with a raw connection. */
   async publish(subject, payload) {
     const socket = net.connect(this.port, '127.0.0.1');

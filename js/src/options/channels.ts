@@ -19,12 +19,12 @@ export interface ChannelTerms {
   compress?: boolean;
   /**
    * How much is kept, so that subscribers go on where they left off, and messages have positions. Default: nothing. With
-   * `backplane` it is kept by that server, which must be a Redis or Valkey.
+   * `backplane` it is kept by that server: a Redis or Valkey, or NATS with JetStream.
    */
   history?: HistoryTerms;
   /**
    * Whether it is known who is there: members can be read and counted, and clients of `millrace.v1` are told of joins and
-   * leaves. Default: false. With `backplane` the members are those of all nodes; its server must be a Redis or Valkey.
+   * leaves. Default: false. With `backplane` the members are those of all nodes; its server is a Redis or Valkey, or NATS with JetStream.
    */
   presence?: boolean;
   /** What clients of the subprotocol `millrace.v1` may do without JavaScript being asked. Default: nothing. */

@@ -128,7 +128,6 @@ export function readStartOptions(options: unknown, first: boolean, problems: str
   const workers = root === NOTHING ? undefined : readWorkers(root, first, problems);
   const gateway = gatewayPlan(root, limits, problems);
   const backplane = readBackplane(root['backplane'], 'options.backplane', problems);
-  checkPresenceServer(gateway, backplane, problems);
   return {
     listeners,
     workers,
@@ -310,17 +309,6 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
     if (!(name in OWN_LIMITS) && value !== undefined) plan[name] = value as number | string;
   }
   return plan;
-}
-
-/** The members of several nodes are kept by the backplane's server. */
-function checkPresenceServer(gateway: GatewayPlan, backplane: BackplanePlan | undefined, problems: string[]): void {
-  if (backplane?.protocol !== 'nats') return;
-  const channels = gateway['channels'] as ChannelPlan[] | undefined;
-  if (channels?.some((terms) => terms.presence)) {
-    problems.push(
-      'options.channels: several nodes can have presence with Redis or Valkey as backplane, not with NATS yet',
-    );
-  }
 }
 
 function readLimits(value: unknown, at: string, ranges: Record<string, Range>, problems: string[]): Fields {

@@ -25,14 +25,17 @@ pub enum StoreSetupError {
     /// TLS cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// Members of several nodes are not kept on servers of this kind.
-    #[error("channels with presence are not supported over this kind of server: {0:?}")]
-    NoPresence(Protocol),
 }
 
-/// Whether members of several nodes can be kept on this kind of server.
-pub fn supports(config: &Config) -> bool {
-    matches!(config.protocol, Protocol::Redis | Protocol::RedisCluster)
+/// How links are encrypted; `None`: not at all.
+pub(super) fn encryption(config: &Config) -> Result<Option<Encryption>, TlsError> {
+    // servers of NATS report each other
+    let servers = match config.protocol {
+        Protocol::Nats => &*config.servers,
+        Protocol::Redis | Protocol::RedisCluster => &[],
+    };
+    let tls = config.tls.as_ref();
+    tls.map(|tls| Encryption::new(tls, servers)).transpose()
 }
 
 /// See the module. The task ends when it is [told to](Self::end), or when the last handle is dropped.
@@ -55,15 +58,7 @@ impl Store {
         node: u64,
         feed: Arc<dyn Feed>,
     ) -> Result<(Arc<Self>, StoreTask), StoreSetupError> {
-        // servers of NATS report each other
-        let servers = match config.protocol {
-            Protocol::Nats => &*config.servers,
-            Protocol::Redis | Protocol::RedisCluster => &[],
-        };
-        let encryption = match &config.tls {
-            Some(tls) => Some(Encryption::new(tls, servers)?),
-            None => None,
-        };
+        let encryption = encryption(config)?;
         let shared = Arc::new(Shared::new(&config.bounds));
         let (commands, queue) = mpsc::channel(config.bounds.queue_messages.clamp(1, MOST_QUEUED));
         let (end, ended) = watch::channel(None);

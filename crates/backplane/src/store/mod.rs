@@ -7,6 +7,7 @@
 //! reached through the client library `redis`, on one link or on one to each master of a cluster ([`links`]). On NATS the
 //! same is done by [`jetstream`].
 
+mod driver;
 mod feed;
 mod follow;
 mod handle;
@@ -30,6 +31,7 @@ pub use feed::{
 pub use handle::{Store, StoreSetupError, supports};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use jetstream::feed as feed_jetstream;
+pub use handle::{Store, StoreSetupError};
 pub use presence::{
     Attendance, AttendanceStats, AttendanceTask, Pending, Presence, Roll, Seat, SharedPresence,
 };

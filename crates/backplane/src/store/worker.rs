@@ -58,6 +58,7 @@ pub(super) struct Worker {
     reports: Reports,
     /// When channels that the store refused are tried again.
     retries_at: Option<Instant>,
+    pub(super) pings_at: Instant,
     /// Whether nodes were told anything since the last flush.
     has_told: bool,
     state: State,
@@ -141,6 +142,7 @@ impl Worker {
             steps: Vec::new(),
             reports: Reports::default(),
             retries_at: None,
+            pings_at: Instant::now(),
             has_told: false,
             state: State::Awaited,
         }
@@ -373,6 +375,10 @@ impl Worker {
         if std::mem::take(&mut self.has_told) {
             self.feed.flush();
         }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// When channels that the store refused are tried again.

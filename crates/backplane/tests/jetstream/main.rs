@@ -6,6 +6,11 @@ mod bounds;
 mod node;
 mod order;
 mod outages;
+mod presence;
 mod proxy;
+#[path = "../store/roll.rs"]
+mod roll;
+#[path = "../store/scenes.rs"]
+mod scenes;
 mod server;
 mod strangers;

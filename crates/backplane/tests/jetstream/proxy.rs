@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -9,6 +10,7 @@ use std::thread;
 pub(crate) struct Proxy {
     port: u16,
     open: Arc<Mutex<Vec<TcpStream>>>,
+    is_closed: Arc<AtomicBool>,
 }
 
 impl Proxy {
@@ -18,9 +20,14 @@ impl Proxy {
         let port = listener.local_addr().expect("it is bound").port();
         let open = Arc::new(Mutex::new(Vec::new()));
         let all = Arc::clone(&open);
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let refuses = Arc::clone(&is_closed);
         // it ends with the process
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
+                if refuses.load(Ordering::SeqCst) {
+                    continue;
+                }
                 let Ok(upstream) = TcpStream::connect(("127.0.0.1", server)) else {
                     continue;
                 };
@@ -34,7 +41,11 @@ impl Proxy {
                 });
             }
         });
-        Self { port, open }
+        Self {
+            port,
+            open,
+            is_closed,
+        }
     }
 
     /// Cuts the connections of all nodes.
@@ -42,6 +53,12 @@ impl Proxy {
         for end in self.open.lock().expect("no thread panicked").drain(..) {
             let _closed_already = end.shutdown(Shutdown::Both);
         }
+    }
+
+    /// Cuts the connections, and accepts no others or again.
+    pub(crate) fn close(&self, is_closed: bool) {
+        self.is_closed.store(is_closed, Ordering::SeqCst);
+        self.cut();
     }
 
     pub(crate) fn port(&self) -> u16 {

@@ -9,6 +9,7 @@ mod order;
 mod outages;
 mod presence;
 mod roll;
+mod scenes;
 mod secure;
 mod secured;
 mod server;

@@ -18,7 +18,7 @@ pub(super) enum Found {
 }
 
 /// What came of a record.
-pub(super) enum Outcome {
+pub(in crate::store) enum Outcome {
     /// It is kept under this number.
     Kept(u64),
     /// A record with the same key is kept under this number; nothing was done.
@@ -30,7 +30,7 @@ pub(super) enum Outcome {
 
 /// Why nothing was done.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(in crate::store) enum Failure {
     /// Nobody is there who could do it.
     Away,
     Refused(String),
@@ -54,7 +54,7 @@ pub(super) fn found(message: &Message, own: u64) -> Found {
 }
 
 /// What came of a record, according to the answer.
-pub(super) fn outcome(message: &Message) -> Outcome {
+pub(in crate::store) fn outcome(message: &Message) -> Outcome {
     match failure(message) {
         Some((OVERTAKEN | OVERTAKEN_TOO | IN_PROCESS, _)) => return Outcome::Overtaken,
         Some((_, failure)) => return Outcome::Failed(failure),
@@ -70,7 +70,7 @@ pub(super) fn outcome(message: &Message) -> Outcome {
 }
 
 /// The error in an answer, and its number; 0: it has none.
-pub(super) fn failure(message: &Message) -> Option<(u64, Failure)> {
+pub(in crate::store) fn failure(message: &Message) -> Option<(u64, Failure)> {
     match message.status {
         Some(NOBODY) => return Some((0, Failure::Away)),
         Some(status) if status >= 400 => {
@@ -100,10 +100,11 @@ const ERROR_BYTES: usize = 1024;
 /// The status of a request that nobody takes.
 const NOBODY: u16 = 503;
 
-const NO_MESSAGE: u64 = 10_037;
+/// The number of the error that a message does not exist.
+pub(in crate::store) const NO_MESSAGE: u64 = 10_037;
 
 /// The number of the error that a stream does not exist.
-pub(super) const NO_STREAM: u64 = 10_059;
+pub(in crate::store) const NO_STREAM: u64 = 10_059;
 
 /// JetStream is not enabled, on the server or for the account.
 pub(super) const NOT_ENABLED: [u64; 2] = [10_076, 10_039];

@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 /// The whole number of the first field with this name.
-pub(super) fn number(json: &[u8], name: &str) -> Option<u64> {
+pub(in crate::store) fn number(json: &[u8], name: &str) -> Option<u64> {
     let value = value(json, name)?;
     let end = value.iter().position(|byte| !byte.is_ascii_digit());
     let digits = value.get(..end.unwrap_or(value.len()))?;
@@ -13,12 +13,12 @@ pub(super) fn number(json: &[u8], name: &str) -> Option<u64> {
 }
 
 /// Whether the first field with this name is true.
-pub(super) fn is_true(json: &[u8], name: &str) -> bool {
+pub(in crate::store) fn is_true(json: &[u8], name: &str) -> bool {
     value(json, name).is_some_and(|value| value.starts_with(b"true"))
 }
 
 /// The text of the first field with this name, as it is written: escaped.
-pub(super) fn text<'j>(json: &'j [u8], name: &str) -> Option<&'j [u8]> {
+pub(in crate::store) fn text<'j>(json: &'j [u8], name: &str) -> Option<&'j [u8]> {
     let rest = value(json, name)?.strip_prefix(b"\"")?;
     let mut is_escaped = false;
     let end = rest.iter().position(|byte| {
@@ -30,12 +30,12 @@ pub(super) fn text<'j>(json: &'j [u8], name: &str) -> Option<&'j [u8]> {
 }
 
 /// The bytes of the first field with this name, which are in base64.
-pub(super) fn bytes(json: &[u8], name: &str) -> Option<Vec<u8>> {
+pub(in crate::store) fn bytes(json: &[u8], name: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text(json, name)?).ok()
 }
 
 /// The object of the first field with this name, with its braces.
-pub(super) fn object<'j>(json: &'j [u8], name: &str) -> Option<&'j [u8]> {
+pub(in crate::store) fn object<'j>(json: &'j [u8], name: &str) -> Option<&'j [u8]> {
     let value = value(json, name).filter(|value| value.starts_with(b"{"))?;
     let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
     for (place, byte) in value.iter().enumerate() {
@@ -57,7 +57,7 @@ pub(super) fn object<'j>(json: &'j [u8], name: &str) -> Option<&'j [u8]> {
 }
 
 /// An object in which the first field with this name has another number.
-pub(super) fn with_number(object: &[u8], name: &str, number: u64) -> Option<Vec<u8>> {
+pub(in crate::store) fn with_number(object: &[u8], name: &str, number: u64) -> Option<Vec<u8>> {
     let value = value(object, name)?;
     let (front, _) = object.split_at_checked(object.len() - value.len())?;
     let is_digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
@@ -75,7 +75,7 @@ fn value<'j>(json: &'j [u8], name: &str) -> Option<&'j [u8]> {
 }
 
 /// The first place of these bytes.
-pub(super) fn find(json: &[u8], wanted: &[u8]) -> Option<usize> {
+pub(in crate::store) fn find(json: &[u8], wanted: &[u8]) -> Option<usize> {
     json.windows(wanted.len()).position(|part| part == wanted)
 }
 

@@ -22,7 +22,7 @@ use crate::wire::nats::info::{Info, server as address};
 use crate::wire::nats::login::{self, Purpose};
 
 /// See the module. `R` is what a request was sent for.
-pub(super) struct Link<R> {
+pub(in crate::store) struct Link<R> {
     pipe: Pipe,
     reader: Reader,
     /// The beginning of the subjects on which answers come.
@@ -41,7 +41,7 @@ pub(super) struct Link<R> {
 }
 
 /// What came from the server.
-pub(super) enum Event<R> {
+pub(in crate::store) enum Event<R> {
     Answer(R, Message),
     /// A message of a subscription.
     Told(Message),
@@ -55,7 +55,7 @@ pub(super) enum Event<R> {
 
 impl<R> Link<R> {
     /// Connects, and waits until the server has accepted us.
-    pub(super) async fn connect(
+    pub(in crate::store) async fn connect(
         config: &Config,
         server: &Server,
         encryption: Option<&Encryption>,
@@ -108,7 +108,7 @@ impl<R> Link<R> {
     }
 
     /// Sends a request and waits for its answer, before the link is used for anything else.
-    pub(super) async fn call(
+    pub(in crate::store) async fn call(
         &mut self,
         what: R,
         subject: &str,
@@ -123,7 +123,7 @@ impl<R> Link<R> {
     }
 
     /// Sends a request.
-    pub(super) fn request(
+    pub(in crate::store) fn request(
         &mut self,
         what: R,
         subject: &str,
@@ -138,30 +138,38 @@ impl<R> Link<R> {
         self.deadlines.push_back((now + DEADLINE, self.numbers));
     }
 
+    /// Sends a message that nobody answers.
+    pub(in crate::store) fn tell(&mut self, subject: &str, body: &[u8]) {
+        wire::publish((subject, ""), &[], &[body], self.pipe.output());
+    }
+
     /// Subscribes. Returns the number that messages of this subscription have.
-    pub(super) fn subscribe(&mut self, subject: &str) -> u64 {
+    pub(in crate::store) fn subscribe(&mut self, subject: &str) -> u64 {
         self.numbers += 1;
         wire::subscribe(subject, self.numbers, self.pipe.output());
         self.numbers
     }
 
     /// Ends a subscription.
-    pub(super) fn unsubscribe(&mut self, subscription: u64) {
+    pub(in crate::store) fn unsubscribe(&mut self, subscription: u64) {
         wire::unsubscribe(subscription, self.pipe.output());
     }
 
     /// Sends a ping, so that a living server says something.
-    pub(super) fn ping(&mut self) {
+    pub(in crate::store) fn ping(&mut self) {
         self.pipe.output().extend_from_slice(b"PING\r\n");
     }
 
     /// Ends the link at the next occasion, for this reason.
-    pub(super) fn fail(&mut self, why: &str) {
+    pub(in crate::store) fn fail(&mut self, why: &str) {
         self.failure.get_or_insert_with(|| why.to_owned());
     }
 
     /// Writes and reads, and returns what came. An error ends the link.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event<R>, LinkError>> {
+    pub(in crate::store) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Event<R>, LinkError>> {
         loop {
             if let Some(why) = self.failure.take() {
                 return Poll::Ready(Err(self.refused(why)));
@@ -226,7 +234,7 @@ impl<R> Link<R> {
     }
 
     /// When the next request must be answered.
-    pub(super) fn due(&mut self) -> Option<Instant> {
+    pub(in crate::store) fn due(&mut self) -> Option<Instant> {
         while let Some((due, number)) = self.deadlines.front() {
             if self.flight.contains_key(number) {
                 return Some(*due);
@@ -237,7 +245,7 @@ impl<R> Link<R> {
     }
 
     /// Takes the next request whose deadline has passed; fails if the server says nothing at all.
-    pub(super) fn overdue(&mut self, now: Instant) -> Result<Option<R>, LinkError> {
+    pub(in crate::store) fn overdue(&mut self, now: Instant) -> Result<Option<R>, LinkError> {
         if self.due().is_none_or(|due| due > now) {
             return Ok(None);
         }
@@ -249,36 +257,41 @@ impl<R> Link<R> {
     }
 
     /// Whether the server has said nothing for so long that it counts as lost. Called when it was pinged long ago.
-    pub(super) fn is_silent(&self, now: Instant) -> bool {
+    pub(in crate::store) fn is_silent(&self, now: Instant) -> bool {
         now.saturating_duration_since(self.heard_at) >= 2 * DEADLINE
     }
 
     /// Whether every request is answered.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(in crate::store) fn is_idle(&self) -> bool {
         self.flight.is_empty()
     }
 
+    /// How many requests are not answered.
+    pub(in crate::store) fn in_flight(&self) -> usize {
+        self.flight.len()
+    }
+
     /// Whether little waits to be written.
-    pub(super) fn has_room(&self) -> bool {
+    pub(in crate::store) fn has_room(&self) -> bool {
         self.pipe.pending() < MOST_OUTPUT
     }
 
     /// The most bytes of a message that the server accepts, with its headers.
-    pub(super) fn most(&self) -> usize {
+    pub(in crate::store) fn most(&self) -> usize {
         self.most
     }
 
     /// The servers of its cluster, as the server has reported them.
-    pub(super) fn servers(&self) -> Vec<Server> {
+    pub(in crate::store) fn servers(&self) -> Vec<Server> {
         self.servers.clone()
     }
 
-    pub(super) fn server(&self) -> &Server {
+    pub(in crate::store) fn server(&self) -> &Server {
         self.pipe.server()
     }
 
     /// An error with this reason.
-    pub(super) fn refused(&self, why: String) -> LinkError {
+    pub(in crate::store) fn refused(&self, why: String) -> LinkError {
         LinkError::wire(self.server(), WireError::Refused(why))
     }
 }

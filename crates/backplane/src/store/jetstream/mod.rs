@@ -3,20 +3,27 @@
 //!
 //! A record is accepted only if it names the newest one of its channel, which gives numbers without a hole; the server tells
 //! what it has kept on another subject, to which nodes subscribe. What was missed is read back from the newest record.
+//!
+//! The link, the API and the making of streams are those of the members of several nodes, too.
 
-mod answers;
+pub(super) mod answers;
+pub(super) mod api;
 mod channel;
 #[cfg(any(test, feature = "fuzzing"))]
 mod fuzzing;
 mod json;
 mod link;
 mod names;
+pub(super) mod json;
+pub(super) mod link;
+pub(super) mod names;
 mod record;
-mod setup;
-mod task;
-mod wire;
+pub(super) mod setup;
+pub(super) mod wire;
+mod work;
 mod worker;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use fuzzing::feed;
 pub(super) use task::Task;
+pub(super) use worker::Worker;

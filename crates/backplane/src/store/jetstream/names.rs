@@ -27,13 +27,11 @@ impl Streams {
     pub(super) fn new(config: &Config) -> Self {
         let stream = |kept: &KeptChannels| {
             let about = [config.prefix.as_bytes(), b"\0", &kept.pattern].concat();
-            let digest = digest(&SHA256, &about);
-            let hash = digest.as_ref().get(..HASH_BYTES).unwrap_or_default();
             Some(Stream {
                 pattern: Pattern::new(&kept.pattern).ok()?,
                 text: kept.pattern.clone(),
                 history: kept.terms,
-                hash: hex(hash).into(),
+                hash: hash(&about),
                 prefix: config.prefix.as_str().into(),
             })
         };
@@ -98,8 +96,15 @@ impl Stream {
     }
 }
 
+/// A short form of something for a name.
+pub(in crate::store) fn hash(about: &[u8]) -> Box<str> {
+    let digest = digest(&SHA256, about);
+    let hash = digest.as_ref().get(..HASH_BYTES).unwrap_or_default();
+    hex(hash).into()
+}
+
 /// Appends a name as one token. Only letters, digits and some signs are kept, so that no other text has to be escaped.
-fn encode(name: &[u8], out: &mut String) {
+pub(in crate::store) fn encode(name: &[u8], out: &mut String) {
     if name.is_empty() {
         // a token cannot be empty
         out.push('%');
@@ -124,7 +129,7 @@ const KEPT_SIGNS: &[u8] = b"-_:;,@~#/+=";
 const HASH_BYTES: usize = 8;
 
 /// The most bytes of a subject. By default a server accepts lines of 4 KiB, with the subject for the answer.
-const LONGEST_SUBJECT: usize = 3800;
+pub(in crate::store) const LONGEST_SUBJECT: usize = 3800;
 
 #[cfg(test)]
 mod tests {

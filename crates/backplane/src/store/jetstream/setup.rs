@@ -6,81 +6,131 @@ use super::json;
 use super::link::Link;
 use super::names::{Stream, Streams};
 use super::wire::Message;
-use super::worker::Request;
 use crate::link_error::LinkError;
 use crate::wire::nats::line::quote;
 
-/// Makes the streams that are missing, and sets the bounds of the others.
-pub(super) async fn prepare(link: &mut Link<Request>, streams: &Streams) -> Result<(), LinkError> {
-    for stream in streams.iter() {
-        let info = call(link, "INFO", stream, b"").await?;
-        match answers::failure(&info) {
-            None => adapt(link, stream, &info).await?,
-            Some((NO_STREAM, _)) => {
-                let body = config(stream);
-                let made = call(link, "CREATE", stream, body.as_bytes()).await?;
-                checked(link, stream, &made)?;
-            }
-            Some((number, failure)) => return Err(refused(link, stream, number, failure)),
+/// A stream that is needed.
+pub(in crate::store) struct Plan {
+    pub(in crate::store) name: String,
+    /// The configuration of a new one.
+    pub(in crate::store) config: String,
+    /// The numbers in it that are changed back.
+    pub(in crate::store) bounds: Vec<(&'static str, u64)>,
+    /// What it must have, because nothing else works.
+    pub(in crate::store) has: Vec<String>,
+    /// What it is for.
+    pub(in crate::store) purpose: &'static str,
+}
+
+/// What is needed for histories.
+pub(super) fn plans(streams: &Streams) -> Vec<Plan> {
+    let plan = |stream: &Stream| {
+        let mut has: Vec<_> = stream.all().into();
+        has.push("\"republish\"".to_owned());
+        Plan {
+            name: stream.name(),
+            config: config(stream),
+            bounds: bounds(stream).into(),
+            has,
+            purpose: "channels with history",
         }
+    };
+    streams.iter().map(plan).collect()
+}
+
+/// Makes the streams that are missing, and sets the bounds of the others. Returns when each was made. `what` is what the link
+/// notes for a request.
+pub(in crate::store) async fn prepare<R>(
+    link: &mut Link<R>,
+    plans: &[Plan],
+    what: impl Fn() -> R,
+) -> Result<Vec<Box<[u8]>>, LinkError> {
+    let mut made = Vec::new();
+    for plan in plans {
+        let info = call(link, "INFO", plan, (what(), b"")).await?;
+        let info = match answers::failure(&info) {
+            None => {
+                adapt(link, plan, (&info, &what)).await?;
+                info
+            }
+            Some((NO_STREAM, _)) => {
+                let body = plan.config.as_bytes();
+                let info = call(link, "CREATE", plan, (what(), body)).await?;
+                checked(link, plan, &info)?;
+                info
+            }
+            Some((number, failure)) => return Err(refused(link, plan, number, failure)),
+        };
+        made.push(
+            json::text(&info.payload, "created")
+                .unwrap_or_default()
+                .into(),
+        );
     }
-    Ok(())
+    Ok(made)
 }
 
 /// Sets the bounds of a stream that exists.
-async fn adapt(link: &mut Link<Request>, stream: &Stream, info: &Message) -> Result<(), LinkError> {
+async fn adapt<R>(
+    link: &mut Link<R>,
+    plan: &Plan,
+    (info, what): (&Message, impl Fn() -> R),
+) -> Result<(), LinkError> {
     let Some(found) = json::object(&info.payload, "config") else {
         return Err(link.refused("its answer cannot be read".to_owned()));
     };
-    let [kept, told] = stream.all();
     // servers write `>` as `\\u003e`
-    let has = |text: &str| {
+    let has = |text: &String| {
         let text = text.trim_end_matches('>');
         json::find(found, text.as_bytes()).is_some()
     };
-    if !has(&kept) || !has(&told) || !has("\"republish\"") {
+    if !plan.has.iter().all(has) {
         return Err(link.refused(format!(
             "its stream {} has other subjects: delete it, so that it is made again",
-            stream.name()
+            plan.name
         )));
     }
     let mut changed = None;
-    for (name, number) in bounds(stream) {
+    for (name, number) in &plan.bounds {
         let config = changed.as_deref().unwrap_or(found);
-        if json::number(config, name) != Some(number) {
-            changed = json::with_number(config, name, number);
+        if json::number(config, name) != Some(*number) {
+            changed = json::with_number(config, name, *number);
         }
     }
     if let Some(changed) = changed {
-        let answer = call(link, "UPDATE", stream, &changed).await?;
-        checked(link, stream, &answer)?;
+        let answer = call(link, "UPDATE", plan, (what(), &changed)).await?;
+        checked(link, plan, &answer)?;
     }
     Ok(())
 }
 
-async fn call(
-    link: &mut Link<Request>,
+async fn call<R>(
+    link: &mut Link<R>,
     verb: &str,
-    stream: &Stream,
-    body: &[u8],
+    plan: &Plan,
+    (what, body): (R, &[u8]),
 ) -> Result<Message, LinkError> {
-    let subject = format!("$JS.API.STREAM.{verb}.{}", stream.name());
-    link.call(Request::Setup, &subject, body).await
+    let subject = format!("$JS.API.STREAM.{verb}.{}", plan.name);
+    link.call(what, &subject, body).await
 }
 
-fn checked(link: &Link<Request>, stream: &Stream, answer: &Message) -> Result<(), LinkError> {
+fn checked<R>(link: &Link<R>, plan: &Plan, answer: &Message) -> Result<(), LinkError> {
     match answers::failure(answer) {
         None => Ok(()),
-        Some((number, failure)) => Err(refused(link, stream, number, failure)),
+        Some((number, failure)) => Err(refused(link, plan, number, failure)),
     }
 }
 
-fn refused(link: &Link<Request>, stream: &Stream, number: u64, failure: Failure) -> LinkError {
+fn refused<R>(link: &Link<R>, plan: &Plan, number: u64, failure: Failure) -> LinkError {
+    let purpose = plan.purpose;
+    let not_enabled = || {
+        format!("{purpose} need JetStream, which is not enabled on this server or for this account")
+    };
     link.refused(match failure {
-        Failure::Refused(_) if NOT_ENABLED.contains(&number) => NO_JETSTREAM.to_owned(),
-        Failure::Away if number == 0 => NO_JETSTREAM.to_owned(),
+        Failure::Refused(_) if NOT_ENABLED.contains(&number) => not_enabled(),
+        Failure::Away if number == 0 => not_enabled(),
         Failure::Away => "its JetStream is not ready".to_owned(),
-        Failure::Refused(why) => format!("stream {}: {why}", stream.name()),
+        Failure::Refused(why) => format!("stream {}: {why}", plan.name),
     })
 }
 
@@ -128,9 +178,6 @@ fn config(stream: &Stream) -> String {
     text.push('}');
     text
 }
-
-const NO_JETSTREAM: &str =
-    "channels with history need JetStream, which is not enabled on this server or for this account";
 
 /// Numbers go on so long after the last message was kept, as over Redis.
 const NUMBERS_GO_ON: u64 = 7 * 24 * 60 * 60 * 1000;

@@ -25,16 +25,16 @@ pub(super) enum Heard {
 
 /// A message.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Message {
+pub(in crate::store) struct Message {
     /// The number of the subscription.
-    pub(super) subscription: u64,
+    pub(in crate::store) subscription: u64,
     /// The number at the end of the subject, which names the request that it answers.
-    pub(super) request: Option<u64>,
+    pub(in crate::store) request: Option<u64>,
     /// What the server says instead of a payload: 404 and 503 are errors.
-    pub(super) status: Option<u16>,
+    pub(in crate::store) status: Option<u16>,
     /// The number in its stream of a message that is told after it was kept.
-    pub(super) sequence: Option<u64>,
-    pub(super) payload: Bytes,
+    pub(in crate::store) sequence: Option<u64>,
+    pub(in crate::store) payload: Bytes,
 }
 
 /// The receiving side.

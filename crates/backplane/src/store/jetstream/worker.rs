@@ -32,7 +32,7 @@ use job::Job;
 use scanning::Scan;
 
 /// See the module.
-pub(super) struct Worker {
+pub(in crate::store) struct Worker {
     /// The number of this node.
     node: u64,
     feed: Arc<dyn Feed>,
@@ -60,6 +60,8 @@ pub(super) struct Worker {
     reports: Reports,
     /// When channels that the store refused are tried again.
     retries_at: Option<Instant>,
+    pub(super) pings_at: Instant,
+    pub(super) sweeps_at: Instant,
     /// From this many channels on, those that are idle are forgotten.
     most_channels: usize,
     /// Whether the node was told anything since the last flush.
@@ -89,7 +91,7 @@ enum Read {
 }
 
 /// What a request was sent for.
-pub(super) enum Request {
+pub(in crate::store) enum Request {
     /// A stream is looked up, made or changed.
     Setup,
     /// The record with this number that is under way in this channel.
@@ -106,7 +108,7 @@ pub(super) enum Request {
 
 /// What a job has asked for.
 #[derive(Clone, Copy)]
-pub(super) enum Part {
+pub(in crate::store) enum Part {
     Head,
     /// The record that says where the numbers are.
     Mark,
@@ -115,7 +117,7 @@ pub(super) enum Part {
 }
 
 impl Worker {
-    pub(super) fn new(
+    pub(in crate::store) fn new(
         config: &Config,
         shared: Arc<Shared>,
         (node, feed): (u64, Arc<dyn Feed>),
@@ -140,6 +142,8 @@ impl Worker {
             steps: Vec::new(),
             reports: Reports::default(),
             retries_at: None,
+            pings_at: Instant::now(),
+            sweeps_at: Instant::now(),
             most_channels: MOST_CHANNELS,
             has_told: false,
             state: State::Awaited,
@@ -351,6 +355,10 @@ impl Worker {
         if std::mem::take(&mut self.has_told) {
             self.feed.flush();
         }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// When channels that the store refused are tried again.

@@ -6,6 +6,7 @@
 //! new mark, what arrives meanwhile is held back and put behind them, and what has another mark then has left. So it does not
 //! matter that the members are not read at one moment.
 
+mod known;
 mod reading;
 mod step;
 
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 
 use super::message::{Change, Told};
 use super::session::Session;
+use known::{Index, Known, Newest};
 use reading::Reading;
 pub(super) use step::{Page, Step};
 
@@ -25,37 +27,10 @@ pub(super) struct Follower {
     /// What was told while the index was read, by node.
     told: BTreeMap<u64, Newest>,
     is_filled: bool,
+    /// Who is missing in the index has not left: the store may have lost it.
+    spares: bool,
     /// The last mark.
     marks: u32,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Index {
-    Known,
-    /// It must be read.
-    #[default]
-    Wanted,
-    /// It is being read.
-    Sent,
-    /// It must be read once more, because what was told meanwhile was not the next change.
-    Outdated,
-}
-
-/// What was told of a node while the index was read.
-#[derive(Clone, Copy, Debug)]
-enum Newest {
-    /// What is known is newer than the index.
-    Applied,
-    /// The index may not have it yet.
-    Unknown(Session, u64),
-}
-
-#[derive(Debug)]
-struct Known {
-    session: Session,
-    /// The last change that was passed on; `None`: not known, until the index was read.
-    version: Option<u64>,
-    reading: Option<Reading>,
 }
 
 impl Follower {
@@ -101,20 +76,31 @@ impl Follower {
         Some((reading.cursor.clone(), reading.mark))
     }
 
-    /// The index: each session with the number of its last change.
-    pub(super) fn index(&mut self, sessions: &[(Session, u64)], out: &mut Vec<Step>) {
+    /// The store may have lost something: who is missing in the index that comes next has not left.
+    pub(super) fn spare(&mut self) {
+        self.spares = true;
+    }
+
+    /// The index: each session with the number of its last change; `None`: its members are being written, and what is known
+    /// of them counts.
+    pub(super) fn index(&mut self, sessions: &[(Session, Option<u64>)], out: &mut Vec<Step>) {
         let told = std::mem::take(&mut self.told);
         let is_outdated = self.index == Index::Outdated;
+        let spares = std::mem::take(&mut self.spares);
         if !matches!(self.index, Index::Sent | Index::Outdated) {
             return;
         }
         self.index = Index::Known;
         let mut newest: BTreeMap<u64, (Session, u64)> = BTreeMap::new();
         for (session, version) in sessions {
+            let Some(version) = version else {
+                continue;
+            };
             let place = newest.entry(session.node).or_insert((*session, *version));
             *place = (*place).max((*session, *version));
         }
-        let is_gone = |node: &u64| !newest.contains_key(node) && !told.contains_key(node);
+        let is_there = |node: u64| sessions.iter().any(|(session, _)| session.node == node);
+        let is_gone = |node: &u64| !spares && !is_there(*node) && !told.contains_key(node);
         let gone: Vec<_> = self.known.keys().copied().filter(is_gone).collect();
         for node in gone {
             self.forget(node, out);
@@ -156,6 +142,8 @@ impl Follower {
                 version,
                 is_empty,
             } => self.reset(session, version, is_empty, out),
+            // what is being written is told when it is complete
+            Told::Part { .. } => {}
             Told::Gone(session) => self.dead(session, out),
         }
     }
@@ -285,11 +273,12 @@ impl Follower {
         let Some(reading) = known.reading.as_mut().filter(|one| one.mark == mark) else {
             return;
         };
-        if !page.seats.is_empty() {
-            let seats = page.seats;
+        let next = page.next.clone();
+        let seats = reading.newest_of(page);
+        if !seats.is_empty() {
             out.push(Step::Put { node, mark, seats });
         }
-        if let Some(next) = page.next {
+        if let Some(next) = next {
             reading.cursor = next;
             return out.push(Step::Page(session));
         }
@@ -318,6 +307,16 @@ impl Follower {
             out.push(Step::Sweep { node, mark });
         }
         self.complete(out);
+    }
+
+    /// Something that belongs to a page is not there any more: the session is read from the beginning.
+    pub(super) fn missing(&mut self, session: Session, mark: u32, out: &mut Vec<Step>) {
+        let reading = self.of(session).and_then(|known| known.reading.as_ref());
+        if let Some(reading) = reading.filter(|reading| reading.mark == mark) {
+            let newest = reading.newest;
+            self.read(session, newest);
+            out.push(Step::Repair(session));
+        }
     }
 
     fn put_held(&mut self, change: Change, mark: u32, out: &mut Vec<Step>) {

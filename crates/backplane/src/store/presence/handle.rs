@@ -8,12 +8,11 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::super::handle::{StoreSetupError, supports};
+use super::super::handle::{StoreSetupError, encryption};
 use super::roll::{Presence, Roll};
 use super::shared::{Change, Shared};
 use super::task::AttendanceTask;
 use crate::config::Config;
-use crate::tls::Encryption;
 
 /// The state of the members in a store at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,13 +49,7 @@ impl Attendance {
         node: u64,
         roll: Arc<dyn Roll>,
     ) -> Result<(Arc<Self>, AttendanceTask), StoreSetupError> {
-        if !supports(config) {
-            return Err(StoreSetupError::NoPresence(config.protocol));
-        }
-        let encryption = match &config.tls {
-            Some(tls) => Some(Encryption::new(tls, &[])?),
-            None => None,
-        };
+        let encryption = encryption(config)?;
         let shared = Arc::new(Shared::default());
         let (end, ended) = watch::channel(None);
         let of = (Arc::clone(&shared), node, roll);

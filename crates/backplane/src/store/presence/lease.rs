@@ -69,6 +69,11 @@ impl Lease {
         self.sent = None;
     }
 
+    /// Whether nobody is declared dead, because others may have to make themselves known.
+    pub(super) fn has_grace(&self, now: Instant) -> bool {
+        self.grace_until.is_some_and(|until| now < until)
+    }
+
     /// When the next beat is due.
     pub(super) fn beats_at(&self) -> Option<Instant> {
         self.sent.is_none().then_some(self.beats_at)
@@ -97,7 +102,7 @@ impl Lease {
             return Beat::Again(self.begin_again(unix_ms, now));
         }
         self.is_begun = true;
-        if self.grace_until.is_some_and(|until| now < until) {
+        if self.has_grace(now) {
             return Beat::Dead(Vec::new());
         }
         self.grace_until = None;
@@ -125,8 +130,7 @@ impl Lease {
     /// A session was seen in a channel. False: whether it is alive is known only after another beat.
     pub(super) fn see(&mut self, session: Session, now: Instant) -> bool {
         self.seen.entry(session).or_insert(now);
-        let has_grace = self.grace_until.is_some_and(|until| now < until);
-        has_grace || self.live.contains(&session)
+        self.has_grace(now) || self.live.contains(&session)
     }
 
     /// A session has said that it ends.

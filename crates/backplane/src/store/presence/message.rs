@@ -17,8 +17,28 @@ pub(super) enum Told {
         version: u64,
         is_empty: bool,
     },
+    /// Some of the members of a session, which are being written anew. Until they are complete, what it has written before
+    /// counts.
+    Part {
+        session: Session,
+        /// The number of the change in front of it, and where that is; 0: there is none.
+        base: (u64, u64),
+        seats: Vec<Seat>,
+    },
     /// A session has ended.
     Gone(Session),
+}
+
+impl Told {
+    /// Whom it is about.
+    pub(super) fn session(&self) -> Session {
+        match self {
+            Self::Change(change) => change.session,
+            Self::Reset { session, .. } | Self::Part { session, .. } | Self::Gone(session) => {
+                *session
+            }
+        }
+    }
 }
 
 /// Some members of a session have changed.
@@ -61,17 +81,30 @@ pub(super) fn change(
                 bytes.push(LEFT);
                 put(&mut bytes, *socket);
             }
-            Ok(seat) => {
-                bytes.push(HERE);
-                put(&mut bytes, seat.socket);
-                let value = value(seat);
-                let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
-                bytes.extend_from_slice(&length.to_le_bytes());
-                bytes.extend_from_slice(&value);
-            }
+            Ok(seat) => put_seat(&mut bytes, seat),
         }
     }
     bytes
+}
+
+/// Writes some of the members of a session. `base`: the number of the change in front of it, and where that is.
+pub(super) fn part(session: Session, base: (u64, u64), seats: &[Seat]) -> Vec<u8> {
+    let mut bytes = head(PART, session);
+    put(&mut bytes, base.0);
+    put(&mut bytes, base.1);
+    for seat in seats {
+        put_seat(&mut bytes, seat);
+    }
+    bytes
+}
+
+fn put_seat(bytes: &mut Vec<u8>, seat: &Seat) {
+    bytes.push(HERE);
+    put(bytes, seat.socket);
+    let value = value(seat);
+    let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
+    bytes.extend_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(&value);
 }
 
 /// Writes that the members were written anew, as far as the script does not.
@@ -116,6 +149,15 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Told> {
                 session,
                 version,
                 is_empty: flagged(*flag)?,
+            })
+        }
+        PART => {
+            let base = (take(&mut rest)?, take(&mut rest)?);
+            let seats = seats(rest)?.into_iter().collect::<Result<_, _>>();
+            Some(Told::Part {
+                session,
+                base,
+                seats: seats.ok()?,
             })
         }
         GONE => rest.is_empty().then_some(Told::Gone(session)),
@@ -206,6 +248,7 @@ const VERSION: u8 = 1;
 const CHANGE: u8 = 1;
 const RESET: u8 = 2;
 const GONE: u8 = 3;
+const PART: u8 = 4;
 
 const LEFT: u8 = 0;
 const HERE: u8 = 1;
@@ -265,6 +308,13 @@ mod tests {
         };
         assert_eq!(parse(&bytes), Some(expected));
         assert_eq!(parse(&gone(SESSION)), Some(Told::Gone(SESSION)));
+        let seats: Vec<_> = seats_of(&[Some("1"), None]).into_iter().flatten().collect();
+        let expected = Told::Part {
+            session: SESSION,
+            base: (3, 70),
+            seats: seats.clone(),
+        };
+        assert_eq!(parse(&part(SESSION, (3, 70), &seats)), Some(expected));
         bytes.push(0);
         assert_eq!(parse(&bytes), None);
     }

@@ -13,6 +13,8 @@ pub(super) struct Own {
     pub(super) is_doubtful: bool,
     /// An earlier session of this node that has written members.
     pub(super) old: Option<Session>,
+    /// Everything is being written in a shorter form, while nothing has to be read.
+    pub(super) is_shortened: bool,
     /// Whether it waits to be written.
     pub(super) is_queued: bool,
 }
@@ -63,6 +65,7 @@ impl Own {
         let writing = self.writing.take()?;
         if written == Written::Doubtful {
             self.is_doubtful = true;
+            self.is_shortened = false;
             return None;
         }
         let version = match writing {
@@ -70,6 +73,7 @@ impl Own {
             Writing::Change(version) => version,
             Writing::Last(version) => {
                 self.is_doubtful = false;
+                self.is_shortened = false;
                 self.old = None;
                 version
             }
@@ -85,6 +89,7 @@ impl Own {
     /// The link was lost: what was being written may be there or not.
     pub(super) fn lost(&mut self) {
         self.is_doubtful |= self.writing.take().is_some();
+        self.is_shortened = false;
         self.is_queued = false;
     }
 
@@ -97,6 +102,7 @@ impl Own {
         self.version = 0;
         self.writing = None;
         self.is_doubtful = false;
+        self.is_shortened = false;
         earlier
     }
 }

@@ -13,6 +13,13 @@ pub struct Seat {
     pub info: Option<Box<str>>,
 }
 
+impl Seat {
+    /// About what it takes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.info.as_deref().map_or(0, str::len)
+    }
+}
+
 /// What has changed among the members of this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pending {

@@ -5,6 +5,7 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
 use super::super::names::Names;
 use super::message;
+use super::register::Part;
 use super::roll::Seat;
 use super::session::Session;
 
@@ -16,17 +17,6 @@ pub(super) struct Scripts {
     write: Box<str>,
     beat: Box<str>,
     is_cluster: bool,
-}
-
-/// A part of all members of a session.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Part<'a> {
-    pub(super) is_first: bool,
-    /// The number of the change, if it is the last part.
-    pub(super) version: Option<u64>,
-    pub(super) seats: &'a [Seat],
-    /// An earlier session that ends with the last part.
-    pub(super) old: Option<Session>,
 }
 
 impl Scripts {

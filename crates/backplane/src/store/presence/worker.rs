@@ -12,18 +12,14 @@ use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
 
-use super::super::link::Event;
-use super::super::links::Links;
-use super::super::names::Names;
 use super::follow::{Follower, Step};
 use super::lease::Lease;
-use super::message::{self, Told};
+use super::message::Told;
 use super::own::Own;
+use super::register::{Event, Place, Register};
 use super::roll::Roll;
-use super::scripts::{LEASES, Scripts};
 use super::session::Session;
 use super::shared::Shared;
-use crate::config::{Config, Protocol};
 use crate::gauges::count;
 use crate::link_error::LinkError;
 
@@ -33,7 +29,6 @@ pub(super) struct Worker {
     node: u64,
     roll: Arc<dyn Roll>,
     shared: Arc<Shared>,
-    scripts: Scripts,
     lease: Lease,
     followed: AHashMap<Box<[u8]>, Followed>,
     /// How often a channel was begun to be followed.
@@ -47,8 +42,6 @@ pub(super) struct Worker {
     writes: VecDeque<Box<[u8]>>,
     /// Channels that wait for the next beat, with a session that may be dead.
     suspects: Vec<(Place, Session)>,
-    /// The channels whose subscriptions are being ended.
-    ending: Vec<Box<[u8]>>,
     /// How many pages are on their way.
     reading: usize,
     steps: Vec<Step>,
@@ -58,8 +51,7 @@ pub(super) struct Worker {
     /// Whether the servers of this link are marked.
     is_marked: bool,
     is_leaving: bool,
-    /// How many scripts were sent once more and are not answered.
-    loading: usize,
+    loss: Loss,
     reported: Option<Instant>,
     has_told: bool,
     state: State,
@@ -82,23 +74,37 @@ enum State {
     Away,
 }
 
+/// Whether the servers have lost something.
+#[derive(Default)]
+struct Loss {
+    /// What they had when the last link was made.
+    era: Option<Box<[u8]>>,
+    /// They have: who is missing there may not have written it again.
+    spares: bool,
+    /// Whether all that this node has written is being compared.
+    is_checking: bool,
+    /// How many beats were answered.
+    beats: usize,
+}
+
+impl Loss {
+    fn heed_era(&mut self, era: Option<&[u8]>) {
+        self.spares |= self.era.is_some() && self.era.as_deref() != era;
+        self.era = era.map(Into::into);
+    }
+}
+
 struct Followed {
     generation: u64,
     follower: Follower,
     /// The node was told that it failed.
     is_failure_told: bool,
     is_refused: bool,
-}
-
-/// A channel, as long as it is followed.
-#[derive(Clone, Debug)]
-pub(super) struct Place {
-    channel: Box<[u8]>,
-    generation: u64,
+    /// How often something was missing that belongs to its members.
+    missing: u32,
 }
 
 enum Subscription {
-    Leases,
     Begin(Place),
     End(Box<[u8]>),
 }
@@ -111,36 +117,13 @@ enum Read {
     Purge(Box<[u8]>, Session),
 }
 
-/// What a command was sent for.
-pub(super) enum Request {
-    Beat,
-    /// A server is marked by a session. True: it was before, on this link.
-    Mark(Session, bool),
-    SubscribeLeases,
-    Subscribe(Place),
-    End(Box<[u8]>),
-    Index(Place),
-    Page(Place, Session, u32),
-    Write(Box<[u8]>, Session),
-    Check(Box<[u8]>, Session, u64),
-    Load,
-    /// The answer shows only that the store lives.
-    Other,
-}
-
 impl Worker {
-    pub(super) fn new(
-        config: &Config,
-        (shared, node, roll): (Arc<Shared>, u64, Arc<dyn Roll>),
-        now: Now,
-    ) -> Self {
-        let is_cluster = config.protocol == Protocol::RedisCluster;
+    pub(super) fn new((shared, node, roll): (Arc<Shared>, u64, Arc<dyn Roll>), now: Now) -> Self {
         count(&shared.counters.sessions, 1);
         Self {
             node,
             roll,
             shared,
-            scripts: Scripts::new(Names::new(&config.prefix), is_cluster),
             lease: Lease::new(node, now.unix_ms, now.at),
             followed: AHashMap::new(),
             generations: 0,
@@ -150,14 +133,13 @@ impl Worker {
             reads: VecDeque::new(),
             writes: VecDeque::new(),
             suspects: Vec::new(),
-            ending: Vec::new(),
             reading: 0,
             steps: Vec::new(),
             retries_at: None,
             prolongs_at: now.at + PROLONGS,
             is_marked: false,
             is_leaving: false,
-            loading: 0,
+            loss: Loss::default(),
             reported: None,
             has_told: false,
             state: State::Awaited,
@@ -165,12 +147,11 @@ impl Worker {
     }
 
     /// There is a link: every channel is subscribed to on it, and what this node has written is compared.
-    pub(super) fn up(&mut self, links: &mut Links<Request>, now: Now) {
+    pub(super) fn up(&mut self, register: &mut dyn Register, now: Now) {
         self.state = State::Connected;
         self.lease.back(now.at);
-        self.loading = 0;
-        self.load(links, now);
-        self.subscriptions.push_back(Subscription::Leases);
+        self.loss.heed_era(register.era());
+        register.follow_sessions(now.at);
         for (channel, followed) in &mut self.followed {
             followed.is_refused = false;
             self.subscriptions.push_back(Subscription::Begin(Place {
@@ -196,10 +177,10 @@ impl Worker {
         self.reads.clear();
         self.writes.clear();
         self.suspects.clear();
-        self.ending.clear();
         self.reading = 0;
         self.retries_at = None;
         self.is_marked = false;
+        self.loss.is_checking = false;
         for own in self.own.values_mut() {
             own.lost();
         }
@@ -235,6 +216,7 @@ impl Worker {
             follower: Follower::default(),
             is_failure_told: false,
             is_refused: false,
+            missing: 0,
         };
         match self.state {
             State::Awaited => {}
@@ -255,26 +237,20 @@ impl Worker {
     }
 
     /// What came from the store.
-    pub(super) fn handle(&mut self, event: Event<Request>, links: &mut Links<Request>, now: Now) {
+    pub(super) fn handle(&mut self, event: Event, register: &mut dyn Register, now: Now) {
         match event {
-            Event::Message(topic, bytes) => self.arrived(&topic, &bytes, now),
-            Event::Ended(topic) => self.ended(&topic, links),
-            Event::Answer(request, answer) => self.answered(request, answer, links, now),
-        }
-    }
-
-    fn arrived(&mut self, topic: &[u8], bytes: &[u8], now: Now) {
-        let told = message::parse(bytes);
-        if topic == self.scripts.topic(None) {
-            if let Some(Told::Gone(session)) = told {
+            Event::Told(None, Some(Told::Gone(session))) => {
                 self.lease.gone(session);
                 self.is_dead(session);
             }
-            return;
+            Event::Told(None, _) => {}
+            Event::Told(Some(channel), told) => self.arrived(&channel, told, now),
+            Event::Answer(request, answer) => self.answered(request, answer, register, now),
+            Event::Refused(why) => self.report_refusal(&why, now),
         }
-        let Some(channel) = self.scripts.names().member_channel(topic) else {
-            return;
-        };
+    }
+
+    fn arrived(&mut self, channel: &[u8], told: Option<Told>, now: Now) {
         let Some(told) = told else {
             let name = channel.escape_ascii();
             return self.report(
@@ -282,11 +258,8 @@ impl Worker {
                 now,
             );
         };
-        let session = match &told {
-            Told::Change(change) => change.session,
-            Told::Reset { session, .. } | Told::Gone(session) => *session,
-        };
-        let Some(followed) = self.followed.get_mut(&*channel) else {
+        let session = told.session();
+        let Some(followed) = self.followed.get_mut(channel) else {
             return;
         };
         if session.node == self.node {
@@ -295,20 +268,7 @@ impl Worker {
         // whether it lives is seen with the next beat
         self.lease.see(session, now.at);
         followed.follower.told(told, &mut self.steps);
-        self.step(&channel);
-    }
-
-    /// A subscription has ended, which the node wanted or which has moved to another server.
-    fn ended(&mut self, topic: &[u8], links: &mut Links<Request>) {
-        let is_of_leases = topic == self.scripts.topic(None);
-        let channel = self.scripts.names().member_channel(topic);
-        let is_wanted = channel.is_some_and(|channel| {
-            let is_ending = self.ending.iter().any(|ending| **ending == *channel);
-            !is_ending && self.followed.contains_key(&*channel)
-        });
-        if is_of_leases || is_wanted {
-            links.fail("a slot has moved to another server");
-        }
+        self.step(channel);
     }
 
     /// A session of another node is dead: its members have left all channels.
@@ -328,6 +288,10 @@ impl Worker {
             self.step(&channel);
             self.reads.push_back(Read::Purge(channel, session));
         }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// Lets the node wake who was told something.
@@ -351,6 +315,13 @@ impl Worker {
         ));
     }
 
+    fn report_refusal(&mut self, why: &str, now: Now) {
+        self.report(
+            &format!("the store refused a command about members: {why}"),
+            now,
+        );
+    }
+
     /// Tells an operator something, at most once a minute.
     fn report(&mut self, message: &str, now: Now) {
         let is_due = self
@@ -360,11 +331,6 @@ impl Worker {
             self.reported = Some(now.at);
             self.roll.report(message);
         }
-    }
-
-    /// The place of what concerns all sessions.
-    fn home(links: &Links<Request>) -> usize {
-        links.place(LEASES)
     }
 }
 

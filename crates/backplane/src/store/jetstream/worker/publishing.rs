@@ -8,6 +8,7 @@ use ring::digest::{SHA256, digest};
 use super::super::super::feed::StoreError;
 use super::super::super::requests::Publication;
 use super::super::answers::{self, Failure, Found, Outcome};
+use super::super::api::{EXPECTED, newest, numbered};
 use super::super::channel::{ALONE_BYTES, Channel, Waiting};
 use super::super::link::Link;
 use super::super::record::{Head, State};
@@ -234,28 +235,5 @@ impl Worker {
         }
     }
 }
-
-/// The request for the newest message of a subject.
-pub(super) fn newest(stream: &str, subject: &str) -> (String, Vec<u8>) {
-    let body = format!("{{\"last_by_subj\":\"{subject}\"}}");
-    (format!("{GET}{stream}"), body.into_bytes())
-}
-
-/// The request for a message with this number.
-pub(super) fn numbered(stream: &str, sequence: u64) -> (String, Vec<u8>) {
-    let body = format!("{{\"seq\":{sequence}}}");
-    (format!("{GET}{stream}"), body.into_bytes())
-}
-
-/// The request for the first message of a subject from this number on.
-pub(super) fn next_from(stream: &str, subject: &str, sequence: u64) -> (String, Vec<u8>) {
-    let body = format!("{{\"seq\":{sequence},\"next_by_subj\":\"{subject}\"}}");
-    (format!("{GET}{stream}"), body.into_bytes())
-}
-
-const GET: &str = "$JS.API.STREAM.MSG.GET.";
-
-/// The number of the newest record: otherwise the server refuses.
-pub(super) const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 
 const MESSAGE_ID: &str = "Nats-Msg-Id";

@@ -6,10 +6,10 @@ use std::time::Instant;
 use millrace_core::Epoch;
 
 use super::super::answers::{self, Found};
+use super::super::api::next_from;
 use super::super::link::Link;
 use super::super::record::{Head, Record};
 use super::super::wire::Message;
-use super::publishing::next_from;
 use super::{Request, Worker};
 use crate::outlet::random;
 

@@ -48,6 +48,7 @@ fn a_change_that_is_not_the_next_one_has_its_session_read() {
     follower.told(change(ONE, (5, 6), vec![Ok(seat(9, "3"))]), &mut steps);
     assert_eq!(steps, []);
     let page = Page {
+        changes: Vec::new(),
         seats: vec![seat(8, "2")],
         next: None,
     };
@@ -63,7 +64,7 @@ fn what_is_held_back_is_bounded() {
     let mut steps = Vec::new();
     follower.told(change(ONE, (4, 5), vec![]), &mut steps);
     assert!(follower.index_sent());
-    follower.index(&[(ONE, 5)], &mut steps);
+    follower.index(&[(ONE, Some(5))], &mut steps);
     let (_, mark) = follower.sent(ONE).unwrap();
     let long = "x".repeat(4096);
     for version in 6..306 {
@@ -74,6 +75,7 @@ fn what_is_held_back_is_bounded() {
     assert!(reading.held.is_empty() && reading.is_outdated);
     steps.clear();
     let page = Page {
+        changes: Vec::new(),
         seats: vec![],
         next: None,
     };

@@ -34,6 +34,8 @@ pub(in super::super) enum Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Page {
     pub(in super::super) seats: Vec<Seat>,
+    /// Changes that are newer than what later pages have. `Err`: the socket has left.
+    pub(in super::super) changes: Vec<Result<Seat, u64>>,
     /// Where the next one begins; `None`: this was the last one.
     pub(in super::super) next: Option<Box<str>>,
 }

@@ -22,7 +22,7 @@ struct Stored {
 #[derive(Clone, Debug)]
 enum Event {
     Told(Told),
-    Index(Vec<(Session, u64)>),
+    Index(Vec<(Session, Option<u64>)>),
     Page(Session, u32, Page),
 }
 
@@ -148,6 +148,7 @@ impl World {
             Some(Step::Page(session) | Step::Repair(session)) => {
                 if let Some((cursor, mark)) = self.follower.sent(session) {
                     let page = Page {
+                        changes: Vec::new(),
                         seats: Vec::new(),
                         next: Some(cursor),
                     };
@@ -165,7 +166,11 @@ impl World {
         let answer = match command {
             Event::Index(_) => {
                 let there = self.stored.iter().filter(|(_, stored)| stored.version > 0);
-                Event::Index(there.map(|(id, stored)| (*id, stored.version)).collect())
+                Event::Index(
+                    there
+                        .map(|(id, stored)| (*id, Some(stored.version)))
+                        .collect(),
+                )
             }
             Event::Page(session, mark, page) => {
                 let cursor = page.next.unwrap().parse::<u64>().unwrap();
@@ -174,7 +179,15 @@ impl World {
                 let found: Vec<_> = behind.take(2).map(|(id, info)| seat(*id, info)).collect();
                 let last = found.last().filter(|_| found.len() == 2);
                 let next = last.map(|last| last.socket.to_string().into());
-                Event::Page(session, mark, Page { seats: found, next })
+                Event::Page(
+                    session,
+                    mark,
+                    Page {
+                        seats: found,
+                        changes: Vec::new(),
+                        next,
+                    },
+                )
             }
             Event::Told(_) => return,
         };

@@ -1,70 +1,39 @@
-//! The answers of the store: what each means for the command that it belongs to.
-
-use ahash::AHashSet;
-use redis::{PushKind, Value};
+//! The answers of the store: what each means for what was asked.
 
 use super::super::super::link::Fault;
-use super::super::super::links::Links;
-use super::super::follow::Page;
 use super::super::lease::Beat;
-use super::super::message;
 use super::super::own::Written;
-use super::super::scripts::Scripts;
+use super::super::register::{Place, Register, Reply, Request};
 use super::super::session::Session;
-use super::{Now, Place, RETRY, Read, Request, State, Worker};
+use super::{Now, RETRY, Read, State, Worker};
 use crate::link_error::LinkError;
 
-type Answer = Result<Value, Fault>;
+type Answer = Result<Reply, Fault>;
 
 impl Worker {
     pub(super) fn answered(
         &mut self,
         request: Request,
         answer: Answer,
-        links: &mut Links<Request>,
+        register: &mut dyn Register,
         now: Now,
     ) {
-        let mut answer = answer;
-        if let Ok(value) = &answer
-            && !self.belongs(&request, value)
-        {
-            // the library has taken something else for the answer, and all that follow would be wrong
-            links.fail("an answer belongs to another command");
-            answer = Err(Fault::Lost);
-        }
-        match &answer {
-            Err(Fault::Unfit(why)) => links.retire(why.clone()),
-            Err(Fault::NoScript) => self.load(links, now),
-            Err(Fault::Refused(why) | Fault::Untold(why)) => {
-                self.report(
-                    &format!("the store refused a command about members: {why}"),
-                    now,
-                );
-            }
-            _ => {}
+        if let Err(Fault::Refused(why) | Fault::Untold(why)) = &answer {
+            self.report_refusal(why, now);
         }
         match request {
-            Request::Beat => self.beaten(&answer, now),
+            Request::Beat => self.beaten(answer, register, now),
             Request::Mark(session, was_marked) => {
-                let is_lost = match &answer {
-                    Ok(Value::BulkString(known)) => Session::parse(known) != Some(session),
-                    Ok(_) => true,
-                    Err(_) => false,
-                };
+                let is_lost = matches!(answer, Ok(Reply::Lost));
                 if was_marked && is_lost && session == self.lease.own() {
                     let old = self.lease.begin_again(now.unix_ms, now.at);
                     self.begin_again(old);
                 }
             }
-            Request::SubscribeLeases | Request::Other => {}
             Request::Subscribe(place) => {
                 if let Err(Fault::Refused(_)) = answer {
                     self.refused(&place, now);
                 }
-            }
-            Request::End(channel) => {
-                let place = self.ending.iter().position(|ending| *ending == channel);
-                place.map(|place| self.ending.swap_remove(place));
             }
             Request::Index(place) => self.index(&place, answer, now),
             Request::Page(place, session, mark) => {
@@ -73,48 +42,30 @@ impl Worker {
             }
             Request::Write(channel, session) => {
                 if session == self.lease.own() {
-                    self.written(channel, &answer, links, now);
+                    self.written(channel, &answer, register, now);
                 }
             }
             Request::Check(channel, session, version) => {
-                if let Ok(found) = answer
+                if let Ok(Reply::Version(found)) = answer
                     && session == self.lease.own()
                 {
-                    self.checked(channel, version, &found);
+                    self.checked(channel, (version, found), register);
                 }
             }
-            Request::Load => self.loading = self.loading.saturating_sub(1),
         }
     }
 
-    /// Whether a value can be the answer to a request: only subscriptions are confirmed by a push.
-    fn belongs(&self, request: &Request, value: &Value) -> bool {
-        let begins = [PushKind::Subscribe, PushKind::SSubscribe];
-        let (channel, kinds) = match request {
-            Request::SubscribeLeases => (None, begins),
-            Request::Subscribe(place) => (Some(&*place.channel), begins),
-            Request::End(channel) => (
-                Some(&**channel),
-                [PushKind::Unsubscribe, PushKind::SUnsubscribe],
-            ),
-            _ => return !matches!(value, Value::Push { .. }),
-        };
-        let Value::Push { kind, data } = value else {
-            return false;
-        };
-        let topic = self.scripts.topic(channel);
-        kinds.contains(kind)
-            && matches!(data.first(), Some(Value::BulkString(told)) if *told == topic)
-    }
-
-    fn beaten(&mut self, answer: &Answer, now: Now) {
-        let Some((lives, live)) = answer.as_ref().ok().and_then(sessions) else {
-            // it is repeated; without one in time the link is not fit
-            self.lease.lost();
-            if matches!(answer, Err(Fault::NoScript)) {
-                self.lease.hurry(now.at);
+    fn beaten(&mut self, answer: Answer, register: &mut dyn Register, now: Now) {
+        let (lives, live) = match answer {
+            Ok(Reply::Beat { lives, live }) => (lives, live),
+            answer => {
+                // it is repeated; without one in time the link is not fit
+                self.lease.lost();
+                if matches!(answer, Err(Fault::NoScript)) {
+                    self.lease.hurry(now.at);
+                }
+                return;
             }
-            return;
         };
         let beat = self.lease.beaten(lives, live, (now.unix_ms, now.at));
         let dead = match beat {
@@ -122,6 +73,10 @@ impl Worker {
             Beat::Dead(dead) => dead,
         };
         self.state = State::Up;
+        if self.loss.spares && !self.lease.has_grace(now.at) {
+            self.loss.spares = false;
+            self.look_again();
+        }
         for session in &dead {
             self.is_dead(*session);
         }
@@ -130,20 +85,27 @@ impl Worker {
                 let purge = Read::Purge(place.channel.clone(), session);
                 self.reads.push_back(purge);
             }
-            let mut steps = std::mem::take(&mut self.steps);
-            if let Some(followed) = self.current(&place) {
-                followed.follower.begin(&mut steps);
-            }
-            self.steps = steps;
-            self.step(&place.channel);
+            self.with_steps(&place, |followed, steps| followed.follower.begin(steps));
         }
+        if register.is_split() {
+            self.look_after_one();
+        }
+    }
+
+    /// Compares one channel that this node has written. If something is missing there, all are compared.
+    fn look_after_one(&mut self) {
+        self.loss.beats = self.loss.beats.wrapping_add(1);
+        self.loss.is_checking = false;
+        let turn = self.loss.beats.checked_rem(self.own.len());
+        let channel = turn.and_then(|turn| self.own.keys().nth(turn)).cloned();
+        self.reads.extend(channel.map(Read::Check));
     }
 
     /// Who has members in a channel.
     fn index(&mut self, place: &Place, answer: Answer, now: Now) {
-        let value = match answer {
-            Ok(value) => value,
-            Err(Fault::Refused(_) | Fault::Untold(_) | Fault::NoScript) => {
+        let sessions = match answer {
+            Ok(Reply::Index(sessions)) => sessions,
+            Ok(_) | Err(Fault::Refused(_) | Fault::Untold(_) | Fault::NoScript) => {
                 return self.refused(place, now);
             }
             // the link ends
@@ -152,14 +114,8 @@ impl Worker {
         if self.current(place).is_none() {
             return;
         }
-        let Some(pairs) = pairs(value) else {
-            return self.refused(place, now);
-        };
         let (mut found, mut is_clear) = (Vec::new(), true);
-        for (name, version) in pairs {
-            let Some(session) = Session::parse(&name) else {
-                continue;
-            };
+        for (session, version) in sessions {
             if session.node == self.node {
                 self.see_own(&place.channel, session);
                 continue;
@@ -168,20 +124,18 @@ impl Worker {
                 self.suspects.push((place.clone(), session));
                 is_clear = false;
             }
-            // while it is written, what was there before counts
-            let version = str::from_utf8(&version).ok();
-            let version = version.and_then(|version| version.parse().ok());
-            found.extend(version.map(|version| (session, version)));
+            found.push((session, version));
         }
         if !is_clear {
             return self.lease.hurry(now.at);
         }
-        let mut steps = std::mem::take(&mut self.steps);
-        if let Some(followed) = self.current(place) {
-            followed.follower.index(&found, &mut steps);
-        }
-        self.steps = steps;
-        self.step(&place.channel);
+        let spares = self.loss.spares;
+        self.with_steps(place, |followed, steps| {
+            if spares {
+                followed.follower.spare();
+            }
+            followed.follower.index(&found, steps);
+        });
     }
 
     /// An earlier session of this node has left something.
@@ -195,19 +149,49 @@ impl Worker {
 
     /// A page of the members of a session.
     fn page(&mut self, place: &Place, of: (Session, u32), answer: Answer, now: Now) {
-        let value = match answer {
-            Ok(value) => value,
-            Err(Fault::Refused(_) | Fault::Untold(_) | Fault::NoScript) => {
+        let page = match answer {
+            Ok(Reply::Page(page)) => page,
+            Ok(_) | Err(Fault::Refused(_) | Fault::Untold(_) | Fault::NoScript) => {
                 return self.refused(place, now);
             }
             Err(Fault::Unfit(_) | Fault::Lost | Fault::Late) => return,
         };
-        let Some(page) = members(value) else {
-            return self.refused(place, now);
+        let Some(page) = page else {
+            return self.page_missing(place, of, now);
         };
+        self.with_steps(place, |followed, steps| {
+            if page.next.is_none() {
+                followed.missing = 0;
+            }
+            followed.follower.page(of.0, of.1, page, steps);
+        });
+    }
+
+    /// Something that belongs to a page is not there any more: it was written once more meanwhile, or is lost.
+    fn page_missing(&mut self, place: &Place, of: (Session, u32), now: Now) {
+        let mut is_lost = false;
+        self.with_steps(place, |followed, steps| {
+            followed.missing += 1;
+            is_lost = followed.missing > MOST_MISSING;
+            if is_lost {
+                followed.missing = 0;
+            } else {
+                followed.follower.missing(of.0, of.1, steps);
+            }
+        });
+        if is_lost {
+            self.refused(place, now);
+        }
+    }
+
+    fn with_steps(
+        &mut self,
+        place: &Place,
+        apply: impl FnOnce(&mut super::Followed, &mut Vec<super::Step>),
+    ) {
         let mut steps = std::mem::take(&mut self.steps);
         if let Some(followed) = self.current(place) {
-            followed.follower.page(of.0, of.1, page, &mut steps);
+            apply(followed, &mut steps);
         }
         self.steps = steps;
         self.step(&place.channel);
@@ -237,12 +221,11 @@ impl Worker {
         &mut self,
         channel: Box<[u8]>,
         answer: &Answer,
-        links: &mut Links<Request>,
+        register: &mut dyn Register,
         now: Now,
     ) {
         let written = match answer {
-            Ok(Value::Int(1)) => Written::Done,
-            Ok(Value::Int(2)) => Written::Emptied,
+            Ok(Reply::Written(written)) => *written,
             _ => Written::Doubtful,
         };
         let Some(own) = self.own.get_mut(&channel) else {
@@ -254,142 +237,47 @@ impl Worker {
             self.retries_at.get_or_insert(now.at + RETRY);
             return;
         }
-        self.go_on(channel, behind, links, now);
+        self.go_on(channel, behind, register, now);
     }
 
     /// Compares what the store has with what this node has written.
-    fn checked(&mut self, channel: Box<[u8]>, version: u64, found: &Value) {
+    fn checked(
+        &mut self,
+        channel: Box<[u8]>,
+        (version, found): (u64, Option<u64>),
+        register: &mut dyn Register,
+    ) {
         let Some(own) = self.own.get_mut(&channel) else {
             return;
         };
-        let is_there =
-            matches!(found, Value::BulkString(text) if *text == version.to_string().as_bytes());
-        if !is_there && own.version == version && own.writing.is_none() {
-            own.is_doubtful = true;
-            self.wants_to_write(channel);
-        }
-    }
-
-    /// Puts the scripts into the store.
-    pub(super) fn load(&mut self, links: &mut Links<Request>, now: Now) {
-        if self.loading > 0 {
+        if own.version != version || own.writing.is_some() {
             return;
         }
-        for place in 0..links.count() {
-            for command in Scripts::load() {
-                self.loading += 1;
-                links.send(place, Request::Load, (command, 0), now.at);
+        if found == Some(version) {
+            if register.is_long(&channel) {
+                self.queue(channel);
             }
+            return;
+        }
+        own.is_doubtful = true;
+        self.wants_to_write(channel);
+        if register.is_split() && !std::mem::replace(&mut self.loss.is_checking, true) {
+            self.check_all();
         }
     }
 
     /// Gives up on what was not answered in time. An error ends the link.
     pub(in super::super) fn expire(
         &mut self,
-        links: &mut Links<Request>,
+        register: &mut dyn Register,
         now: Now,
     ) -> Result<(), LinkError> {
-        while let Some(request) = links.overdue(now.at)? {
-            if !matches!(request, Request::Other | Request::Load | Request::End(_)) {
-                links.retire("a command took too long".to_owned());
-            }
-            self.answered(request, Err(Fault::Late), links, now);
+        while let Some(event) = register.overdue(now.at)? {
+            self.handle(event, register, now);
         }
         Ok(())
     }
 }
 
-/// What a beat returns: whether the session lives, and all that do.
-fn sessions(value: &Value) -> Option<(bool, AHashSet<Session>)> {
-    let Value::Array(parts) = value else {
-        return None;
-    };
-    let (Value::Int(lives), rest) = parts.split_first()? else {
-        return None;
-    };
-    let session = |part: &Value| match part {
-        Value::BulkString(text) => Session::parse(text),
-        _ => None,
-    };
-    Some((*lives == 1, rest.iter().filter_map(session).collect()))
-}
-
-/// What a hash has, or a part of it.
-fn pairs(value: Value) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
-    let parts = match value {
-        Value::Map(pairs) => pairs
-            .into_iter()
-            .flat_map(|(name, value)| [name, value])
-            .collect(),
-        Value::Array(parts) => parts,
-        _ => return None,
-    };
-    let mut pairs = Vec::with_capacity(parts.len() / 2);
-    let mut parts = parts.into_iter();
-    while let Some(name) = parts.next() {
-        let (Value::BulkString(name), Some(Value::BulkString(value))) = (name, parts.next()) else {
-            return None;
-        };
-        pairs.push((name, value));
-    }
-    Some(pairs)
-}
-
-/// A page of members. What other programs have written is left out.
-fn members(value: Value) -> Option<Page> {
-    let Value::Array(parts) = value else {
-        return None;
-    };
-    let mut parts = parts.into_iter();
-    let (Some(Value::BulkString(cursor)), Some(found)) = (parts.next(), parts.next()) else {
-        return None;
-    };
-    let cursor = String::from_utf8(cursor).ok()?;
-    let seat = |(field, value): &(Vec<u8>, Vec<u8>)| message::member(field, value);
-    Some(Page {
-        seats: pairs(found)?.iter().filter_map(seat).collect(),
-        next: (cursor != "0").then(|| cursor.into()),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(text: &[u8]) -> Value {
-        Value::BulkString(text.to_vec())
-    }
-
-    #[test]
-    fn a_page_has_the_members_that_nodes_have_written() {
-        let found = vec![
-            text(&message::field(7)),
-            text(b"\0\0\0\0\0\0\0\0\"Ada\""),
-            text(b"foreign"),
-            text(b"x"),
-        ];
-        for (cursor, next) in [(&b"0"[..], None), (b"17", Some("17".into()))] {
-            let value = Value::Array(vec![text(cursor), Value::Array(found.clone())]);
-            let page = members(value).unwrap();
-            assert_eq!((page.seats.len(), page.next), (1, next));
-            assert_eq!(page.seats[0].info.as_deref(), Some("\"Ada\""));
-        }
-        assert_eq!(members(Value::Nil), None);
-        assert_eq!(members(Value::Array(vec![text(b"0")])), None);
-        let odd = Value::Array(vec![text(b"0"), Value::Array(found[..3].to_vec())]);
-        assert_eq!(members(odd), None);
-    }
-
-    #[test]
-    fn a_beat_says_who_lives() {
-        let session = Session { node: 1, number: 2 };
-        let name = text(session.to_string().as_bytes());
-        let value = Value::Array(vec![Value::Int(1), name, text(b"foreign")]);
-        assert_eq!(
-            sessions(&value),
-            Some((true, [session].into_iter().collect()))
-        );
-        assert_eq!(sessions(&Value::Array(vec![])), None);
-        assert_eq!(sessions(&Value::Int(1)), None);
-    }
-}
+/// How often the members of a session are read once more without delay because something is missing.
+const MOST_MISSING: u32 = 4;

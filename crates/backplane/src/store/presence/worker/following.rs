@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use super::super::super::links::Links;
 use super::super::follow::Step;
-use super::{Now, Place, Read, Request, Subscription, Worker};
+use super::super::register::{Place, Register};
+use super::{Now, Read, Subscription, Worker};
 use crate::gauges::count;
 
 impl Worker {
@@ -38,86 +38,65 @@ impl Worker {
     }
 
     /// Sends what waits, as far as there is room.
-    pub(in super::super) fn pump(&mut self, links: &mut Links<Request>, now: Now) {
+    pub(in super::super) fn pump(&mut self, register: &mut dyn Register, now: Now) {
         if self.retries_at.is_some_and(|at| at <= now.at) {
             self.retry();
         }
         if !self.is_leaving {
-            self.beat(links, now);
+            self.beat(register, now);
         }
         if self.prolongs_at <= now.at {
             self.prolong(now);
         }
-        while links.has_much_room()
+        while register.has_much_room()
             && let Some(subscription) = self.subscriptions.pop_front()
         {
-            self.subscribe(subscription, links, now);
+            self.subscribe(subscription, register, now);
         }
-        while links.has_much_room()
+        while register.has_much_room()
             && self.reading < MOST_READING
             && let Some(read) = self.reads.pop_front()
         {
-            self.read(read, links, now);
+            self.read(read, register, now);
         }
-        self.write_all(links, now);
+        self.write_all(register, now);
     }
 
-    fn beat(&mut self, links: &mut Links<Request>, now: Now) {
+    fn beat(&mut self, register: &mut dyn Register, now: Now) {
         let Some(begins) = self.lease.beat(now.at) else {
             return;
         };
         let session = self.lease.own();
-        let beat = self.scripts.beat(session, begins);
-        links.send(Self::home(links), Request::Beat, (beat, 0), now.at);
-        // the session is in one place: whether other servers have lost their data is seen by marks
-        if links.count() > 1 {
-            let was_marked = std::mem::replace(&mut self.is_marked, true);
-            for (place, tag) in links.tags() {
-                let mark = self.scripts.mark(&tag, session);
-                let what = Request::Mark(session, was_marked);
-                links.send(place, what, (mark, 0), now.at);
-            }
-        }
+        register.beat(session, begins, now.at);
+        let was_marked = std::mem::replace(&mut self.is_marked, true);
+        register.mark(session, was_marked, now.at);
     }
 
-    fn subscribe(&mut self, what: Subscription, links: &mut Links<Request>, now: Now) {
+    fn subscribe(&mut self, what: Subscription, register: &mut dyn Register, now: Now) {
         match what {
-            Subscription::Leases => {
-                let command = (self.scripts.subscribe(None), 0);
-                links.send(Self::home(links), Request::SubscribeLeases, command, now.at);
-            }
             Subscription::Begin(place) => {
                 let Some(followed) = self.current(&place) else {
                     return;
                 };
                 let mut steps = Vec::new();
                 followed.follower.begin(&mut steps);
-                let command = (self.scripts.subscribe(Some(&place.channel)), 0);
                 let channel = place.channel.clone();
-                let at = links.place(&channel);
-                links.send(at, Request::Subscribe(place), command, now.at);
+                register.subscribe(place, now.at);
                 self.steps.append(&mut steps);
                 self.step(&channel);
             }
-            Subscription::End(channel) => {
-                let command = (self.scripts.unsubscribe(&channel), 0);
-                self.ending.push(channel.clone());
-                let at = links.place(&channel);
-                links.send(at, Request::End(channel), command, now.at);
-            }
+            Subscription::End(channel) => register.unsubscribe(&channel, now.at),
         }
     }
 
-    fn read(&mut self, read: Read, links: &mut Links<Request>, now: Now) {
+    fn read(&mut self, read: Read, register: &mut dyn Register, now: Now) {
         match read {
             Read::Index(place) => {
-                let is_wanted = self
-                    .current(&place)
-                    .is_some_and(|followed| followed.follower.index_sent());
-                if is_wanted {
-                    let command = (self.scripts.index(&place.channel), 0);
-                    let at = links.place(&place.channel);
-                    links.send(at, Request::Index(place), command, now.at);
+                if let Some(followed) = self.current(&place)
+                    && followed.follower.index_sent()
+                {
+                    let known = followed.follower.sessions().collect();
+                    register.index(place, known, now.at);
                 }
             }
             Read::Page(place, session) => {
@@ -125,29 +104,30 @@ impl Worker {
                     .current(&place)
                     .and_then(|followed| followed.follower.sent(session));
                 if let Some((cursor, mark)) = sent {
-                    let command = (self.scripts.page(&place.channel, session, &cursor), 0);
-                    let at = links.place(&place.channel);
                     self.reading += 1;
-                    links.send(at, Request::Page(place, session, mark), command, now.at);
+                    register.page(place, (session, mark), &cursor, now.at);
                 }
             }
             Read::Check(channel) => {
                 let session = self.lease.own();
                 if let Some(own) = self.own.get(&channel).filter(|own| own.version != 0) {
-                    let what = Request::Check(channel.clone(), session, own.version);
-                    let command = (self.scripts.version(&channel, session), 0);
-                    let at = links.place(&channel);
-                    links.send(at, what, command, now.at);
-                    for command in self.scripts.prolong(&channel, session) {
-                        links.send(at, Request::Other, (command, 0), now.at);
-                    }
+                    register.check((&channel, session), own.version, now.at);
                 }
             }
-            Read::Purge(channel, session) => {
-                let at = links.place(&channel);
-                for command in self.scripts.purge(&channel, session) {
-                    links.send(at, Request::Other, (command, 0), now.at);
-                }
+            Read::Purge(channel, session) => register.purge((&channel, session), now.at),
+        }
+    }
+
+    /// Reads who has members once more, in all channels.
+    pub(super) fn look_again(&mut self) {
+        let channels: Vec<_> = self.followed.keys().cloned().collect();
+        for channel in channels {
+            let Some(followed) = self.followed.get_mut(&channel) else {
+                continue;
+            };
+            if !followed.is_refused && followed.follower.is_filled() {
+                followed.follower.begin(&mut self.steps);
+                self.step(&channel);
             }
         }
     }

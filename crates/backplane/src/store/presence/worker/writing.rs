@@ -1,11 +1,10 @@
 //! Writing the members of this node. Owns the order of writes: one of each channel at a time.
 
-use super::super::super::links::Links;
 use super::super::own::Writing;
+use super::super::register::{Part, Register};
 use super::super::roll::{Pending, Seat};
-use super::super::scripts::Part;
 use super::super::session::Session;
-use super::{Now, PROLONGS, Read, Request, State, Worker};
+use super::{Now, PROLONGS, Read, State, Worker};
 use crate::gauges::count;
 
 impl Worker {
@@ -29,7 +28,7 @@ impl Worker {
         self.queue(channel);
     }
 
-    fn queue(&mut self, channel: Box<[u8]>) {
+    pub(super) fn queue(&mut self, channel: Box<[u8]>) {
         if let Some(own) = self.own.get_mut(&channel)
             && !std::mem::replace(&mut own.is_queued, true)
         {
@@ -38,18 +37,17 @@ impl Worker {
     }
 
     /// Writes what waits, as far as there is room.
-    pub(super) fn write_all(&mut self, links: &mut Links<Request>, now: Now) {
+    pub(super) fn write_all(&mut self, register: &mut dyn Register, now: Now) {
         while self.state == State::Up
-            && self.loading == 0
-            && links.has_room()
+            && register.has_room()
             && let Some(channel) = self.writes.pop_front()
         {
-            self.write(channel, links, now);
+            self.write(&channel, register, now);
         }
     }
 
-    fn write(&mut self, channel: Box<[u8]>, links: &mut Links<Request>, now: Now) {
-        let Some(own) = self.own.get_mut(&channel) else {
+    fn write(&mut self, channel: &[u8], register: &mut dyn Register, now: Now) {
+        let Some(own) = self.own.get_mut(channel) else {
             return;
         };
         own.is_queued = false;
@@ -60,77 +58,83 @@ impl Worker {
         let pending = if own.is_whole() {
             Pending::Whole
         } else {
-            self.roll.take_changes(&channel, (MOST_CHANGES, MOST_BYTES))
+            self.roll.take_changes(channel, (MOST_CHANGES, MOST_BYTES))
         };
         match pending {
             Pending::Changes(seats) if seats.is_empty() => {
                 if own.is_over() {
-                    self.own.remove(&channel);
+                    self.own.remove(channel);
+                } else if own.version != 0 && register.is_long(channel) {
+                    // what changes from now on is told behind it
+                    own.is_shortened = true;
+                    self.write_part(channel, None, register, now);
                 }
             }
-            Pending::Changes(seats) => self.change(channel, &seats, links, now),
-            Pending::Whole => self.write_anew(channel, links, now),
+            Pending::Changes(seats) => self.change(channel, &seats, register, now),
+            Pending::Whole => self.write_anew(channel, register, now),
         }
     }
 
     fn change(
         &mut self,
-        channel: Box<[u8]>,
+        channel: &[u8],
         seats: &[Result<Seat, u64>],
-        links: &mut Links<Request>,
+        register: &mut dyn Register,
         now: Now,
     ) {
         let version = self.next_version();
-        let Some(own) = self.own.get_mut(&channel) else {
+        let Some(own) = self.own.get_mut(channel) else {
             return;
         };
         own.writing = Some(Writing::Change(version));
         let session = self.lease.own();
         let numbers = (own.version, version);
-        let command = self.scripts.change(&channel, session, numbers, seats);
-        let bytes = seats.iter().flatten().map(bytes_of).sum();
-        let at = links.place(&channel);
-        let what = Request::Write(channel, session);
-        links.send(at, what, (command, bytes), now.at);
+        let is_empty = self.roll.members_here(channel, None, 1).is_empty();
+        register.change((channel, session), numbers, (seats, is_empty), now.at);
     }
 
     /// Writes all members of this node.
-    fn write_anew(&mut self, channel: Box<[u8]>, links: &mut Links<Request>, now: Now) {
-        self.roll.begin(&channel);
-        let Some(own) = self.own.get_mut(&channel) else {
+    fn write_anew(&mut self, channel: &[u8], register: &mut dyn Register, now: Now) {
+        self.roll.begin(channel);
+        let Some(own) = self.own.get_mut(channel) else {
             return;
         };
         if own.version == 0 && !own.is_whole() {
             // nothing is there yet: what is here has all come
-            let seats = self.roll.members_here(&channel, None, MOST_CHANGES + 1);
+            let seats = self.roll.members_here(channel, None, MOST_CHANGES + 1);
             if seats.is_empty() {
-                self.own.remove(&channel);
+                self.own.remove(channel);
                 return;
             }
-            if seats.len() <= MOST_CHANGES {
+            let bytes: usize = seats.iter().map(Seat::bytes).sum();
+            if seats.len() <= MOST_CHANGES && bytes <= MOST_BYTES {
                 let seats: Vec<_> = seats.into_iter().map(Ok).collect();
-                return self.change(channel, &seats, links, now);
+                return self.change(channel, &seats, register, now);
             }
         } else {
             count(&self.shared.counters.rewritten, 1);
         }
         own.is_doubtful = true;
-        self.write_part(channel, None, links, now);
+        own.is_shortened = false;
+        self.write_part(channel, None, register, now);
     }
 
     fn write_part(
         &mut self,
-        channel: Box<[u8]>,
+        channel: &[u8],
         behind: Option<u64>,
-        links: &mut Links<Request>,
+        register: &mut dyn Register,
         now: Now,
     ) {
-        let seats = self.roll.members_here(&channel, behind, PART_MEMBERS);
-        let last = seats.last().filter(|_| seats.len() == PART_MEMBERS);
+        let mut seats = self.roll.members_here(channel, behind, PART_MEMBERS);
+        let fitting = fitting(&seats);
+        let is_last = seats.len() < PART_MEMBERS && fitting == seats.len();
+        seats.truncate(fitting);
+        let last = seats.last().filter(|_| !is_last);
         let last = last.map(|seat| seat.socket);
         let version = self.next_version();
         let session = self.lease.own();
-        let Some(own) = self.own.get_mut(&channel) else {
+        let Some(own) = self.own.get_mut(channel) else {
             return;
         };
         own.writing = Some(match last {
@@ -140,14 +144,11 @@ impl Worker {
         let part = Part {
             is_first: behind.is_none(),
             version: last.is_none().then_some(version),
+            follows: own.is_shortened.then_some(own.version),
             seats: &seats,
             old: own.old,
         };
-        let command = self.scripts.write(&channel, session, part);
-        let bytes = seats.iter().map(bytes_of).sum();
-        let at = links.place(&channel);
-        let what = Request::Write(channel, session);
-        links.send(at, what, (command, bytes), now.at);
+        register.write((channel, session), part, now.at);
     }
 
     /// What was written is answered: goes on.
@@ -155,11 +156,11 @@ impl Worker {
         &mut self,
         channel: Box<[u8]>,
         behind: Option<u64>,
-        links: &mut Links<Request>,
+        register: &mut dyn Register,
         now: Now,
     ) {
         if behind.is_some() && self.state == State::Up {
-            self.write_part(channel, behind, links, now);
+            self.write_part(&channel, behind, register, now);
         } else {
             self.queue(channel);
         }
@@ -170,6 +171,8 @@ impl Worker {
         count(&self.shared.counters.sessions, 1);
         self.state = State::Connected;
         self.is_marked = false;
+        // others may have lost theirs, too, and write what they have once more
+        self.loss.spares = true;
         let mut channels = Vec::new();
         for (channel, own) in &mut self.own {
             if let Some(earlier) = own.begin_again(old) {
@@ -185,13 +188,18 @@ impl Worker {
     /// Lets what this node has written live on, and sees that it is still there.
     pub(super) fn prolong(&mut self, now: Now) {
         self.prolongs_at = now.at + PROLONGS;
+        self.check_all();
+    }
+
+    /// Compares what the store has with all that this node has written.
+    pub(super) fn check_all(&mut self) {
         let written = self.own.iter().filter(|(_, own)| own.version != 0);
         let checks = written.map(|(channel, _)| Read::Check(channel.clone()));
         self.reads.extend(checks);
     }
 
     /// Removes the members of this node, once.
-    pub(in super::super) fn leave(&mut self, links: &mut Links<Request>, now: Now) {
+    pub(in super::super) fn leave(&mut self, register: &mut dyn Register, now: Now) {
         if std::mem::replace(&mut self.is_leaving, true) {
             return;
         }
@@ -200,9 +208,7 @@ impl Worker {
         self.reads.clear();
         self.followed.clear();
         let session = self.lease.own();
-        for command in self.scripts.leave(session) {
-            links.send(Self::home(links), Request::Other, (command, 0), now.at);
-        }
+        register.leave(session, now.at);
         for (channel, own) in std::mem::take(&mut self.own) {
             let sessions = [own.may_be_there().then_some(session), own.old];
             for session in sessions.into_iter().flatten() {
@@ -217,8 +223,16 @@ impl Worker {
     }
 }
 
-fn bytes_of(seat: &Seat) -> usize {
-    size_of::<Seat>() + seat.info.as_deref().map_or(0, str::len)
+/// How many of these members go into one part.
+fn fitting(seats: &[Seat]) -> usize {
+    let mut bytes = 0;
+    let fits = |seat: &&Seat| {
+        bytes += seat.bytes();
+        bytes <= MOST_BYTES
+    };
+    let count = seats.iter().take_while(fits).count();
+    // one always does
+    count.max(1).min(seats.len())
 }
 
 /// The most changes that are written at once, and about the most bytes of their infos.

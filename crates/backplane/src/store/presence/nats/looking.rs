@@ -1,0 +1,255 @@
+//! Reading on JetStream: who lives, who has members in a channel, and which. Owns the questions that need several answers.
+
+use std::time::Instant;
+
+use ahash::{AHashMap, AHashSet};
+
+use super::super::super::jetstream::answers::{self, Failure, Outcome};
+use super::super::super::jetstream::api::{self, EXPECTED};
+use super::super::super::jetstream::json;
+use super::super::super::jetstream::wire::Message;
+use super::super::super::link::Fault;
+use super::super::register::{Event, Place, Reply, Request};
+use super::super::session::Session;
+use super::record::{self, Found};
+use super::{NatsRegister, Sent};
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Looks {
+    /// Those that wait until it is known who lives, with the sessions that are known anyway.
+    waiting: Vec<(Place, Vec<Session>)>,
+    /// Those for which that was asked; `None`: it is not being asked.
+    asked: Option<Vec<(Place, Vec<Session>)>>,
+    open: AHashMap<u64, Look>,
+}
+
+/// Who has members in a channel, as far as it is answered.
+struct Look {
+    place: Place,
+    /// How many answers have not come.
+    left: usize,
+    found: Vec<(Session, Option<u64>)>,
+}
+
+impl Looks {
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.asked.is_none() && self.open.is_empty()
+    }
+}
+
+impl NatsRegister {
+    /// The number of the last record of a session's life is known, or there is none.
+    pub(super) fn life_seen(&mut self, session: Session, message: &Message, now: Instant) {
+        match answers::failure(message) {
+            Some((answers::NO_MESSAGE, _)) => self.has_ended(),
+            Some((error, failure)) => self.not_beaten(error, failure),
+            None => match json::number(&message.payload, "seq") {
+                Some(sequence) => self.extend(session, Some(sequence), now),
+                None => self.beaten(Ok(Reply::Done)),
+            },
+        }
+    }
+
+    /// Extends the life of a session, if the last record has this number; `None`: begins it.
+    pub(super) fn extend(&mut self, session: Session, sequence: Option<u64>, now: Instant) {
+        let subject = self.names.life(session);
+        let expected = sequence.map(|sequence| sequence.to_string());
+        let header = expected.as_deref().map(|expected| (EXPECTED, expected));
+        self.link.request(
+            Sent::LifeKept(session),
+            &subject,
+            header.as_slice(),
+            &[],
+            now,
+        );
+    }
+
+    /// The life of a session was extended, or has ended.
+    pub(super) fn life_kept(&mut self, session: Session, message: &Message, now: Instant) {
+        match answers::outcome(message) {
+            Outcome::Kept(sequence) | Outcome::Repeated(sequence) => {
+                self.life = Some((session, sequence));
+                self.ask_lives(true, now);
+            }
+            Outcome::Overtaken => self.has_ended(),
+            Outcome::Failed(failure) => self.not_beaten(0, failure),
+        }
+    }
+
+    fn has_ended(&mut self) {
+        self.life = None;
+        let live = self.live.clone();
+        self.beaten(Ok(Reply::Beat { lives: false, live }));
+    }
+
+    fn not_beaten(&mut self, error: u64, failure: Failure) {
+        let fault = self.fault(error, failure);
+        self.beaten(Err(fault));
+    }
+
+    fn beaten(&mut self, reply: Result<Reply, Fault>) {
+        self.out.push_back(Event::Answer(Request::Beat, reply));
+    }
+
+    fn ask_lives(&mut self, is_beat: bool, now: Instant) {
+        let (api, body) = api::subjects(&self.names.sessions(), &self.names.lives());
+        let what = Sent::Lives(is_beat);
+        self.link.request(what, &api, &[], &[&body], now);
+    }
+
+    /// Who lives.
+    pub(super) fn lives(&mut self, is_beat: bool, message: &Message, now: Instant) {
+        let live = match answers::failure(message) {
+            Some((error, failure)) => Err(self.fault(error, failure)),
+            None => lives(&message.payload).ok_or(Fault::Lost),
+        };
+        if let Ok(live) = &live {
+            // a session that is not there any more never comes again
+            let ended: Vec<_> = self.live.difference(live).copied().collect();
+            let own = self.own.map(|own| own.node);
+            for session in ended {
+                if Some(session.node) != own {
+                    self.purge_session(session, now);
+                }
+            }
+            self.live.clone_from(live);
+        }
+        if is_beat {
+            return self.beaten(live.map(|live| Reply::Beat { lives: true, live }));
+        }
+        for (place, known) in self.looks.asked.take().unwrap_or_default() {
+            match &live {
+                Ok(live) => {
+                    let sessions = known.into_iter().chain(live.iter().copied());
+                    self.begin_look(place, sessions, now);
+                }
+                Err(fault) => self.looked(place, Err(fault.clone())),
+            }
+        }
+        self.look(now);
+    }
+
+    /// Asks who lives, for all channels of which it is asked who has members there.
+    pub(super) fn look(&mut self, now: Instant) {
+        if self.looks.asked.is_none() && !self.looks.waiting.is_empty() {
+            self.looks.asked = Some(std::mem::take(&mut self.looks.waiting));
+            self.ask_lives(false, now);
+        }
+    }
+
+    /// Waits for the next answer to who lives: what is asked now may be too early for a channel that was just subscribed to.
+    pub(super) fn await_look(&mut self, place: Place, known: Vec<Session>) {
+        self.looks.waiting.push((place, known));
+    }
+
+    fn begin_look(&mut self, place: Place, sessions: impl Iterator<Item = Session>, now: Instant) {
+        let own = self.own.map(|own| own.node);
+        let sessions: AHashSet<_> = sessions
+            .filter(|session| Some(session.node) != own)
+            .collect();
+        if sessions.is_empty() {
+            return self.looked(place, Ok(Vec::new()));
+        }
+        self.last += 1;
+        let number = self.last;
+        let stream = self.names.members();
+        for session in &sessions {
+            let subject = self.names.log(&place.channel, *session);
+            let (api, body) = api::newest(&stream, &subject);
+            let what = Sent::Index(number, *session);
+            self.link.request(what, &api, &[], &[&body], now);
+        }
+        let look = Look {
+            place,
+            left: sessions.len(),
+            found: Vec::new(),
+        };
+        self.looks.open.insert(number, look);
+    }
+
+    /// The newest record of a session in a channel.
+    pub(super) fn seen(&mut self, number: u64, session: Session, message: &Message) {
+        let Some(look) = self.looks.open.get_mut(&number) else {
+            return;
+        };
+        match record::found(message, (&look.place.channel, session)) {
+            Ok(Found::Record(sequence, record)) => {
+                let complete = record.complete(sequence);
+                if complete.is_some() || record.is_part() {
+                    let version = complete.map(|(version, _)| version);
+                    look.found.push((session, version));
+                }
+            }
+            Ok(Found::Nothing | Found::Foreign(_)) => {}
+            Err((error, failure)) => {
+                let look = self.looks.open.remove(&number);
+                let fault = self.fault(error, failure);
+                if let Some(look) = look {
+                    self.looked(look.place, Err(fault));
+                }
+                return;
+            }
+        }
+        look.left -= 1;
+        if look.left == 0
+            && let Some(look) = self.looks.open.remove(&number)
+        {
+            self.looked(look.place, Ok(look.found));
+        }
+    }
+
+    fn looked(&mut self, place: Place, found: Result<Vec<(Session, Option<u64>)>, Fault>) {
+        let reply = found.map(Reply::Index);
+        self.out
+            .push_back(Event::Answer(Request::Index(place), reply));
+    }
+
+    /// A record of a session, read for its members.
+    pub(super) fn paged(
+        &mut self,
+        place: Place,
+        (session, mark, is_newest): (Session, u32, bool),
+        message: &Message,
+    ) {
+        let reply = match record::found(message, (&place.channel, session)) {
+            Ok(Found::Record(sequence, record)) => {
+                Ok(Reply::Page(record.page(sequence, is_newest)))
+            }
+            Ok(Found::Nothing | Found::Foreign(_)) => Ok(Reply::Page(None)),
+            Err((error, failure)) => Err(self.fault(error, failure)),
+        };
+        let what = Request::Page(place, session, mark);
+        self.out.push_back(Event::Answer(what, reply));
+    }
+}
+
+/// The sessions in what a stream says of its subjects; `None`: it says nothing.
+fn lives(payload: &[u8]) -> Option<AHashSet<Session>> {
+    let state = json::object(payload, "state")?;
+    let subjects = json::object(state, "subjects").unwrap_or_default();
+    let session = |word: &[u8]| Session::parse(word.rsplit(|byte| *byte == b'.').next()?);
+    let words = subjects.split(|byte| *byte == b'"').filter_map(session);
+    Some(words.take(MOST_SESSIONS).collect())
+}
+
+/// The most sessions that are known at a time.
+const MOST_SESSIONS: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_lives_is_in_the_subjects_of_the_stream() {
+        let session = Session { node: 1, number: 2 };
+        let json = format!(
+            r#"{{"config":{{"subjects":["app!l.*"]}},"state":{{"messages":1,"subjects":{{"app!l.{session}":1,"app!l.x":1}}}}}}"#
+        );
+        let expected = Some([session].into_iter().collect());
+        assert_eq!(lives(json.as_bytes()), expected);
+        let none = br#"{"config":{"subjects":["app!l.*"]},"state":{"messages":0}}"#;
+        assert_eq!(lives(none), Some(AHashSet::new()));
+        assert_eq!(lives(b"{}"), None);
+    }
+}
