@@ -28,10 +28,9 @@ mod worker;
 pub use feed::{
     Append, Appended, Done, Entry, Feed, History, Range, SharedHistory, StoreError, StoredPast,
 };
-pub use handle::{Store, StoreSetupError, supports};
+pub use handle::{Store, StoreSetupError};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use jetstream::feed as feed_jetstream;
-pub use handle::{Store, StoreSetupError};
 pub use presence::{
     Attendance, AttendanceStats, AttendanceTask, Pending, Presence, Roll, Seat, SharedPresence,
 };

@@ -11,9 +11,6 @@ pub(super) mod api;
 mod channel;
 #[cfg(any(test, feature = "fuzzing"))]
 mod fuzzing;
-mod json;
-mod link;
-mod names;
 pub(super) mod json;
 pub(super) mod link;
 pub(super) mod names;
@@ -25,5 +22,4 @@ mod worker;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use fuzzing::feed;
-pub(super) use task::Task;
 pub(super) use worker::Worker;
