@@ -219,6 +219,8 @@ impl<W: Work> Driver<W> {
             let is_over =
                 |deadline| now >= deadline || self.is_empty() && self.worker.is_done(link);
             if self.ends_by.is_some_and(is_over) {
+                // what was sent last is written, however late it is
+                let _ends_anyway = poll_fn(|cx| Poll::Ready(link.poll(cx))).await;
                 return Ending::Asked;
             }
             let has_room = self.worker.has_room(link);
