@@ -62,6 +62,6 @@ onNode(
 test('threads end while they are woken, and nothing of them is left', async (t) => {
   const server = await ownServer(t);
   const ends = RUNTIME === 'deno' ? ['stop'] : ['terminated', 'exit', 'stop'];
-  const { before, after } = await server.run('threads-that-end', FULL ? 3000 : 30, ends);
+  const { before, after } = await server.run('threads-that-end', FULL ? 1000 : 30, ends);
   t.deepEqual(after, before);
 });
