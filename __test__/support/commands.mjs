@@ -13,6 +13,7 @@ const OURS = [
     '__test__/support',
     '__test__/v1',
     '__test__/presence',
+    '__test__/workers',
     'crates/backplane/tests',
     'examples',
     'benchmark/runner',

@@ -51,6 +51,11 @@ impl Lease {
         self.own
     }
 
+    /// Whether other nodes may know this session.
+    pub(super) fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
     /// Something has to be known soon.
     pub(super) fn hurry(&mut self, now: Instant) {
         self.beats_at = now;

@@ -69,8 +69,8 @@ enum Sent {
     Lives(bool),
     /// The newest record of a session, for a look.
     Index(u64, Session),
-    /// A record. True: the newest one.
-    Page(Place, Session, u32, bool),
+    /// A record, by its number; 0: the newest one.
+    Page(Place, Session, u32, u64),
     Check(Box<[u8]>, Session, u64),
     /// The newest record of a log, for a write.
     Newest(u64),
@@ -215,7 +215,7 @@ impl Register for NatsRegister {
             0 => api::newest(&stream, &self.names.log(&place.channel, session)),
             sequence => api::numbered(&stream, sequence),
         };
-        let what = Sent::Page(place, session, mark, sequence == 0);
+        let what = Sent::Page(place, session, mark, sequence);
         self.link.request(what, &api, &[], &[&body], now);
     }
 

@@ -151,6 +151,8 @@ impl Worker {
         self.state = State::Connected;
         self.lease.back(now.at);
         self.loss.heed_era(register.era());
+        // one of several servers may have lost what others have written, and nothing says so
+        self.loss.spares |= register.is_split() && self.lease.is_begun();
         register.follow_sessions(now.at);
         for (channel, followed) in &mut self.followed {
             followed.is_refused = false;

@@ -30,8 +30,8 @@ impl NatsRegister {
             Sent::LifeKept(session) => self.life_kept(session, message, now),
             Sent::Lives(is_beat) => self.lives(is_beat, message, now),
             Sent::Index(look, session) => self.seen(look, session, message),
-            Sent::Page(place, session, mark, is_newest) => {
-                self.paged(place, (session, mark, is_newest), message);
+            Sent::Page(place, session, mark, asked) => {
+                self.paged(place, (session, mark, asked), message);
             }
             Sent::Check(channel, session, version) => {
                 self.checked((channel, session, version), message);
@@ -47,6 +47,7 @@ impl NatsRegister {
                 }
             }
         }
+        self.begin_looks(now);
     }
 
     /// What an error means. Without its streams the link is of no use: they are made with the next one.

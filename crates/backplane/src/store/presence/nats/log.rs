@@ -102,7 +102,10 @@ impl Log {
     /// Whether all members should be written once more, so that less has to be read.
     pub(super) fn is_long(&self, unix_ms: u64) -> bool {
         let is_old = self.tail.since_ms.saturating_add(KEPT_MS / 3) <= unix_ms;
-        let has_grown = self.tail.changed > LEAST_LONG.max(self.tail.size);
+        // a reader goes back record by record, and waits for each
+        let most = LEAST_RECORDS.max(self.tail.size / 64);
+        let has_grown =
+            self.tail.changed > LEAST_LONG.max(self.tail.size) || self.tail.records > most;
         self.complete.0 != 0 && (is_old || has_grown)
     }
 
@@ -122,6 +125,7 @@ impl Log {
                     Tail {
                         before: 0,
                         changed: *count,
+                        records: 1,
                         size: 0,
                         since_ms: unix_ms,
                     }
@@ -129,6 +133,7 @@ impl Log {
                     Tail {
                         before: self.complete.1,
                         changed: self.tail.changed.saturating_add(*count),
+                        records: self.tail.records.saturating_add(1),
                         ..self.tail
                     }
                 };
@@ -178,6 +183,7 @@ impl Log {
         let tail = Tail {
             before,
             changed: 0,
+            records: 0,
             size,
             since_ms: unix_ms,
         };
@@ -244,6 +250,9 @@ impl Log {
 
 /// So many members change at least before all are written again.
 const LEAST_LONG: u32 = 1024;
+
+/// In so many records at least.
+const LEAST_RECORDS: u32 = 128;
 
 #[cfg(test)]
 mod tests {
@@ -360,5 +369,27 @@ mod tests {
         log.record(&more, 9).unwrap();
         log.kept(&mut more, 71);
         assert!(log.is_long(9));
+    }
+
+    #[test]
+    fn a_log_is_long_when_it_has_many_records() {
+        let mut log = Log::new(SESSION, &Found::Nothing);
+        for version in 1..=u64::from(LEAST_RECORDS) {
+            let mut one = change((version - 1, version), 1, false);
+            log.record(&one, 9).unwrap();
+            log.kept(&mut one, 70 + version);
+            assert!(!log.is_long(9));
+        }
+        let last = u64::from(LEAST_RECORDS);
+        let mut more = change((last, last + 1), 1, false);
+        log.record(&more, 9).unwrap();
+        log.kept(&mut more, 900);
+        assert!(log.is_long(9));
+        let mut all = part(true, &[1], Some((last + 2, Some(last + 1))));
+        log.record(&all, 9).unwrap();
+        log.kept(&mut all, 901);
+        log.record(&all, 9).unwrap();
+        log.kept(&mut all, 902);
+        assert!(!log.is_long(9));
     }
 }

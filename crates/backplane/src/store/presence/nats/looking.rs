@@ -1,5 +1,6 @@
 //! Reading on JetStream: who lives, who has members in a channel, and which. Owns the questions that need several answers.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use ahash::{AHashMap, AHashSet};
@@ -12,7 +13,7 @@ use super::super::super::link::Fault;
 use super::super::register::{Event, Place, Reply, Request};
 use super::super::session::Session;
 use super::record::{self, Found};
-use super::{NatsRegister, Sent};
+use super::{MOST_IN_FLIGHT, NatsRegister, Sent};
 
 /// See the module.
 #[derive(Default)]
@@ -21,6 +22,8 @@ pub(super) struct Looks {
     waiting: Vec<(Place, Vec<Session>)>,
     /// Those for which that was asked; `None`: it is not being asked.
     asked: Option<Vec<(Place, Vec<Session>)>>,
+    /// Those that are known to have no question under way, and wait for room on the link.
+    ready: VecDeque<(Place, Vec<Session>)>,
     open: AHashMap<u64, Look>,
 }
 
@@ -34,7 +37,8 @@ struct Look {
 
 impl Looks {
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.asked.is_none() && self.open.is_empty()
+        let none_waits = self.waiting.is_empty() && self.ready.is_empty();
+        none_waits && self.asked.is_none() && self.open.is_empty()
     }
 }
 
@@ -120,10 +124,7 @@ impl NatsRegister {
         }
         for (place, known) in self.looks.asked.take().unwrap_or_default() {
             match &live {
-                Ok(live) => {
-                    let sessions = known.into_iter().chain(live.iter().copied());
-                    self.begin_look(place, sessions, now);
-                }
+                Ok(_) => self.looks.ready.push_back((place, known)),
                 Err(fault) => self.looked(place, Err(fault.clone())),
             }
         }
@@ -143,9 +144,21 @@ impl NatsRegister {
         self.looks.waiting.push((place, known));
     }
 
-    fn begin_look(&mut self, place: Place, sessions: impl Iterator<Item = Session>, now: Instant) {
+    /// Begins looks as far as the link has room, because each is a question for every session.
+    pub(super) fn begin_looks(&mut self, now: Instant) {
+        while self.link.has_room()
+            && self.link.in_flight() < MOST_IN_FLIGHT
+            && let Some((place, known)) = self.looks.ready.pop_front()
+        {
+            self.begin_look(place, known, now);
+        }
+    }
+
+    fn begin_look(&mut self, place: Place, known: Vec<Session>, now: Instant) {
         let own = self.own.map(|own| own.node);
-        let sessions: AHashSet<_> = sessions
+        let sessions: AHashSet<_> = known
+            .into_iter()
+            .chain(self.live.iter().copied())
             .filter(|session| Some(session.node) != own)
             .collect();
         if sessions.is_empty() {
@@ -209,14 +222,15 @@ impl NatsRegister {
     pub(super) fn paged(
         &mut self,
         place: Place,
-        (session, mark, is_newest): (Session, u32, bool),
+        (session, mark, asked): (Session, u32, u64),
         message: &Message,
     ) {
         let reply = match record::found(message, (&place.channel, session)) {
-            Ok(Found::Record(sequence, record)) => {
-                Ok(Reply::Page(record.page(sequence, is_newest)))
+            // 0 asks for the newest one
+            Ok(Found::Record(sequence, record)) if [0, sequence].contains(&asked) => {
+                Ok(Reply::Page(record.page(sequence, asked == 0)))
             }
-            Ok(Found::Nothing | Found::Foreign(_)) => Ok(Reply::Page(None)),
+            Ok(_) => Ok(Reply::Page(None)),
             Err((error, failure)) => Err(self.fault(error, failure)),
         };
         let what = Request::Page(place, session, mark);
@@ -224,13 +238,15 @@ impl NatsRegister {
     }
 }
 
-/// The sessions in what a stream says of its subjects; `None`: it says nothing.
+/// The sessions in what a stream says of its subjects; `None`: it says nothing, or more than can be known. A part of them would
+/// not do, because those that are missing are dead.
 fn lives(payload: &[u8]) -> Option<AHashSet<Session>> {
     let state = json::object(payload, "state")?;
     let subjects = json::object(state, "subjects").unwrap_or_default();
     let session = |word: &[u8]| Session::parse(word.rsplit(|byte| *byte == b'.').next()?);
     let words = subjects.split(|byte| *byte == b'"').filter_map(session);
-    Some(words.take(MOST_SESSIONS).collect())
+    let sessions: AHashSet<_> = words.take(MOST_SESSIONS + 1).collect();
+    (sessions.len() <= MOST_SESSIONS).then_some(sessions)
 }
 
 /// The most sessions that are known at a time.
@@ -251,5 +267,19 @@ mod tests {
         let none = br#"{"config":{"subjects":["app!l.*"]},"state":{"messages":0}}"#;
         assert_eq!(lives(none), Some(AHashSet::new()));
         assert_eq!(lives(b"{}"), None);
+        let many = |count: u64| {
+            let subject = |number| format!(r#""app!l.{}":1"#, Session { node: 1, number });
+            let subjects: Vec<_> = (0..count).map(subject).collect();
+            format!(r#"{{"state":{{"subjects":{{{}}}}}}}"#, subjects.join(","))
+        };
+        assert_eq!(
+            lives(many(4096).as_bytes()).map(|all| all.len()),
+            Some(4096)
+        );
+        assert_eq!(
+            lives(many(4097).as_bytes()),
+            None,
+            "a part says that others are dead"
+        );
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct Tail {
     pub(super) before: u64,
     /// How many members have changed since all of them were written.
     pub(super) changed: u32,
+    /// In how many records.
+    pub(super) records: u32,
     /// How many there were then.
     pub(super) size: u32,
     /// When that was, in milliseconds of Unix time.
@@ -42,6 +44,7 @@ pub(super) enum Found {
 pub(super) fn write(mut message: Vec<u8>, tail: Tail) -> Vec<u8> {
     message.extend(tail.before.to_le_bytes());
     message.extend(tail.changed.to_le_bytes());
+    message.extend(tail.records.to_le_bytes());
     message.extend(tail.size.to_le_bytes());
     message.extend(tail.since_ms.to_le_bytes());
     message
@@ -51,6 +54,7 @@ pub(super) fn write(mut message: Vec<u8>, tail: Tail) -> Vec<u8> {
 pub(super) fn parse(bytes: &[u8]) -> Option<Record> {
     let (bytes, since_ms) = bytes.split_last_chunk()?;
     let (bytes, size) = bytes.split_last_chunk()?;
+    let (bytes, records) = bytes.split_last_chunk()?;
     let (bytes, changed) = bytes.split_last_chunk()?;
     let (bytes, before) = bytes.split_last_chunk()?;
     Some(Record {
@@ -58,6 +62,7 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Record> {
         tail: Tail {
             before: u64::from_le_bytes(*before),
             changed: u32::from_le_bytes(*changed),
+            records: u32::from_le_bytes(*records),
             size: u32::from_le_bytes(*size),
             since_ms: u64::from_le_bytes(*since_ms),
         },
@@ -151,6 +156,7 @@ mod tests {
     const TAIL: Tail = Tail {
         before: 3,
         changed: 2,
+        records: 1,
         size: 5,
         since_ms: 1_790_000_000_000,
     };
