@@ -7,7 +7,7 @@ export function handleOpen(socketId, _ip, headers, { protocols, transport }) {
   if (kind === 'unwanted') return { status: 401 };
   // behind the upgrade, so that pages see it
   if (kind === 'wrong') setImmediate(close, socketId, 4001, 'the token was refused');
-  return { token: { user, transport } };
+  return { token: { user: kind === 'wrong' ? undefined : user, transport } };
 }
 
 function tokenOf(headers, protocols) {
@@ -16,6 +16,7 @@ function tokenOf(headers, protocols) {
   return headers.authorization?.replace(/^Bearer /, '');
 }
 
+/** A call may come before the close; then it is not answered. */
 export function handleCall(_method, _params, _socketId, token) {
-  return token;
+  return token.user === undefined ? new Promise(() => {}) : token;
 }
