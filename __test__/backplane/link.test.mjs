@@ -244,6 +244,7 @@ withNats('NATS: a name longer than the server takes is refused, and the link sta
   await nodes[1].call('send', long, 'here');
   t.is(await next(client), 'here');
   await linkThat(nodes[0], 'has sent one and not the other', (link) => link.sent === 1 && link.refused === 1);
+  await linkThat(nodes[1], 'has heard both refusals', (link) => link.refused === 2);
   t.like(await linkOf(nodes[1]), { losses: 0, refused: 2, pendingSubscriptions: 1 });
   await reportedRefusal(nodes[1]);
 });

@@ -33,8 +33,13 @@ test('a publication reaches the peers of every thread, but not the one that publ
 test('peers are those of the thread', async (t) => {
   const clients = await onBothThreads(t, '/peers-of-threads');
   for (const client of clients) {
-    client.send('peers');
-    t.deepEqual(await client.json(), { peers: [client.id] });
+    const alone = async () => {
+      client.send('peers');
+      const { peers } = await client.json();
+      return peers.length === 1 && peers;
+    };
+    // a client that was not needed may still be there
+    t.deepEqual(await until(alone, 'one peer'), [client.id]);
   }
 });
 

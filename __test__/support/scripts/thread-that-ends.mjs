@@ -16,6 +16,8 @@ const server = await gateway.start({ bind: '127.0.0.1:0', ioThreads: 1, handlers
 parentPort.on('message', async (end) => {
   if (end === 'exit') process.exit(0);
   await server.stop({ drain: 0 });
-  parentPort.close();
+  // in Deno, it is the thread's own function
+  if (parentPort.close === undefined) globalThis.close();
+  else parentPort.close();
 });
 parentPort.postMessage(Number(server.addresses[0].split(':').at(-1)));
