@@ -24,7 +24,8 @@ const LISTENERS = {
   'without context takeover of the server': { threshold: 0 },
 };
 const server = sharedServer(test, {
-  workerPath: worker('echo'),
+  // the samples are pages of this project, whose texts may be what another worker takes for a command
+  workerPath: worker('verbatim'),
   threads: 1,
   bind: Object.values(LISTENERS).map((compression) => ({ address: '127.0.0.1:0', compression })),
   limits: { messageBytes: 1 << 20 },
