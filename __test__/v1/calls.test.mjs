@@ -65,7 +65,8 @@ test('a CallError has the code that it was given, any other error is failed, and
   // the code is too long
   t.deepEqual(await call(client, `code ${'é'.repeat(32)}x`), failed);
   for (const method of ['throw', 'reject', 'impossible']) t.deepEqual(await call(client, method), failed);
-  const errors = await own.errors();
+  const all = async () => (await own.errors()).length >= 4 && own.errors();
+  const errors = await until(all, 'the reports');
   t.deepEqual(
     errors.map(({ code }) => code),
     Array(4).fill('ERR_MILLRACE_HANDLER_FAILED'),
