@@ -106,6 +106,7 @@ export function declareNodes(declare, server) {
       await until(counted, 'their number');
       await until(() => watcher.known.size === left, 'the members that are left');
       await agrees(nodes[index], watcher);
+      t.is((await membersOf(nodes[index], 'room:5')).size, left);
     }
   });
 
