@@ -1,6 +1,7 @@
 //! In which channels this node follows the members of other nodes, and who waits until they are known. Owns when a channel is
 //! followed and when it is forgotten; the members are in the core.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use millrace_backplane::store::SharedPresence;
@@ -65,13 +66,14 @@ impl Rosters {
     }
 
     /// From now on members are read and written by this. What was needed before is followed, and written.
-    pub(crate) fn connect(&self, store: SharedPresence) {
+    pub(crate) fn connect(&self, store: &SharedPresence) {
         let channels = self.channels.lock();
+        // first of all, so that no change falls between what is gone through here and what is passed on
+        *self.store.lock() = Some(Arc::clone(store));
         for (channel, _) in channels.iter() {
             store.follow(channel);
             store.changed(channel);
         }
-        *self.store.lock() = Some(store);
     }
 
     /// The store has ended: nothing is followed any more, and nobody may wait. Returns the channels and who has waited.

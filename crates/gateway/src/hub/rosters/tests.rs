@@ -46,7 +46,7 @@ fn rosters() -> (Rosters, Arc<Notes>) {
     rosters.set(true, [false, true].into_iter());
     let notes = Arc::<Notes>::default();
     let store: SharedPresence = Arc::<Notes>::clone(&notes);
-    rosters.connect(store);
+    rosters.connect(&store);
     (rosters, notes)
 }
 
@@ -93,7 +93,7 @@ fn what_is_needed_before_there_is_a_store_is_followed_and_written_then() {
     rosters.changed(ROOM);
     assert!(notes.take().is_empty());
     let store: SharedPresence = Arc::<Notes>::clone(&notes);
-    rosters.connect(store);
+    rosters.connect(&store);
     assert_eq!(notes.take(), ["follow room:1", "changed room:1"]);
 }
 
@@ -131,6 +131,46 @@ fn those_who_wait_are_told_if_it_takes_too_long_or_fails() {
     assert_eq!(unknown, Readiness::Unknown);
     assert!(rosters.filled(ROOM).is_empty());
     assert_eq!(rosters.ready(ROOM, || session(3)), Readiness::Known);
+}
+
+/// A store; while the first channel is passed on to it, another thread changes members there.
+struct Meanwhile {
+    rosters: Arc<Rosters>,
+    notes: Arc<Notes>,
+    has_changed: AtomicBool,
+}
+
+impl Presence for Meanwhile {
+    fn follow(&self, channel: &[u8]) {
+        self.notes.follow(channel);
+    }
+
+    fn forget(&self, channel: &[u8]) {
+        self.notes.forget(channel);
+    }
+
+    fn changed(&self, channel: &[u8]) {
+        self.notes.changed(channel);
+        if !self.has_changed.swap(true, Ordering::SeqCst) {
+            self.rosters.changed(channel);
+        }
+    }
+}
+
+#[test]
+fn what_changes_while_the_store_comes_is_passed_on() {
+    let rosters = Arc::<Rosters>::default();
+    rosters.set(true, [false, true].into_iter());
+    rosters.wanted(ROOMS, ROOM, true);
+    let notes = Arc::<Notes>::default();
+    let store: SharedPresence = Arc::new(Meanwhile {
+        rosters: Arc::clone(&rosters),
+        notes: Arc::clone(&notes),
+        has_changed: AtomicBool::new(false),
+    });
+    rosters.connect(&store);
+    let changed = "changed room:1";
+    assert_eq!(notes.take(), ["follow room:1", changed, changed]);
 }
 
 #[test]
