@@ -101,7 +101,7 @@ export function verdictLines(goals, outcomes) {
     ...table(['goal', 'figure of', 'before', 'at most', 'measured', 'verdict'], rows),
     summary(goals, lines),
     '',
-    noneWorse(lines),
+    noneWorse([...lines.filter(({ before }) => before !== undefined), ...besideGoals(goals, outcomes)]),
     ...(absent.length > 0 ? ['', `Not measured: ${absent.join(', ')}.`] : []),
     '',
   ];
@@ -122,9 +122,25 @@ export function summary({ may_be_missed: allowed }, lines) {
   return `${words.join(', ')}. ${rule}`;
 }
 
+/** The figures of the overview that no goal compares with before, where the peer `before` took part. Rates are left out. */
+function besideGoals({ goals }, outcomes) {
+  const compared = goals.filter(({ before }) => before !== undefined).map(({ scenario }) => scenario);
+  return outcomes.flatMap(({ name, title, peers: { millrace, before } = {} }) => {
+    if (!before || before.error || !millrace || millrace.error) return [];
+    const { columns = [], figures, half } = scenarios.find((scenario) => scenario.name === name) ?? {};
+    const shown = (half ? undefined : figures) ?? columns.slice(0, 1);
+    const others = shown.filter(([field], at) => field !== 'per_second' && (at > 0 || !compared.includes(name)));
+    return others.map(([field, unit]) => ({
+      title: `${title}: ${unit}`,
+      measured: millrace.figures?.[field],
+      worse: worseBy([millrace], before, field, Number.POSITIVE_INFINITY),
+    }));
+  });
+}
+
 /** Whether a row is worse than before, which none may be. */
 export function noneWorse(lines) {
-  const compared = lines.filter(({ before, measured }) => before !== undefined && measured !== undefined);
+  const compared = lines.filter(({ measured }) => Number.isFinite(measured));
   const worse = compared.filter((line) => line.worse !== undefined);
   const names = worse.map((line) => `${line.title} (${amount(line.worse)})`);
   const which =

@@ -103,6 +103,18 @@ test('the verdict says which rows are worse than before', (t) => {
   t.regex(text, /Of 1 that can be compared, 1 is: an echo: CPU µs\/message \(20 %\)\./);
 });
 
+test('with the commit before in the run, rows without a goal are compared, too', (t) => {
+  const row = (millrace, before) => ({ name: 'channels', title: 'channels', peers: { millrace, before } });
+  const said = (...outcomes) =>
+    verdictLines(goals, [echo({ millrace: cpu(0.5), bun: cpu(1) }), ...outcomes]).join('\n');
+  t.regex(said(row(cpu(1), cpu(1))), /Of 2 that can be compared, none is\./);
+  t.regex(said(row(cpu(1.2), cpu(1))), /Of 2 that can be compared, 1 is: channels: CPU µs\/message \(20 %\)\./);
+  t.regex(said(row(cpu(1.2), { ...cpu(1), error: 'it ended' })), /Of 1 that can be compared, none is\./);
+  const cores = { name: 'cores-echo', title: 'cores' };
+  const figures = (cpu_us, per_second) => ({ figures: { cpu_us, per_second } });
+  t.regex(said({ ...cores, peers: { millrace: figures(1, 9), before: figures(1, 1) } }), /Of 2 .* none is\./);
+});
+
 test('two threads are compared with one', (t) => {
   const figures = (count) => ({ figures: { echo_instructions: count } });
   const outcome = { name: 'threads', title: 'threads', peers: { '1 thread': figures(100), '2 threads': figures(121) } };

@@ -29,6 +29,7 @@ pub(crate) use crate::net::tls::{ClientTls, Connector, random};
 pub(crate) use crate::options::{Options, Reader};
 pub(crate) use crate::shard::open::{Opened, Refusal};
 pub(crate) use crate::shard::protocol::{Needs, Protocol, Service, Streams};
+pub(crate) use crate::shard::tasks::spawn;
 pub(crate) use crate::shard::{Part, Shard};
 pub(crate) use crate::socket::env::Env;
 pub(crate) use crate::socket::links::{Dial, Dialled, Link, Reached};

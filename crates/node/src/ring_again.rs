@@ -29,7 +29,7 @@ struct Shared {
 }
 
 /// An object that is rung.
-pub(crate) trait Rung: std::fmt::Debug + Send + Sync {
+pub(crate) trait Rung: Send + Sync {
     /// Its counts of rings and answers.
     fn counts(&self) -> &Counts;
 
@@ -38,6 +38,12 @@ pub(crate) trait Rung: std::fmt::Debug + Send + Sync {
 
     /// Whether it will never be answered again.
     fn is_over(&self) -> bool;
+}
+
+impl std::fmt::Debug for dyn Rung {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Rung")
+    }
 }
 
 /// A line and what the thread knows about it.

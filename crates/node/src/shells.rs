@@ -8,7 +8,7 @@ use std::rc::Rc;
 use crate::js::Js;
 
 /// An object that functions work on.
-pub(crate) trait Shell: fmt::Debug {
+pub(crate) trait Shell {
     /// A drain has ended: do what was deferred.
     fn wake(&self);
 
@@ -17,6 +17,12 @@ pub(crate) trait Shell: fmt::Debug {
 
     /// The environment is ending.
     fn end(&self, js: Js<'_>);
+}
+
+impl fmt::Debug for dyn Shell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shell")
+    }
 }
 
 /// See the module.

@@ -8,12 +8,18 @@ use crate::failure::Outcome;
 use crate::js::{Js, Reference, Value};
 
 /// An object that rings: a worker, or a gateway with notices.
-pub(crate) trait Source: fmt::Debug {
+pub(crate) trait Source {
     /// Handles its ring.
     fn answer(&self, js: Js<'_>) -> Outcome<()>;
 
     /// Releases what is kept for it here, because it rings no more. May be called more than once.
     fn end(&self, js: Js<'_>);
+}
+
+impl fmt::Debug for dyn Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Source")
+    }
 }
 
 /// See the module.

@@ -18,7 +18,7 @@ use crate::topic::Topic;
 pub(crate) use master_query::{Master, MasterQuery};
 
 /// One protocol on one connection.
-pub(crate) trait Wire: fmt::Debug + Send {
+pub(crate) trait Wire: Send {
     /// Appends the first commands.
     fn open(&mut self, out: &mut Vec<u8>);
 
@@ -57,6 +57,12 @@ pub(crate) trait Wire: fmt::Debug + Send {
 
     /// The number of requests that the server has not answered yet.
     fn unanswered(&self) -> usize;
+}
+
+impl fmt::Debug for dyn Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wire")
+    }
 }
 
 /// An event of a server.

@@ -12,7 +12,7 @@ use crate::event::Transport;
 use crate::socket::Session;
 
 /// Answers some of the requests of one listener, and owns what it needs for that.
-pub(crate) trait Endpoint: Send + Sync + fmt::Debug {
+pub(crate) trait Endpoint: Send + Sync {
     /// Whether it claims a request.
     fn claim(&self, exchange: &Exchange, asked: &Asked) -> Claim;
 
@@ -30,6 +30,12 @@ pub(crate) trait Endpoint: Send + Sync + fmt::Debug {
     /// Answers a request that it claims. What it takes out of the request, such as the body, is not given to other
     /// endpoints. `None`, if it is allowed to pass: it does not answer and has taken nothing.
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e>;
+}
+
+impl fmt::Debug for dyn Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Endpoint")
+    }
 }
 
 /// What a valid request for a WebSocket offers.

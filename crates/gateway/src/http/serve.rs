@@ -24,6 +24,7 @@ use crate::listener::Peer;
 use crate::net::stream::Stream;
 use crate::shard::Shard;
 use crate::shard::open::Opened;
+use crate::shard::tasks::spawn;
 use conversation::{Course, Visits, converse};
 
 /// Serves a connection on this shard, until it ends or is upgraded.
@@ -40,8 +41,12 @@ pub(super) fn adopt(shard: &Rc<Shard>, stream: Stream, mut peer: Peer, service: 
     let connection = HttpConnection::new(shard, &peer.listener, service);
     let registration = HttpConnections::enter(&connection);
     let place = registration.place();
-    let task = tokio::task::spawn_local(serve(connection, stream, peer, registration));
-    place.set_task(task.abort_handle());
+    place.set_task(spawn(Box::pin(serve(
+        connection,
+        stream,
+        peer,
+        registration,
+    ))));
 }
 
 /// The arguments are captured once in the returned future; an `async fn` would store them twice.

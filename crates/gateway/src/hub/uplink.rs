@@ -17,7 +17,7 @@ pub(crate) struct Storing<'a> {
 
 /// Is told what other nodes have to know. Each call except [`wake`](Self::wake) and [`store`](Self::store) happens under a
 /// lock of the core: it only records what it is told, never blocks, and never calls the core.
-pub(crate) trait Uplink: Send + Sync + fmt::Debug {
+pub(crate) trait Uplink: Send + Sync {
     /// A channel or pattern got its first subscriber on this node, or lost its last one. Calls for a name are ordered
     /// by a lock, so the last one is the current state. Patterns have no terms.
     fn wanted(&self, terms: Option<TermsIndex>, name: &Name, wanted: bool);
@@ -52,6 +52,12 @@ pub(crate) trait Uplink: Send + Sync + fmt::Debug {
 
     /// This node's unique number; `None`: there is no link now.
     fn node(&self) -> Option<u64>;
+}
+
+impl fmt::Debug for dyn Uplink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Uplink")
+    }
 }
 
 #[cfg(test)]

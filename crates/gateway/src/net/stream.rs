@@ -61,13 +61,19 @@ pub(crate) struct Early {
 }
 
 /// A stream whose bytes another connection carries and counts.
-pub(crate) trait Carried: AsyncRead + AsyncWrite + fmt::Debug + Unpin {
+pub(crate) trait Carried: AsyncRead + AsyncWrite + Unpin {
     /// Whether the stream has to be shut down to end it.
     fn needs_shutdown(&self) -> bool;
 
     /// Called when the socket is gone, with its permit: the carrier may take the permit back, otherwise it is freed.
     fn give_back(&self, permit: Permit) {
         drop(permit);
+    }
+}
+
+impl fmt::Debug for dyn Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Carried")
     }
 }
 

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use tokio::task::AbortHandle;
 
 use super::Shard;
+use super::tasks::spawn;
 
 /// Exists as long as the task of a connection, and counts the task if a panic ends it.
 pub(crate) struct BugGuard(Rc<Shard>);
@@ -47,7 +48,7 @@ impl Shard {
             let _guard = guard;
             task.await;
         };
-        tokio::task::spawn_local(guarded).abort_handle()
+        spawn(Box::pin(guarded))
     }
 }
 

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Shard;
+use super::tasks::spawn;
 use crate::listener::{Dialling, ListenerState, Peer};
 use crate::net::connect;
 use crate::net::stream::Stream;
@@ -17,8 +18,8 @@ use crate::socket::links::{Attempt, Dial, Reached};
 /// Starts a dial on this shard's event loop; stopping its listener ends it.
 pub(super) fn dial(shard: &Rc<Shard>, dialling: Dialling) {
     let id = dialling.state.id;
-    let task = tokio::task::spawn_local(run(Rc::clone(shard), dialling));
-    shard.keep_acceptors(id, vec![task.abort_handle()]);
+    let task = spawn(Box::pin(run(Rc::clone(shard), dialling)));
+    shard.keep_acceptors(id, vec![task]);
 }
 
 impl Shard {
@@ -29,7 +30,7 @@ impl Shard {
                 continue;
             }
             let making = make(Rc::clone(self), dial, Rc::clone(&attempt), listener);
-            attempt.set_task(tokio::task::spawn_local(making).abort_handle());
+            attempt.set_task(spawn(Box::pin(making)));
         }
     }
 }

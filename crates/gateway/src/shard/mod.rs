@@ -34,6 +34,7 @@ mod stop;
 mod streams;
 #[cfg(test)]
 mod streams_tests;
+pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;
 mod timers;

@@ -21,7 +21,7 @@ use crate::socket::Session;
 use crate::sync::Mutex;
 
 /// A protocol of listeners. The registry makes one value per gateway, which owns what its connections share.
-pub(crate) trait Protocol: Send + Sync + fmt::Debug {
+pub(crate) trait Protocol: Send + Sync {
     /// The name in the option `protocol`.
     fn name(&self) -> &'static str;
     /// What it needs from a listener.
@@ -29,6 +29,12 @@ pub(crate) trait Protocol: Send + Sync + fmt::Debug {
     /// Reads one listener's options and its own limits from `config`. Options and limits that it does not read are
     /// errors.
     fn service(&self, config: &ListenerConfig) -> Result<Arc<dyn Service>, ListenError>;
+}
+
+impl fmt::Debug for dyn Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Protocol")
+    }
 }
 
 /// What a protocol needs from a listener.
@@ -45,7 +51,7 @@ pub(crate) struct Needs {
 }
 
 /// A protocol on one listener.
-pub(crate) trait Service: Send + Sync + fmt::Debug {
+pub(crate) trait Service: Send + Sync {
     /// Takes an accepted stream over, before its preamble.
     fn accept(self: Arc<Self>, shard: &Rc<Shard>, stream: Stream, peer: Peer);
 
@@ -55,9 +61,15 @@ pub(crate) trait Service: Send + Sync + fmt::Debug {
     }
 }
 
+impl fmt::Debug for dyn Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Service")
+    }
+}
+
 /// A service that turns every stream into one socket. `shard/streams.rs` implements `Service` for all of these:
 /// preamble, admission by `handleOpen` if a worker is told, session.
-pub(crate) trait Streams: Send + Sync + fmt::Debug + 'static {
+pub(crate) trait Streams: Send + Sync + 'static {
     /// The transport in the description for workers, which then decide about connections; `None`: no worker is told of
     /// them.
     fn transport(&self) -> Option<Transport> {

@@ -12,6 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::Shard;
 use super::open::{Candidate, Refusal, Shown};
 use super::protocol::{Service, Streams};
+use super::tasks::spawn;
 use crate::event::Transport;
 use crate::listener::Peer;
 use crate::net::stream::Stream;
@@ -24,7 +25,7 @@ impl<S: Streams> Service for S {
         if !waits && self.transport().is_none() {
             return begin(&*self, shard, stream, peer);
         }
-        tokio::task::spawn_local(enter(self, Rc::clone(shard), stream, peer));
+        spawn(Box::pin(enter(self, Rc::clone(shard), stream, peer)));
     }
 }
 

@@ -11,7 +11,7 @@ use hyper::header::HeaderMap;
 
 use super::pending::Pending;
 use super::ticket::{Ticket, room};
-use crate::contract::{Handlers, Shard, Turn};
+use crate::contract::{Handlers, Shard, Turn, spawn};
 use crate::fault::Fault;
 use crate::http::Incoming;
 use crate::limits::SIDECAR_BYTES;
@@ -26,7 +26,7 @@ pub(super) fn start(
 ) {
     let (shard, pending) = (Rc::clone(shard), Rc::clone(ticket.pending()));
     pending.body.replace(Some(body));
-    tokio::task::spawn_local(run(shard, pending, begun, limit));
+    spawn(Box::pin(run(shard, pending, begun, limit)));
 }
 
 /// Tells the worker that the body is cut off if a bug ends the task that sends it.

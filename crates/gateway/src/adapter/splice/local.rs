@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::sync::mpsc;
 
-use crate::contract::{Carried, Peer, Service, Shard, Stream};
+use crate::contract::{Carried, Peer, Service, Shard, Stream, spawn};
 use crate::http::{Exchange, HttpService};
 
 /// Passes the targets of one session to the task that accepts them. The task ends when this is dropped.
@@ -37,7 +37,7 @@ impl Inner {
             certificate: own.certificate.clone(),
         };
         let (shard, service) = (Rc::clone(&exchange.shard), Arc::clone(service));
-        tokio::task::spawn_local(accept(receiver, shard, service, peer));
+        spawn(Box::pin(accept(receiver, shard, service, peer)));
         Self(sender)
     }
 

@@ -36,6 +36,7 @@ use super::{
     Answer, Asked, Body, Client, Exchange, Incoming, Upgrade, Verbatim, plain, refuse_method,
 };
 use crate::net::stream::Stream;
+use crate::shard::tasks::spawn;
 pub(super) use inflow::Inflow;
 use line::Line;
 pub(crate) use session::Place;
@@ -216,7 +217,7 @@ async fn connect(session: &Rc<Session>, guard: StreamGuard, mut request: Asked) 
         headers.remove(name);
     }
     guard.answered();
-    tokio::task::spawn_local(open(upgrade, guard, taken));
+    spawn(Box::pin(open(upgrade, guard, taken)));
     answer.map(Paced::empty)
 }
 
