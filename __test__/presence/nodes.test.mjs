@@ -3,4 +3,6 @@ import test from 'ava';
 import { declareNodes } from '../support/presence-nodes.mjs';
 import { needingRedis, Redis } from '../support/redis.mjs';
 
-declareNodes(needingRedis(test), Redis.of(test));
+const redis = Redis.of(test);
+
+declareNodes(needingRedis(test), redis, (channel) => redis.cli('HGETALL', `millrace!i{${channel}}`));

@@ -22,14 +22,14 @@ export async function within(promise, what, ms = SOON) {
   }
 }
 
-/** Evaluates `condition` (may be async) until it is truthy, and resolves with its value, or rejects after `ms`. */
+/** Evaluates `condition` (may be async, as may `what`) until it is truthy, and resolves with its value, or rejects after `ms`. */
 export async function until(condition, what, ms = SOON) {
   const deadline = performance.now() + ms;
   for (;;) {
     const value = await condition();
     if (value) return value;
     if (performance.now() > deadline)
-      throw new Error(`not within ${ms} ms: ${typeof what === 'function' ? what() : what}`);
+      throw new Error(`not within ${ms} ms: ${typeof what === 'function' ? await what() : what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

@@ -1,7 +1,7 @@
 // What presence has to do on several nodes when nodes die, are suspended or stopped, and when the server that they share is away
 // or loses everything.
 import { SOON, until } from './deadline.mjs';
-import { agrees, knowAll, membersOf, present, presentNodes, Watcher } from './presence.mjs';
+import { agrees, knowAll, membersOf, present, presentNodes, Watcher, witness } from './presence.mjs';
 import { speak } from './v1.mjs';
 
 /** A dead node's members are gone after that. */
@@ -91,6 +91,30 @@ export function declareLosses(declare, { start, hasSessions, lose }) {
     await knowAll(nodes, 'room:1', all, 3 * SOON);
     t.false(watcher.told.includes('leave'), watcher.told.join());
     t.is((await membersOf(nodes[0], 'room:other')).size, 0);
+  });
+
+  declare('who asks before the server is there is told to ask anew, and numbers are corrected', async (t) => {
+    const server = await start(t);
+    await server.stop();
+    const nodes = await presentNodes(t, server.url, 2, { limits: { presenceEvents: 4 } });
+    const few = await Watcher.on(t, nodes[0], 'room:1');
+    const many = [];
+    for (const node of nodes) many.push(await Watcher.on(t, node, 'room:2'));
+    for (const watcher of [few, ...many]) await until(() => watcher.refused.includes('failed'), 'the refusal');
+    const there = await present(t, nodes[1], 'room:1', 'there');
+    for (let n = 0; n < 8; n++) await present(t, nodes[n % 2], 'room:2', n);
+    for (const watcher of many) await until(() => watcher.counts.at(-1) === 5, 'the number of one node');
+    await server.launchAgain();
+    const seen = witness(nodes, [few], 'room:1');
+    await seen(() => few.known.has(there.hi.s), 'the member that nobody could be told of');
+    await agrees(nodes[0], few);
+    t.is((await membersOf(nodes[0], 'room:1')).size, 2);
+    const all = witness(nodes, many, 'room:2');
+    for (const [index, watcher] of many.entries()) {
+      await all(() => watcher.counts.at(-1) === 10, 'the number of all');
+      await agrees(nodes[index], watcher);
+      t.is((await nodes[index].call('presenceCount', 'room:2')).sockets, 10);
+    }
   });
 
   declare('a node that is stopped takes its members with it at once', async (t) => {

@@ -1,10 +1,21 @@
 // What presence on several nodes has to do, whatever server they share.
 import { until } from './deadline.mjs';
-import { agrees, answer, ask, knowAll, membersOf, present, presentNodes, toldOf, Watcher } from './presence.mjs';
+import {
+  agrees,
+  answer,
+  ask,
+  knowAll,
+  membersOf,
+  present,
+  presentNodes,
+  toldOf,
+  Watcher,
+  witness,
+} from './presence.mjs';
 import { speak } from './v1.mjs';
 
-/** Declares the tests. `server` is one with a `url`. */
-export function declareNodes(declare, server) {
+/** Declares the tests. `server` is one with a `url`; `look(channel)` resolves with what it has of a channel. */
+export function declareNodes(declare, server, look = undefined) {
   declare('members of one node are seen on the other, with what they say and when they go', async (t) => {
     const nodes = await presentNodes(t, server.url, 2);
     const [here, there] = nodes;
@@ -34,7 +45,8 @@ export function declareNodes(declare, server) {
       t.deepEqual(await toldOf(ada, bob.hi.s), ['leave', undefined]);
       await knowAll(nodes, channel, expected.slice(0, 1));
       // nobody is subscribed there any more: it is asked for once more
-      await until(async () => (await membersOf(there, channel)).size === 1, 'the member of the other node');
+      const seen = witness(nodes, [], channel, look);
+      await seen(async () => (await membersOf(there, channel)).size === 1, 'the member of the other node');
     }
   });
 
@@ -42,17 +54,18 @@ export function declareNodes(declare, server) {
     const nodes = await presentNodes(t, server.url, 2);
     const [here, there] = nodes;
     const watcher = await Watcher.on(t, there, 'room:2');
+    const seen = witness(nodes, [watcher], 'room:2', look);
     const client = await speak(t, here);
     const socketId = Number(client.hi.s.split('-')[1]);
     await here.call('subscribe', socketId, 'room:2', { member: [1] });
-    await until(() => watcher.known.size === 2, 'the member');
+    await seen(() => watcher.known.size === 2, 'the member');
     t.deepEqual(watcher.known.get(client.hi.s), [1]);
     const [member] = (await there.call('presence', 'room:2')).members.filter(({ info }) => info);
     const before = Date.now() - 60_000;
     t.true(member.since > before && member.socketId === socketId && client.hi.s.startsWith(`${member.node}-`));
     t.false(await there.call('setPresence', socketId + 1_000_000, 'room:2', 'x'), 'a socket of this node');
     t.true(await here.call('setPresence', socketId, 'room:2', 'x'));
-    await until(() => watcher.known.get(client.hi.s) === 'x', 'the update');
+    await seen(() => watcher.known.get(client.hi.s) === 'x', 'the update');
     await agrees(there, watcher);
   });
 
@@ -60,19 +73,20 @@ export function declareNodes(declare, server) {
     const nodes = await presentNodes(t, server.url, 2, { limits: { presenceEvents: 4 } });
     const watchers = [];
     for (const node of nodes) watchers.push(await Watcher.on(t, node, 'room:3'));
+    const seen = witness(nodes, watchers, 'room:3', look);
     const clients = [];
     for (let n = 0; n < 8; n++) clients.push(await present(t, nodes[n % 2], 'room:3', n));
     for (const [index, watcher] of watchers.entries()) {
-      await until(() => watcher.counts.at(-1) === 10, 'the number of all');
+      await seen(() => watcher.counts.at(-1) === 10, 'the number of all');
       await agrees(nodes[index], watcher);
     }
     for (const client of clients.slice(2)) client.ws.terminate();
     for (const [index, watcher] of watchers.entries()) {
-      await until(() => watcher.counts.at(-1) === 4, 'the number when they are few again');
+      await seen(() => watcher.counts.at(-1) === 4, 'the number when they are few again');
       await agrees(nodes[index], watcher);
     }
     clients[0].ws.terminate();
-    for (const watcher of watchers) await until(() => watcher.told.at(-1) === 'leave', 'a change of one');
+    for (const watcher of watchers) await seen(() => watcher.told.at(-1) === 'leave', 'a change of one');
     t.is((await nodes[0].call('presenceCount', 'room:3')).sockets, 3);
   });
 
@@ -99,12 +113,13 @@ export function declareNodes(declare, server) {
       if (n % 3 === 2) clients.splice((n * 7) % clients.length, 1)[0].ws.terminate();
     }
     const left = clients.length + 2;
+    const seen = witness(nodes, watchers, 'room:5', look);
     for (const [index, watcher] of watchers.entries()) {
-      await until(() => watcher.known.size === left, 'the members that are left');
+      await seen(() => watcher.known.size === left, 'the members that are left');
       const counted = async () => (await nodes[index].call('presenceCount', 'room:5')).sockets === left;
       // while some still come and others go, the number may be right for a moment
-      await until(counted, 'their number');
-      await until(() => watcher.known.size === left, 'the members that are left');
+      await seen(counted, 'their number');
+      await seen(() => watcher.known.size === left, 'the members that are left');
       await agrees(nodes[index], watcher);
       t.is((await membersOf(nodes[index], 'room:5')).size, left);
     }
@@ -114,10 +129,11 @@ export function declareNodes(declare, server) {
     const ping = { pingIntervalMs: 500, pongTimeoutMs: 500 };
     const nodes = await presentNodes(t, server.url, 2, { limits: ping });
     const watcher = await Watcher.on(t, nodes[1], 'room:6');
+    const seen = witness(nodes, [watcher], 'room:6', look);
     const client = await present(t, nodes[0], 'room:6', 'silent');
-    await until(() => watcher.known.has(client.hi.s), 'the member');
+    await seen(() => watcher.known.has(client.hi.s), 'the member');
     client.ws.pause();
-    await until(() => !watcher.known.has(client.hi.s), 'its end');
+    await seen(() => !watcher.known.has(client.hi.s), 'its end');
     t.true(watcher.told.includes('leave'));
     await agrees(nodes[1], watcher);
   });

@@ -1,5 +1,5 @@
 // Clients that know who is present in a channel as an application does, on one node or on several.
-import { until } from './deadline.mjs';
+import { until, within } from './deadline.mjs';
 import { ServerProcess, worker } from './server.mjs';
 import { speak } from './v1.mjs';
 
@@ -35,6 +35,8 @@ export class Watcher {
   known = undefined;
   counts = [];
   told = [];
+  /** The codes of questions that were not answered. Once they can be, the server tells the number. */
+  refused = [];
 
   static async on(t, own, c, more = {}) {
     const watcher = new Watcher();
@@ -51,11 +53,15 @@ export class Watcher {
     this.client.send({ t: 'pres', id: 'w', c: this.c, limit: 3, after });
   }
 
-  #take({ t, m, n, id, more }, data) {
+  #take({ t, m, n, id, more, code }, data) {
     if (t === 'ok' && id === 'w') {
       const list = JSON.parse(data.toString().split('\n')[1]);
       for (const { s, info } of list) this.known.set(s, info);
       if (more) this.ask(list.at(-1).s);
+      return;
+    }
+    if (t === 'err' && id === 'w') {
+      this.refused.push(code);
       return;
     }
     this.told.push(t);
@@ -72,6 +78,31 @@ export async function membersOf(own, channel) {
   const { members } = await own.call('presence', channel);
   const name = ({ socketId, node }) => (/^0+$/.test(node) ? `${socketId}` : `${node}-${socketId}`);
   return new Map(members.map((member) => [name(member), member.info]));
+}
+
+/**
+ * Waits like `until`. If it is in vain, the error says what every node and every watcher knows of the channel. `look(channel)`:
+ * what the server has.
+ */
+export function witness(nodes, watchers, channel = watchers[0].c, look = undefined) {
+  const states = async () => {
+    const say = (promise) => within(promise, 'an answer', 5000).catch(({ message }) => message);
+    const all = nodes.map(async (node) => ({
+      members: await say(membersOf(node, channel).then((members) => [...members])),
+      count: await say(node.call('presenceCount', channel)),
+      link: await say(node.call('stats').then(({ backplane }) => backplane)),
+      errors: await say(node.errors()),
+    }));
+    const seen = watchers.map(({ client, known, ...watcher }) => ({
+      own: client.hi.s,
+      known: [...(known ?? [])],
+      closed: client.closed,
+      ...watcher,
+    }));
+    const server = look && (await say(look(channel)));
+    return JSON.stringify({ nodes: await Promise.all(all), watchers: seen, server }, undefined, 1);
+  };
+  return (condition, what) => until(condition, async () => `${what}; what was known: ${await states()}`);
 }
 
 const sorted = (map) => JSON.stringify([...map].sort());

@@ -185,6 +185,11 @@ impl Room {
         }
     }
 
+    /// Whether only the number is told.
+    pub(crate) fn is_counting(&self) -> bool {
+        self.is_counting
+    }
+
     pub(crate) fn count_from_now_on(&mut self) {
         self.is_counting = true;
         self.changes = BTreeMap::new();

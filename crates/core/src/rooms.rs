@@ -129,8 +129,8 @@ impl Rooms {
         news
     }
 
-    /// What was taken last has not reached all subscribers: the number is told, and with it that they should ask anew.
-    /// True: it has to be told.
+    /// Something has not reached all subscribers: the number is told, and with it that they should ask anew. True: it has to
+    /// be told.
     pub(crate) fn tell_again(&mut self, key: Hashed<'_>, name: &Name) -> bool {
         if let Some(room) = self.get_or_make(key, name) {
             room.count_from_now_on();
@@ -201,6 +201,12 @@ impl Rooms {
         if let Some(room) = self.rows.get_mut(key) {
             room.begin_saving();
         }
+    }
+
+    /// All members of other nodes are known from now on: those who were told a number are told the right one. True: it has to
+    /// be told.
+    pub(crate) fn tell_number(&mut self, key: Hashed<'_>) -> bool {
+        self.rows.get(key).is_some_and(Room::is_counting) && self.mark(key)
     }
 
     /// At most so many members of this node behind a socket.

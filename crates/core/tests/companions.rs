@@ -232,6 +232,53 @@ fn subscribers_are_told_of_other_nodes_once_everything_is_known() {
 }
 
 #[test]
+fn a_number_that_was_told_before_everything_was_known_is_told_anew() {
+    let core = core(2, 1 << 20);
+    let mut post = Viewers::default();
+    for _ in 0..3 {
+        enter(&core, open(&core), "1", &mut post);
+    }
+    post.tell(&core);
+    assert_eq!(post.take_told(), ["count 3"]);
+    for id in 1..=2 {
+        put(&core, (8, 1, false), id, None, &mut post);
+    }
+    post.tell(&core);
+    assert!(post.take_told().is_empty(), "not everything is known yet");
+    core.tell_number(ROOM, false, &mut post);
+    post.tell(&core);
+    assert_eq!(post.take_told(), ["count 5"]);
+}
+
+#[test]
+fn those_who_asked_in_vain_are_told_when_everything_is_known() {
+    let core = core(9, 1 << 20);
+    let mut post = Viewers::default();
+    let own = open(&core);
+    enter(&core, own, "1", &mut post);
+    put(&core, (8, 1, false), 1, None, &mut post);
+    post.tell(&core);
+    assert_eq!(post.take_told(), ["joined 1"]);
+    core.tell_number(ROOM, false, &mut post);
+    post.tell(&core);
+    assert!(post.take_told().is_empty(), "nobody was told a number");
+    core.tell_number(ROOM, true, &mut post);
+    post.tell(&core);
+    assert_eq!(post.take_told(), ["count 2"]);
+    // from then on changes are told again
+    put(&core, (8, 1, true), 2, None, &mut post);
+    post.tell(&core);
+    assert_eq!(post.take_told(), ["joined 1"]);
+    core.tell_number(b"plain", true, &mut post);
+    core.close(own, &mut post);
+    core.forget_others(ROOM, || true);
+    // nobody is there whom it could be told
+    core.tell_number(ROOM, true, &mut post);
+    post.tell(&core);
+    assert!(post.take_told().is_empty() && core.is_deserted());
+}
+
+#[test]
 fn members_of_other_nodes_are_charged_and_left_out_without_room() {
     let core = core(1000, 2 * INFO_CHARGE + 4);
     let mut post = Viewers::default();

@@ -14,7 +14,7 @@ mod libuv;
 mod rings;
 
 use std::ffi::c_void;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use millrace_gateway::Doorbell;
 use parking_lot::RwLock;
@@ -35,10 +35,8 @@ pub(crate) use rings::PLACES;
 /// An environment's bell, which all doorbells of the environment share.
 #[derive(Debug)]
 pub(crate) struct Line {
-    bell: OnceLock<Bell>,
-    /// Read-locked during every ring, and write-locked by the first code that notices the end: the runtimes abort or
-    /// misbehave if an ending environment is rung.
-    dead: RwLock<bool>,
+    bell: Bell,
+    life: Arc<Life>,
     /// The counts by which lost rings are found, if the runtime loses rings.
     counts: Option<Counts>,
 }
@@ -50,6 +48,13 @@ enum Bell {
     Handle(Handle),
 }
 
+/// Whether an environment may still be rung: the runtimes abort or misbehave if one is that is ending.
+#[derive(Debug, Default)]
+struct Life {
+    /// Read-locked during every ring, and write-locked by the first code that notices the end.
+    dead: RwLock<bool>,
+}
+
 /// One object that can ring: a worker, or a gateway with notices.
 #[derive(Debug)]
 pub(crate) struct Door {
@@ -57,15 +62,17 @@ pub(crate) struct Door {
     source: usize,
 }
 
-impl Line {
-    fn new(counts: Option<Counts>) -> Arc<Self> {
-        Arc::new(Self {
-            bell: OnceLock::new(),
-            dead: RwLock::new(false),
-            counts,
-        })
+impl Life {
+    fn end(&self) {
+        *self.dead.write() = true;
     }
 
+    fn is_over(&self) -> bool {
+        *self.dead.read()
+    }
+}
+
+impl Line {
     /// Opens a line. The runtime calls `answer` with `context` and the number of the source that rang, or [`NUDGE`],
     /// which occurs only if `again` is given because rings get lost here. It calls `ended` with `context` when it is
     /// done with the line. The line does not keep the process running until [`hold`](Self::hold).
@@ -76,10 +83,13 @@ impl Line {
         again: bool,
     ) -> Outcome<Arc<Self>> {
         let name = js.string(NAME)?;
-        let line = Self::new(again.then(Counts::default));
         let function = Function::new(js, name, callbacks, context)?;
         function.release(js)?;
-        line.set(Bell::Function(function));
+        let line = Arc::new(Self {
+            bell: Bell::Function(function),
+            life: Arc::default(),
+            counts: again.then(Counts::default),
+        });
         if again {
             let watched: Weak<dyn Rung> = Arc::<Self>::downgrade(&line);
             ADDON.ring_again().watch(watched).map_err(|error| {
@@ -98,25 +108,22 @@ impl Line {
         answer: Box<dyn Fn(Js<'_>, usize)>,
     ) -> Outcome<Arc<Self>> {
         let name = js.string(NAME)?;
-        let line = Self::new(None);
-        let ending = Arc::clone(&line);
+        let life = Arc::<Life>::default();
+        let ending = Arc::clone(&life);
         let calls = Calls {
             answer,
-            ended: Box::new(move || ending.cut()),
+            ended: Box::new(move || ending.end()),
         };
-        line.set(Bell::Handle(Handle::open(js, libuv, name, calls)?));
-        Ok(line)
-    }
-
-    fn set(&self, bell: Bell) {
-        self.bell
-            .set(bell)
-            .expect("the line was just made and has no bell yet");
+        Ok(Arc::new(Self {
+            bell: Bell::Handle(Handle::open(js, libuv, name, calls)?),
+            life,
+            counts: None,
+        }))
     }
 
     /// Keeps the process running.
     pub(crate) fn hold(&self, js: Js<'_>) -> Outcome<()> {
-        match self.bell() {
+        match &self.bell {
             Bell::Function(function) => function.hold(js),
             #[cfg(unix)]
             Bell::Handle(handle) => {
@@ -129,7 +136,7 @@ impl Line {
 
     /// Lets the process end.
     pub(crate) fn release(&self, js: Js<'_>) -> Outcome<()> {
-        match self.bell() {
+        match &self.bell {
             Bell::Function(function) => function.release(js),
             #[cfg(unix)]
             Bell::Handle(handle) => {
@@ -143,12 +150,12 @@ impl Line {
     /// Closes the line, because the environment or its bell is ending. Nobody rings from now on, and no ring is in flight
     /// when this returns.
     pub(crate) fn cut(&self) {
-        *self.dead.write() = true;
+        self.life.end();
     }
 
     /// Calls `work` unless the environment has ended. The environment cannot end during the call.
     pub(crate) fn while_alive(&self, work: impl FnOnce()) {
-        let dead = self.dead.read();
+        let dead = self.life.dead.read();
         if !*dead {
             work();
         }
@@ -162,17 +169,13 @@ impl Line {
     }
 
     fn ring(&self, source: usize) {
-        self.while_alive(|| match self.bell() {
+        self.while_alive(|| match &self.bell {
             // SAFETY: the lock that is held here keeps the environment from ending.
             Bell::Function(function) => unsafe { function.ring(source) },
             #[cfg(unix)]
             // SAFETY: as above. The thread that is woken does not wait for the lock: only the end locks it for writing.
             Bell::Handle(handle) => unsafe { handle.ring(source) },
         });
-    }
-
-    fn bell(&self) -> &Bell {
-        self.bell.get().expect("set before the line is returned")
     }
 }
 
@@ -188,7 +191,7 @@ impl Rung for Line {
     }
 
     fn is_over(&self) -> bool {
-        *self.dead.read()
+        self.life.is_over()
     }
 }
 

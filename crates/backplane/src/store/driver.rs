@@ -211,6 +211,9 @@ impl<W: Work> Driver<W> {
     async fn serve(&mut self, link: &mut W::Link) -> Ending {
         loop {
             let now = Instant::now();
+            if let Err(error) = self.hear_first(link, now).await {
+                return Ending::Lost(error);
+            }
             self.worker.heed(Some(link));
             if let Err(error) = self.worker.tick(link, now, self.ends_by.is_some()) {
                 return Ending::Lost(error);
@@ -245,6 +248,20 @@ impl<W: Work> Driver<W> {
                 () = sleep_until(wakes_at.into()) => {}
             }
         }
+    }
+
+    /// Before something counts as late, handles what has come while this thread did not run.
+    async fn hear_first(&mut self, link: &mut W::Link, now: Instant) -> Result<(), LinkError> {
+        for _ in 0..MOST_HEARD {
+            if link.due().is_none_or(|due| due > now) {
+                break;
+            }
+            match poll_fn(|cx| Poll::Ready(link.poll(cx))).await {
+                Poll::Ready(event) => self.worker.handle(event?, link, now),
+                Poll::Pending => break,
+            }
+        }
+        Ok(())
     }
 
     /// Handles what else has come already, so that the node wakes its sockets once for all of it.
@@ -322,3 +339,9 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 /// How much is handled before the node may wake its sockets.
 const MOST_AT_ONCE: usize = 256;
+
+/// The same before what is not answered counts as late: more than there are requests on their way.
+const MOST_HEARD: usize = 4096;
+
+#[cfg(test)]
+mod tests;

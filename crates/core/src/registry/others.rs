@@ -144,6 +144,25 @@ impl<K> Core<K> {
         self.drop_found(channel, gone, tells, post);
     }
 
+    /// All members of other nodes are known from now on, of which subscribers were told nothing: those who were told a number
+    /// are told the right one. `in_vain`: a subscriber may have asked for the members in vain, so that all are told to ask anew.
+    pub fn tell_number<P: Post<Kept = K>>(&self, channel: &[u8], in_vain: bool, post: &mut P) {
+        let key = self.hashed(Space::Channel, channel);
+        let mut table = self.channel_table(key);
+        let Some(rooms) = table.rooms_of(key) else {
+            return;
+        };
+        let is_due = if in_vain {
+            rooms.tell_again(key, &Name::new(key.space, key.name))
+        } else {
+            rooms.tell_number(key)
+        };
+        drop(table);
+        if is_due {
+            post.presence_is_due();
+        }
+    }
+
     fn drop_found<P: Post<Kept = K>>(
         &self,
         channel: &[u8],

@@ -133,7 +133,7 @@ impl BackplaneHandle {
         }
         if let Some(attendance) = &attendance {
             let link: SharedPresence = Arc::<Attendance>::clone(attendance);
-            hub.rosters().connect(link);
+            hub.rosters().connect(&link);
         }
         *self.running.lock() = Some(Running {
             backplane: Arc::clone(&backplane),

@@ -9,7 +9,7 @@ use millrace_core::{MemberId, OtherMembers, ShardSet, SocketId};
 use millrace_protocol::v1;
 
 use super::asking::Asked;
-use super::rosters::Readiness;
+use super::rosters::{Filled, Readiness};
 use super::teller::{Outcome, Teller};
 use super::{Hub, Rosters};
 use crate::config::ChannelTerms;
@@ -166,7 +166,12 @@ impl Hub {
         let tells = self.rosters.is_known(channel);
         self.core
             .keep_nodes(channel, nodes, tells, &mut self.poster(dirty));
-        for teller in self.rosters.filled(channel) {
+        let Filled { waiting, news } = self.rosters.filled(channel);
+        if let Some(in_vain) = news {
+            self.core
+                .tell_number(channel, in_vain, &mut self.poster(dirty));
+        }
+        for teller in waiting {
             teller.tell(self, Outcome::Followed);
         }
     }

@@ -13,6 +13,9 @@ pub(super) trait State {
     fn is_needed(&self) -> bool {
         false
     }
+
+    /// A caller has waited too long for it.
+    fn has_kept_waiting(&mut self) {}
 }
 
 /// See the module.
@@ -82,6 +85,7 @@ impl<S: State> Following<S> {
                 let all = std::mem::take(&mut followed.waiting);
                 let (late, rest) = all.into_iter().partition(late);
                 followed.waiting = rest;
+                followed.state.has_kept_waiting();
                 overdue.waiting.extend(tellers(late));
             }
         }

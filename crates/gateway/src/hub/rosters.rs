@@ -1,6 +1,7 @@
 //! In which channels this node follows the members of other nodes, and who waits until they are known. Owns when a channel is
 //! followed and when it is forgotten; the members are in the core.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use millrace_backplane::store::SharedPresence;
@@ -25,6 +26,8 @@ pub(crate) struct Rosters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Knowledge {
     Awaited,
+    /// The same, and a caller that has waited too long does not know the members.
+    Late,
     Known,
     /// The store cannot be reached, or refuses.
     Failed,
@@ -41,7 +44,22 @@ pub(crate) enum Readiness {
     Unknown,
 }
 
-impl State for Knowledge {}
+/// The members of a channel are known.
+#[derive(Debug, Default)]
+pub(super) struct Filled {
+    /// Those who have waited for that.
+    pub(super) waiting: Vec<Teller>,
+    /// They were not known before; then whether a caller may have asked in vain.
+    pub(super) news: Option<bool>,
+}
+
+impl State for Knowledge {
+    fn has_kept_waiting(&mut self) {
+        if *self == Self::Awaited {
+            *self = Self::Late;
+        }
+    }
+}
 
 impl Rosters {
     /// Sets whether other nodes have members, and of the channels with which terms: those that ask for presence, by their place.
@@ -65,13 +83,14 @@ impl Rosters {
     }
 
     /// From now on members are read and written by this. What was needed before is followed, and written.
-    pub(crate) fn connect(&self, store: SharedPresence) {
+    pub(crate) fn connect(&self, store: &SharedPresence) {
         let channels = self.channels.lock();
+        // first of all, so that no change falls between what is gone through here and what is passed on
+        *self.store.lock() = Some(Arc::clone(store));
         for (channel, _) in channels.iter() {
             store.follow(channel);
             store.changed(channel);
         }
-        *self.store.lock() = Some(store);
     }
 
     /// The store has ended: nothing is followed any more, and nobody may wait. Returns the channels and who has waited.
@@ -122,7 +141,7 @@ impl Rosters {
             return match followed.state {
                 Knowledge::Known => Readiness::Known,
                 Knowledge::Failed => Readiness::Unknown,
-                Knowledge::Awaited => {
+                Knowledge::Awaited | Knowledge::Late => {
                     followed.wait(now, teller());
                     Readiness::Awaited
                 }
@@ -152,22 +171,27 @@ impl Rosters {
         followed.is_some_and(|followed| followed.state == Knowledge::Known)
     }
 
-    /// The members of all nodes are known: returns who has waited for that.
-    pub(super) fn filled(&self, channel: &[u8]) -> Vec<Teller> {
-        self.settle(channel, Knowledge::Known)
+    /// The members of all nodes are known.
+    pub(super) fn filled(&self, channel: &[u8]) -> Filled {
+        let mut channels = self.channels.lock();
+        let Some(followed) = channels.get_mut(channel) else {
+            return Filled::default();
+        };
+        let before = std::mem::replace(&mut followed.state, Knowledge::Known);
+        let in_vain = matches!(before, Knowledge::Late | Knowledge::Failed);
+        Filled {
+            waiting: followed.take_waiting(Instant::now()),
+            news: (before != Knowledge::Known).then_some(in_vain),
+        }
     }
 
     /// A channel cannot be followed now: returns who has waited for it.
     pub(super) fn failed(&self, channel: &[u8]) -> Vec<Teller> {
-        self.settle(channel, Knowledge::Failed)
-    }
-
-    fn settle(&self, channel: &[u8], knowledge: Knowledge) -> Vec<Teller> {
         let mut channels = self.channels.lock();
         let Some(followed) = channels.get_mut(channel) else {
             return Vec::new();
         };
-        followed.state = knowledge;
+        followed.state = Knowledge::Failed;
         followed.take_waiting(Instant::now())
     }
 

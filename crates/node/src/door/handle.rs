@@ -49,7 +49,7 @@ struct Home {
     env: sys::napi_env,
     context: sys::napi_async_context,
     calls: Calls,
-    /// Whether sources are being answered. A handler may run the event loop.
+    /// See [`Rings::answer`].
     answering: Cell<bool>,
     /// The hook that runs until the handle is closed; null before.
     hook: Cell<sys::napi_async_cleanup_hook_handle>,
@@ -151,23 +151,6 @@ fn memory(libuv: Libuv, event_loop: *mut c_void) -> Outcome<(*mut c_void, Layout
 }
 
 impl Home {
-    /// Answers what has rung, and what rings meanwhile.
-    fn answer_all(&self) {
-        for _ in 0..MOST_ROUNDS {
-            for place in self.rings.take() {
-                self.answer(place);
-            }
-            if self.rings.rest() {
-                return;
-            }
-        }
-        // the application's timers and sockets have their turn first
-        if self.rings.leave() {
-            // SAFETY: libuv is calling back for this handle, so it is not closed.
-            let _sent = unsafe { (self.libuv.async_send)(self.raw) };
-        }
-    }
-
     fn answer(&self, place: usize) {
         // SAFETY: libuv calls back on the environment's thread, and the environment's end begins with `on_end`, which
         // closes the handle. A scope is opened before anything is made.
@@ -181,9 +164,13 @@ impl Home {
 unsafe extern "C" fn on_signal(raw: *mut c_void) {
     // SAFETY: `open` has put the home there, and it stays until `on_closed`, which libuv calls last.
     let home = unsafe { &**raw.cast::<*const Home>() };
-    if !home.answering.replace(true) {
-        home.answer_all();
-        home.answering.set(false);
+    let is_left = home
+        .rings
+        .answer(&home.answering, MOST_ROUNDS, |place| home.answer(place));
+    if is_left {
+        // the application's timers and sockets have their turn first
+        // SAFETY: libuv is calling back for this handle, so it is not closed.
+        let _sent = unsafe { (home.libuv.async_send)(raw) };
     }
 }
 

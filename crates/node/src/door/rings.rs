@@ -2,6 +2,7 @@
 
 #[cfg(millrace_loom)]
 use loom::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
 #[cfg(not(millrace_loom))]
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +18,7 @@ const ANSWERING: u64 = 1 << PLACES;
 
 /// The places that have rung.
 #[derive(Debug)]
-pub(super) struct Places(u64);
+struct Places(u64);
 
 impl Rings {
     pub(super) fn new() -> Self {
@@ -29,14 +30,43 @@ impl Rings {
         self.0.fetch_or(1 << (source % PLACES), Ordering::AcqRel) == 0
     }
 
+    /// Has the thread answer the places that have rung, and those that ring meanwhile, in at most so many rounds. Returns
+    /// whether the caller has the thread woken again, because something is left. `answering` belongs to the thread: if a handler
+    /// runs the event loop, a wake-up in there finds it set, and what has rung is left to the call that the handler is in.
+    pub(super) fn answer(
+        &self,
+        answering: &Cell<bool>,
+        most: usize,
+        answer: impl FnMut(usize),
+    ) -> bool {
+        if answering.replace(true) {
+            return false;
+        }
+        let is_left = self.answer_all(most, answer);
+        answering.set(false);
+        is_left
+    }
+
+    fn answer_all(&self, most: usize, mut answer: impl FnMut(usize)) -> bool {
+        for _ in 0..most {
+            for place in self.take() {
+                answer(place);
+            }
+            if self.rest() {
+                return false;
+            }
+        }
+        self.leave()
+    }
+
     /// Takes the places that have rung since the last call. The thread is answering until [`rest`](Self::rest) or
     /// [`leave`](Self::leave).
-    pub(super) fn take(&self) -> Places {
+    fn take(&self) -> Places {
         Places(self.0.swap(ANSWERING, Ordering::AcqRel) & !ANSWERING)
     }
 
     /// Stops answering, unless there was a ring since the last [`take`](Self::take). Returns whether it has stopped.
-    pub(super) fn rest(&self) -> bool {
+    fn rest(&self) -> bool {
         self.0
             .compare_exchange(ANSWERING, 0, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
@@ -44,7 +74,7 @@ impl Rings {
 
     /// Stops answering. Returns whether there was a ring since the last [`take`](Self::take): then the caller has the
     /// thread woken again.
-    pub(super) fn leave(&self) -> bool {
+    fn leave(&self) -> bool {
         self.0.fetch_and(!ANSWERING, Ordering::AcqRel) != ANSWERING
     }
 }
@@ -88,6 +118,32 @@ mod tests {
         assert_eq!(rings.take().collect::<Vec<_>>(), [2, 4]);
         assert!(!rings.leave());
         assert!(rings.ring(0));
+    }
+
+    #[test]
+    fn a_wake_up_within_a_handler_leaves_everything_to_the_call_around_it() {
+        let (rings, answering) = (Rings::new(), Cell::new(false));
+        assert!(rings.ring(1));
+        let mut answered = Vec::new();
+        let is_left = rings.answer(&answering, 2, |place| {
+            answered.push(place);
+            if place == 1 {
+                assert!(!rings.ring(2), "the thread looks again");
+                assert!(!rings.answer(&answering, 2, |_| panic!("out of order")));
+            }
+        });
+        assert_eq!((answered, is_left), (vec![1, 2], false));
+        assert!(rings.ring(3));
+        let mut rounds = 0;
+        let is_left = rings.answer(&answering, 2, |_| {
+            rounds += 1;
+            rings.ring(3);
+        });
+        assert!(
+            is_left && rounds == 2,
+            "the rest of the event loop has its turn"
+        );
+        assert!(!rings.answer(&answering, 1, |place| assert_eq!(place, 3)));
     }
 }
 

@@ -7,6 +7,7 @@
 //! matter that the members are not read at one moment.
 
 mod known;
+mod looking;
 mod reading;
 mod step;
 
@@ -31,19 +32,14 @@ pub(super) struct Follower {
     spares: bool,
     /// The last mark.
     marks: u32,
+    /// How often the index was asked for.
+    looks: u32,
 }
 
 impl Follower {
     /// Whether the node was told that everything is known.
     pub(super) fn is_filled(&self) -> bool {
         self.is_filled
-    }
-
-    /// The channel was subscribed to on a new link.
-    pub(super) fn begin(&mut self, out: &mut Vec<Step>) {
-        self.index = Index::Wanted;
-        self.told.clear();
-        out.push(Step::Index);
     }
 
     /// The link was lost, or the store refused.
@@ -57,80 +53,12 @@ impl Follower {
         }
     }
 
-    /// The index is asked for now. False: it is not needed.
-    pub(super) fn index_sent(&mut self) -> bool {
-        let is_wanted = self.index == Index::Wanted;
-        if is_wanted {
-            self.index = Index::Sent;
-            // it has everything that was told before
-            self.told.clear();
-        }
-        is_wanted
-    }
-
     /// A page of a session is asked for now: returns where it begins and the mark of the reading. `None`: it is not needed.
     pub(super) fn sent(&mut self, session: Session) -> Option<(Box<str>, u32)> {
         let known = self.of(session)?;
         let reading = known.reading.as_mut()?;
         reading.is_sent = true;
         Some((reading.cursor.clone(), reading.mark))
-    }
-
-    /// The store may have lost something: who is missing in the index that comes next has not left.
-    pub(super) fn spare(&mut self) {
-        self.spares = true;
-    }
-
-    /// The index: each session with the number of its last change; `None`: its members are being written, and what is known
-    /// of them counts.
-    pub(super) fn index(&mut self, sessions: &[(Session, Option<u64>)], out: &mut Vec<Step>) {
-        let told = std::mem::take(&mut self.told);
-        let is_outdated = self.index == Index::Outdated;
-        let spares = std::mem::take(&mut self.spares);
-        if !matches!(self.index, Index::Sent | Index::Outdated) {
-            return;
-        }
-        self.index = Index::Known;
-        let mut newest: BTreeMap<u64, (Session, u64)> = BTreeMap::new();
-        for (session, version) in sessions {
-            let Some(version) = version else {
-                continue;
-            };
-            let place = newest.entry(session.node).or_insert((*session, *version));
-            *place = (*place).max((*session, *version));
-        }
-        let is_there = |node: u64| sessions.iter().any(|(session, _)| session.node == node);
-        let is_gone = |node: &u64| !spares && !is_there(*node) && !told.contains_key(node);
-        let gone: Vec<_> = self.known.keys().copied().filter(is_gone).collect();
-        for node in gone {
-            self.forget(node, out);
-        }
-        for (node, (session, version)) in newest {
-            match told.get(&node) {
-                Some(Newest::Applied) => {}
-                Some(Newest::Unknown(later, newer)) if *later == session => {
-                    self.meet(session, version.max(*newer), out);
-                }
-                _ => self.meet(session, version, out),
-            }
-        }
-        if is_outdated {
-            return self.begin(out);
-        }
-        self.complete(out);
-    }
-
-    /// The index has a session with this last change.
-    fn meet(&mut self, session: Session, version: u64, out: &mut Vec<Step>) {
-        let is_known = self.known.get(&session.node).is_some_and(|known| {
-            known.session > session
-                || known.session == session
-                    && (known.version == Some(version) || known.reading.is_some())
-        });
-        if !is_known {
-            self.read(session, version);
-            out.push(Step::Page(session));
-        }
     }
 
     /// What was published on the channel's topic by another node.
@@ -153,7 +81,7 @@ impl Follower {
         if known.is_some_and(|known| known.session > session) {
             return;
         }
-        self.note(session.node, Newest::Applied);
+        self.note(session);
         if is_empty {
             self.forget(session.node, out);
             return self.complete(out);
@@ -180,7 +108,7 @@ impl Follower {
         if known.session < session {
             let (before, version) = (known.session, change.version);
             tracing::debug!(%before, %session, "a node has begun another session");
-            self.note(session.node, Newest::Applied);
+            self.note(session);
             self.read(session, version);
             return out.push(Step::Page(session));
         }
@@ -191,7 +119,7 @@ impl Follower {
                 // what is read will have it
                 known.version = known.version.max(Some(change.version));
             }
-            return self.note(session.node, Newest::Applied);
+            return self.note(session);
         }
         let Some(known) = known.version else {
             return self.await_index(&change, out);
@@ -201,7 +129,7 @@ impl Follower {
         }
         let is_next = change.before == known;
         let version = change.version;
-        self.note(session.node, Newest::Applied);
+        self.note(session);
         if is_next {
             self.apply(change, NO_MARK, out);
         } else {
@@ -214,7 +142,7 @@ impl Follower {
     fn introduce(&mut self, change: Change, out: &mut Vec<Step>) {
         let session = change.session;
         if change.before == 0 {
-            self.note(session.node, Newest::Applied);
+            self.note(session);
             let known = Known {
                 session,
                 version: None,
@@ -224,21 +152,6 @@ impl Follower {
             return self.apply(change, NO_MARK, out);
         }
         self.await_index(&change, out);
-    }
-
-    /// Nothing is known of what was in front of a change.
-    fn await_index(&mut self, change: &Change, out: &mut Vec<Step>) {
-        let session = change.session;
-        match self.index {
-            Index::Known => self.begin(out),
-            Index::Wanted => {}
-            Index::Sent | Index::Outdated => {
-                self.told
-                    .insert(session.node, Newest::Unknown(session, change.version));
-                // the index may not have the session at all
-                self.index = Index::Outdated;
-            }
-        }
     }
 
     /// Passes a change on.
@@ -332,9 +245,17 @@ impl Follower {
     /// A session has ended.
     pub(super) fn dead(&mut self, session: Session, out: &mut Vec<Step>) {
         if self.of(session).is_some() {
-            self.note(session.node, Newest::Applied);
+            self.note(session);
             self.forget(session.node, out);
             self.complete(out);
+        }
+    }
+
+    /// The channel is not followed any more: what was passed on is taken back, because some of it may have come since then.
+    pub(super) fn end(&mut self, out: &mut Vec<Step>) {
+        let nodes: Vec<_> = self.known.keys().copied().collect();
+        for node in nodes {
+            self.forget(node, out);
         }
     }
 
@@ -368,12 +289,6 @@ impl Follower {
         if self.index == Index::Known && !is_reading {
             self.is_filled = true;
             out.push(Step::Filled(self.known.keys().copied().collect()));
-        }
-    }
-
-    fn note(&mut self, node: u64, newest: Newest) {
-        if matches!(self.index, Index::Sent | Index::Outdated) {
-            self.told.insert(node, newest);
         }
     }
 

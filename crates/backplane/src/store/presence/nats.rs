@@ -203,8 +203,8 @@ impl Register for NatsRegister {
     /// There is one server, and [`era`](Self::era) tells what it has lost.
     fn mark(&mut self, _: Session, _: bool, _: Instant) {}
 
-    fn index(&mut self, place: Place, known: Vec<Session>, now: Instant) {
-        self.await_look(place, known);
+    fn index(&mut self, of: (Place, u32), known: Vec<Session>, now: Instant) {
+        self.await_look(of, known);
         self.look(now);
     }
 

@@ -248,10 +248,10 @@ impl Register for RedisRegister {
         }
     }
 
-    fn index(&mut self, place: Place, _: Vec<Session>, now: Instant) {
+    fn index(&mut self, (place, look): (Place, u32), _: Vec<Session>, now: Instant) {
         let command = self.scripts.index(&place.channel);
         let channel = place.channel.clone();
-        self.ask(&channel, Request::Index(place), command, now);
+        self.ask(&channel, Request::Index(place, look), command, now);
     }
 
     fn page(&mut self, place: Place, (session, mark): (Session, u32), cursor: &str, now: Instant) {

@@ -29,7 +29,8 @@ pub(super) enum Request {
     /// A server is marked by a session. True: it was before, on this link.
     Mark(Session, bool),
     Subscribe(Place),
-    Index(Place),
+    /// With the number of the look.
+    Index(Place, u32),
     /// With the mark of the reading.
     Page(Place, Session, u32),
     Write(Box<[u8]>, Session),
@@ -118,8 +119,8 @@ pub(super) trait Register {
     /// Marks servers by which the loss of one is seen that does not have the sessions.
     fn mark(&mut self, session: Session, was_marked: bool, now: Instant);
 
-    /// Asks who has members. These sessions are known already.
-    fn index(&mut self, place: Place, known: Vec<Session>, now: Instant);
+    /// Asks who has members, in the look with this number. These sessions are known already.
+    fn index(&mut self, of: (Place, u32), known: Vec<Session>, now: Instant);
 
     /// Reads a page of the members of a session, in the reading with this mark.
     fn page(&mut self, place: Place, of: (Session, u32), cursor: &str, now: Instant);

@@ -198,9 +198,8 @@ impl Worker {
     pub(super) fn heed(&mut self) {
         let changes = self.shared.changes();
         for (channel, change) in changes.followed {
-            if change.ends && self.followed.remove(&channel).is_some() && self.is_connected() {
-                self.subscriptions
-                    .push_back(Subscription::End(channel.clone()));
+            if change.ends {
+                self.forget(&channel);
             }
             if change.begins && !self.followed.contains_key(&channel) {
                 self.follow(channel);
@@ -232,6 +231,19 @@ impl Worker {
             State::Away => self.has_told |= followed.fail(&self.roll, &channel),
         }
         self.followed.insert(channel, followed);
+    }
+
+    fn forget(&mut self, channel: &[u8]) {
+        let Some(followed) = self.followed.get_mut(channel) else {
+            return;
+        };
+        followed.follower.end(&mut self.steps);
+        self.step(channel);
+        self.followed.remove(channel);
+        if self.is_connected() {
+            let end = Subscription::End(channel.into());
+            self.subscriptions.push_back(end);
+        }
     }
 
     fn is_connected(&self) -> bool {
@@ -354,3 +366,6 @@ const RETRY: Duration = Duration::from_secs(5);
 const PROLONGS: Duration = Duration::from_secs(60 * 60);
 
 const REPORTS: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests;

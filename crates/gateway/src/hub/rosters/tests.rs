@@ -46,7 +46,7 @@ fn rosters() -> (Rosters, Arc<Notes>) {
     rosters.set(true, [false, true].into_iter());
     let notes = Arc::<Notes>::default();
     let store: SharedPresence = Arc::<Notes>::clone(&notes);
-    rosters.connect(store);
+    rosters.connect(&store);
     (rosters, notes)
 }
 
@@ -93,7 +93,7 @@ fn what_is_needed_before_there_is_a_store_is_followed_and_written_then() {
     rosters.changed(ROOM);
     assert!(notes.take().is_empty());
     let store: SharedPresence = Arc::<Notes>::clone(&notes);
-    rosters.connect(store);
+    rosters.connect(&store);
     assert_eq!(notes.take(), ["follow room:1", "changed room:1"]);
 }
 
@@ -105,12 +105,15 @@ fn those_who_wait_are_told_once_when_the_members_are_known() {
     }
     assert_eq!(notes.take(), ["follow room:1"]);
     assert!(rosters.is_followed(ROOM) && !rosters.is_known(ROOM));
-    assert!(rosters.filled(b"room:2").is_empty());
-    assert_eq!(numbers(rosters.filled(ROOM)), [1, 2]);
+    assert!(rosters.filled(b"room:2").news.is_none());
+    let filled = rosters.filled(ROOM);
+    assert_eq!(numbers(filled.waiting), [1, 2]);
+    assert_eq!(filled.news, Some(false));
     assert!(rosters.is_known(ROOM));
     let known = rosters.ready(ROOM, || panic!("no caller has to wait"));
     assert_eq!(known, Readiness::Known);
-    assert!(rosters.filled(ROOM).is_empty());
+    let filled = rosters.filled(ROOM);
+    assert!(filled.waiting.is_empty() && filled.news.is_none());
     let (channels, waiting) = rosters.disconnect();
     assert_eq!((channels.len(), waiting.len()), (1, 0));
     assert!(!rosters.is_followed(ROOM));
@@ -129,8 +132,61 @@ fn those_who_wait_are_told_if_it_takes_too_long_or_fails() {
     // nobody waits for a store that cannot be reached
     let unknown = rosters.ready(ROOM, || panic!("no caller has to wait"));
     assert_eq!(unknown, Readiness::Unknown);
-    assert!(rosters.filled(ROOM).is_empty());
+    let filled = rosters.filled(ROOM);
+    assert!(filled.waiting.is_empty());
+    assert_eq!(filled.news, Some(true), "a caller has asked in vain");
     assert_eq!(rosters.ready(ROOM, || session(3)), Readiness::Known);
+}
+
+#[test]
+fn who_has_waited_too_long_has_asked_in_vain() {
+    let (rosters, _) = rosters();
+    assert_eq!(rosters.ready(ROOM, || session(1)), Readiness::Awaited);
+    assert_eq!(rosters.due(Instant::now() + MOST_WAIT).waiting.len(), 1);
+    assert_eq!(rosters.ready(ROOM, || session(2)), Readiness::Awaited);
+    let filled = rosters.filled(ROOM);
+    assert_eq!(numbers(filled.waiting), [2]);
+    assert_eq!(filled.news, Some(true));
+}
+
+/// A store; while the first channel is passed on to it, another thread changes members there.
+struct Meanwhile {
+    rosters: Arc<Rosters>,
+    notes: Arc<Notes>,
+    has_changed: AtomicBool,
+}
+
+impl Presence for Meanwhile {
+    fn follow(&self, channel: &[u8]) {
+        self.notes.follow(channel);
+    }
+
+    fn forget(&self, channel: &[u8]) {
+        self.notes.forget(channel);
+    }
+
+    fn changed(&self, channel: &[u8]) {
+        self.notes.changed(channel);
+        if !self.has_changed.swap(true, Ordering::SeqCst) {
+            self.rosters.changed(channel);
+        }
+    }
+}
+
+#[test]
+fn what_changes_while_the_store_comes_is_passed_on() {
+    let rosters = Arc::<Rosters>::default();
+    rosters.set(true, [false, true].into_iter());
+    rosters.wanted(ROOMS, ROOM, true);
+    let notes = Arc::<Notes>::default();
+    let store: SharedPresence = Arc::new(Meanwhile {
+        rosters: Arc::clone(&rosters),
+        notes: Arc::clone(&notes),
+        has_changed: AtomicBool::new(false),
+    });
+    rosters.connect(&store);
+    let changed = "changed room:1";
+    assert_eq!(notes.take(), ["follow room:1", changed, changed]);
 }
 
 #[test]

@@ -21,8 +21,8 @@ fn filled() -> Follower {
     let mut follower = Follower::default();
     let mut steps = Vec::new();
     follower.begin(&mut steps);
-    assert!(follower.index_sent());
-    follower.index(&[], &mut steps);
+    let look = follower.index_sent().unwrap();
+    follower.index(look, &[], &mut steps);
     assert_eq!(steps, [Step::Index, Step::Filled(vec![])]);
     follower
 }
@@ -63,8 +63,8 @@ fn what_is_held_back_is_bounded() {
     let mut follower = filled();
     let mut steps = Vec::new();
     follower.told(change(ONE, (4, 5), vec![]), &mut steps);
-    assert!(follower.index_sent());
-    follower.index(&[(ONE, Some(5))], &mut steps);
+    let look = follower.index_sent().unwrap();
+    follower.index(look, &[(ONE, Some(5))], &mut steps);
     let (_, mark) = follower.sent(ONE).unwrap();
     let long = "x".repeat(4096);
     for version in 6..306 {
@@ -105,4 +105,49 @@ fn an_earlier_session_of_a_node_changes_nothing() {
     follower.dead(ONE, &mut steps);
     assert_eq!(steps.len(), 2);
     assert_eq!(follower.sessions().count(), 0);
+}
+
+#[test]
+fn the_index_has_a_session_whose_earlier_one_has_died_meanwhile() {
+    let mut follower = filled();
+    let mut steps = Vec::new();
+    follower.told(change(ONE, (0, 3), vec![Ok(seat(7, "1"))]), &mut steps);
+    // the link was lost, and with it what the next session has told
+    follower.lost();
+    follower.begin(&mut steps);
+    let look = follower.index_sent().unwrap();
+    follower.dead(ONE, &mut steps);
+    steps.clear();
+    let next = Session { node: 1, number: 6 };
+    follower.index(look, &[(ONE, Some(3)), (next, Some(4))], &mut steps);
+    assert_eq!(steps, [Step::Page(next)]);
+}
+
+#[test]
+fn a_session_that_has_died_does_not_come_back_by_an_index_from_before() {
+    let mut follower = filled();
+    let mut steps = Vec::new();
+    follower.told(change(ONE, (0, 3), vec![Ok(seat(7, "1"))]), &mut steps);
+    follower.begin(&mut steps);
+    let look = follower.index_sent().unwrap();
+    follower.dead(ONE, &mut steps);
+    steps.clear();
+    follower.index(look, &[(ONE, Some(3))], &mut steps);
+    assert_eq!(steps, [Step::Filled(vec![])]);
+}
+
+#[test]
+fn an_index_is_not_taken_for_the_one_that_was_asked_for_later() {
+    let mut follower = filled();
+    let mut steps = Vec::new();
+    follower.begin(&mut steps);
+    let early = follower.index_sent().unwrap();
+    follower.told(change(ONE, (0, 3), vec![Ok(seat(7, "1"))]), &mut steps);
+    follower.begin(&mut steps);
+    let late = follower.index_sent().unwrap();
+    steps.clear();
+    follower.index(early, &[], &mut steps);
+    assert_eq!(steps, [], "it does not know of the session yet");
+    follower.index(late, &[(ONE, Some(3))], &mut steps);
+    assert_eq!(steps, [Step::Filled(vec![1])]);
 }

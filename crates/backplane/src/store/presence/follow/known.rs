@@ -18,8 +18,8 @@ pub(super) enum Index {
 /// What was told of a node while the index was read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Newest {
-    /// What is known is newer than the index.
-    Applied,
+    /// What is known of this session is newer than the index.
+    Applied(Session),
     /// The index may not have it yet.
     Unknown(Session, u64),
 }

@@ -22,8 +22,10 @@ struct Stored {
 #[derive(Clone, Debug)]
 enum Event {
     Told(Told),
-    Index(Vec<(Session, Option<u64>)>),
+    Index(u32, Vec<(Session, Option<u64>)>),
     Page(Session, u32, Page),
+    /// Which of the sessions that were known then are dead.
+    Beat(Vec<Session>),
 }
 
 #[derive(Default)]
@@ -51,6 +53,10 @@ enum Op {
     Change(u64, u64, u8),
     Rewrite(u64),
     Again(u64),
+    /// The node asks who lives.
+    Beat,
+    /// The index is read once more, whatever is on its way.
+    Look,
     Send,
     Execute,
     Message,
@@ -64,6 +70,8 @@ fn ops() -> impl Strategy<Value = Op> {
         6 => (1..4_u64, 1..7_u64, any::<u8>()).prop_map(|(node, socket, what)| Op::Change(node, socket, what)),
         1 => (1..4_u64).prop_map(Op::Rewrite),
         1 => (1..4_u64).prop_map(Op::Again),
+        1 => Just(Op::Beat),
+        1 => Just(Op::Look),
         4 => Just(Op::Send),
         4 => Just(Op::Execute),
         5 => Just(Op::Message),
@@ -142,8 +150,10 @@ impl World {
 
     fn send(&mut self) {
         match self.wanted.pop_front() {
-            Some(Step::Index) if self.follower.index_sent() => {
-                self.sent.push_back(Event::Index(Vec::new()));
+            Some(Step::Index) => {
+                if let Some(look) = self.follower.index_sent() {
+                    self.sent.push_back(Event::Index(look, Vec::new()));
+                }
             }
             Some(Step::Page(session) | Step::Repair(session)) => {
                 if let Some((cursor, mark)) = self.follower.sent(session) {
@@ -164,13 +174,14 @@ impl World {
             return;
         };
         let answer = match command {
-            Event::Index(_) => {
+            Event::Index(look, _) => {
                 let there = self.stored.iter().filter(|(_, stored)| stored.version > 0);
-                Event::Index(
-                    there
-                        .map(|(id, stored)| (*id, Some(stored.version)))
-                        .collect(),
-                )
+                let there = there.map(|(id, stored)| (*id, Some(stored.version)));
+                Event::Index(look, there.collect())
+            }
+            Event::Beat(mut seen) => {
+                seen.retain(|session| !self.stored.contains_key(session));
+                Event::Beat(seen)
             }
             Event::Page(session, mark, page) => {
                 let cursor = page.next.unwrap().parse::<u64>().unwrap();
@@ -220,7 +231,12 @@ impl World {
         let mut steps = Vec::new();
         match event {
             Event::Told(told) => self.follower.told(told, &mut steps),
-            Event::Index(index) => self.follower.index(&index, &mut steps),
+            Event::Index(look, index) => self.follower.index(look, &index, &mut steps),
+            Event::Beat(dead) => {
+                for session in dead {
+                    self.follower.dead(session, &mut steps);
+                }
+            }
             Event::Page(session, mark, page) => {
                 self.follower.page(session, mark, page, &mut steps);
             }
@@ -255,6 +271,17 @@ impl World {
         }
     }
 
+    fn beat(&mut self) {
+        let seen = self.follower.sessions().collect();
+        self.sent.push_back(Event::Beat(seen));
+    }
+
+    fn look(&mut self) {
+        let mut steps = Vec::new();
+        self.follower.begin(&mut steps);
+        self.take(steps);
+    }
+
     /// The link is lost, and there is another one.
     fn link(&mut self) {
         self.wanted.clear();
@@ -264,9 +291,7 @@ impl World {
         self.messages.clear();
         self.is_lossy = false;
         self.follower.lost();
-        let mut steps = Vec::new();
-        self.follower.begin(&mut steps);
-        self.take(steps);
+        self.look();
     }
 
     fn settle(&mut self) {
@@ -315,6 +340,8 @@ proptest! {
                 Op::Change(node, socket, what) => world.change(node, socket, what),
                 Op::Rewrite(node) => world.rewrite(node, false),
                 Op::Again(node) => world.rewrite(node, true),
+                Op::Beat => world.beat(),
+                Op::Look => world.look(),
                 Op::Send => world.send(),
                 Op::Execute => world.execute(),
                 Op::Message => world.message(false),

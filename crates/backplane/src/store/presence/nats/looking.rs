@@ -15,21 +15,24 @@ use super::super::session::Session;
 use super::record::{self, Found};
 use super::{MOST_IN_FLIGHT, NatsRegister, Sent};
 
+/// A channel, with the number of the look that the worker has asked for.
+type Asked = (Place, u32);
+
 /// See the module.
 #[derive(Default)]
 pub(super) struct Looks {
     /// Those that wait until it is known who lives, with the sessions that are known anyway.
-    waiting: Vec<(Place, Vec<Session>)>,
+    waiting: Vec<(Asked, Vec<Session>)>,
     /// Those for which that was asked; `None`: it is not being asked.
-    asked: Option<Vec<(Place, Vec<Session>)>>,
+    asked: Option<Vec<(Asked, Vec<Session>)>>,
     /// Those that are known to have no question under way, and wait for room on the link.
-    ready: VecDeque<(Place, Vec<Session>)>,
+    ready: VecDeque<(Asked, Vec<Session>)>,
     open: AHashMap<u64, Look>,
 }
 
 /// Who has members in a channel, as far as it is answered.
 struct Look {
-    place: Place,
+    of: Asked,
     /// How many answers have not come.
     left: usize,
     found: Vec<(Session, Option<u64>)>,
@@ -122,10 +125,10 @@ impl NatsRegister {
         if is_beat {
             return self.beaten(live.map(|live| Reply::Beat { lives: true, live }));
         }
-        for (place, known) in self.looks.asked.take().unwrap_or_default() {
+        for (of, known) in self.looks.asked.take().unwrap_or_default() {
             match &live {
-                Ok(_) => self.looks.ready.push_back((place, known)),
-                Err(fault) => self.looked(place, Err(fault.clone())),
+                Ok(_) => self.looks.ready.push_back((of, known)),
+                Err(fault) => self.looked(of, Err(fault.clone())),
             }
         }
         self.look(now);
@@ -140,21 +143,21 @@ impl NatsRegister {
     }
 
     /// Waits for the next answer to who lives: what is asked now may be too early for a channel that was just subscribed to.
-    pub(super) fn await_look(&mut self, place: Place, known: Vec<Session>) {
-        self.looks.waiting.push((place, known));
+    pub(super) fn await_look(&mut self, of: Asked, known: Vec<Session>) {
+        self.looks.waiting.push((of, known));
     }
 
     /// Begins looks as far as the link has room, because each is a question for every session.
     pub(super) fn begin_looks(&mut self, now: Instant) {
         while self.link.has_room()
             && self.link.in_flight() < MOST_IN_FLIGHT
-            && let Some((place, known)) = self.looks.ready.pop_front()
+            && let Some((of, known)) = self.looks.ready.pop_front()
         {
-            self.begin_look(place, known, now);
+            self.begin_look(of, known, now);
         }
     }
 
-    fn begin_look(&mut self, place: Place, known: Vec<Session>, now: Instant) {
+    fn begin_look(&mut self, of: Asked, known: Vec<Session>, now: Instant) {
         let own = self.own.map(|own| own.node);
         let sessions: AHashSet<_> = known
             .into_iter()
@@ -162,19 +165,19 @@ impl NatsRegister {
             .filter(|session| Some(session.node) != own)
             .collect();
         if sessions.is_empty() {
-            return self.looked(place, Ok(Vec::new()));
+            return self.looked(of, Ok(Vec::new()));
         }
         self.last += 1;
         let number = self.last;
         let stream = self.names.members();
         for session in &sessions {
-            let subject = self.names.log(&place.channel, *session);
+            let subject = self.names.log(&of.0.channel, *session);
             let (api, body) = api::newest(&stream, &subject);
             let what = Sent::Index(number, *session);
             self.link.request(what, &api, &[], &[&body], now);
         }
         let look = Look {
-            place,
+            of,
             left: sessions.len(),
             found: Vec::new(),
         };
@@ -186,7 +189,7 @@ impl NatsRegister {
         let Some(look) = self.looks.open.get_mut(&number) else {
             return;
         };
-        match record::found(message, (&look.place.channel, session)) {
+        match record::found(message, (&look.of.0.channel, session)) {
             Ok(Found::Record(sequence, record)) => {
                 let complete = record.complete(sequence);
                 if complete.is_some() || record.is_part() {
@@ -199,7 +202,7 @@ impl NatsRegister {
                 let look = self.looks.open.remove(&number);
                 let fault = self.fault(error, failure);
                 if let Some(look) = look {
-                    self.looked(look.place, Err(fault));
+                    self.looked(look.of, Err(fault));
                 }
                 return;
             }
@@ -208,14 +211,14 @@ impl NatsRegister {
         if look.left == 0
             && let Some(look) = self.looks.open.remove(&number)
         {
-            self.looked(look.place, Ok(look.found));
+            self.looked(look.of, Ok(look.found));
         }
     }
 
-    fn looked(&mut self, place: Place, found: Result<Vec<(Session, Option<u64>)>, Fault>) {
+    fn looked(&mut self, of: Asked, found: Result<Vec<(Session, Option<u64>)>, Fault>) {
         let reply = found.map(Reply::Index);
         self.out
-            .push_back(Event::Answer(Request::Index(place), reply));
+            .push_back(Event::Answer(Request::Index(of.0, of.1), reply));
     }
 
     /// A record of a session, read for its members.

@@ -21,7 +21,7 @@ pub(super) fn reply(request: &Request, value: Value) -> Reply {
             _ => Reply::Lost,
         },
         Request::Subscribe(_) => Reply::Done,
-        Request::Index(_) => index(value).map_or(Reply::Done, Reply::Index),
+        Request::Index(..) => index(value).map_or(Reply::Done, Reply::Index),
         Request::Page(..) => members(value).map_or(Reply::Done, |page| Reply::Page(Some(page))),
         Request::Write(..) => Reply::Written(match value {
             Value::Int(1) => Written::Done,

@@ -35,7 +35,7 @@ impl Worker {
                     self.refused(&place, now);
                 }
             }
-            Request::Index(place) => self.index(&place, answer, now),
+            Request::Index(place, look) => self.index((&place, look), answer, now),
             Request::Page(place, session, mark) => {
                 self.reading = self.reading.saturating_sub(1);
                 self.page(&place, (session, mark), answer, now);
@@ -102,7 +102,7 @@ impl Worker {
     }
 
     /// Who has members in a channel.
-    fn index(&mut self, place: &Place, answer: Answer, now: Now) {
+    fn index(&mut self, (place, look): (&Place, u32), answer: Answer, now: Now) {
         let sessions = match answer {
             Ok(Reply::Index(sessions)) => sessions,
             Ok(_) | Err(Fault::Refused(_) | Fault::Untold(_) | Fault::NoScript) => {
@@ -134,7 +134,7 @@ impl Worker {
             if spares {
                 followed.follower.spare();
             }
-            followed.follower.index(&found, steps);
+            followed.follower.index(look, &found, steps);
         });
     }
 

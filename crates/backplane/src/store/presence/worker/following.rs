@@ -93,10 +93,10 @@ impl Worker {
         match read {
             Read::Index(place) => {
                 if let Some(followed) = self.current(&place)
-                    && followed.follower.index_sent()
+                    && let Some(look) = followed.follower.index_sent()
                 {
                     let known = followed.follower.sessions().collect();
-                    register.index(place, known, now.at);
+                    register.index((place, look), known, now.at);
                 }
             }
             Read::Page(place, session) => {

@@ -1,0 +1,142 @@
+//! The order in which a driver hears and judges, with a link and a worker that only record.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+use crate::config::{Bounds, Credentials, Protocol};
+
+/// A link whose one request should have been answered. The answer has come, unless it is `silent`.
+struct Overdue {
+    due: Option<Instant>,
+    is_silent: bool,
+}
+
+impl Line for Overdue {
+    type Event = ();
+
+    fn poll(&mut self, _: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
+        if self.is_silent || self.due.take().is_none() {
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn due(&mut self) -> Option<Instant> {
+        self.due
+    }
+}
+
+/// Ends the task when it knows whether something was late.
+struct Judge {
+    is_silent: bool,
+    was_late: Arc<AtomicBool>,
+    end: watch::Sender<Option<Instant>>,
+    noted: Notify,
+    losses: AtomicU64,
+}
+
+impl Judge {
+    fn end(&self) {
+        self.end.send_replace(Some(Instant::now()));
+    }
+}
+
+impl Work for Judge {
+    type Link = Overdue;
+    type Command = ();
+
+    fn connect(&self, _: Server, _: (Config, Option<Encryption>)) -> Connecting<Overdue> {
+        let is_silent = self.is_silent;
+        let due = Some(Instant::now());
+        Box::pin(async move { Ok(Overdue { due, is_silent }) })
+    }
+
+    fn up(&mut self, _: &mut Overdue, _: Instant) {}
+
+    fn down(&mut self, _: Option<Overdue>) {}
+
+    fn heed(&mut self, _: Option<&mut Overdue>) {}
+
+    fn tick(&mut self, link: &mut Overdue, now: Instant, _: bool) -> Result<(), LinkError> {
+        if link.due.is_some_and(|due| due <= now) {
+            self.was_late.store(true, Ordering::Relaxed);
+            self.end();
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, (): (), _: &mut Overdue, _: Instant) {
+        self.end();
+    }
+
+    fn has_room(&self, _: &Overdue) -> bool {
+        true
+    }
+
+    fn take(&mut self, (): (), _: &mut Overdue, _: Instant) {}
+
+    fn refuse(&mut self, (): ()) {}
+
+    fn is_away(&self) -> bool {
+        false
+    }
+
+    fn is_done(&self, _: &Overdue) -> bool {
+        true
+    }
+
+    fn wakes_at(&self) -> Option<Instant> {
+        None
+    }
+
+    fn flush(&mut self) {}
+
+    fn noted(&self) -> &Notify {
+        &self.noted
+    }
+
+    fn losses(&self) -> &AtomicU64 {
+        &self.losses
+    }
+
+    fn tell_loss(&self, _: &LinkError, _: bool) {}
+}
+
+fn was_late(is_silent: bool) -> bool {
+    let was_late = Arc::<AtomicBool>::default();
+    let (end, ended) = watch::channel(None);
+    let judge = Judge {
+        is_silent,
+        was_late: Arc::clone(&was_late),
+        end,
+        noted: Notify::new(),
+        losses: AtomicU64::new(0),
+    };
+    let config = Config {
+        protocol: Protocol::Redis,
+        servers: vec![Server {
+            host: "h".to_owned(),
+            port: 1,
+        }],
+        prefix: "app".to_owned(),
+        sentinel: None,
+        credentials: Credentials::default(),
+        tls: None,
+        bounds: Bounds::default(),
+        histories: vec![],
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let driver = Driver::new((config, None), judge, None, ended);
+    runtime.block_on(driver.run());
+    was_late.load(Ordering::Relaxed)
+}
+
+#[test]
+fn what_has_come_while_the_thread_did_not_run_is_not_late() {
+    assert!(!was_late(false));
+    assert!(was_late(true), "nothing has come");
+}
