@@ -3,7 +3,6 @@ import { Readable } from 'node:stream';
 
 import {
   type AdminOptions,
-  type AnswerLimits,
   type BackplaneOptions,
   CallError,
   type ClusterInfo,
@@ -18,19 +17,13 @@ import {
   type DrainedOptions,
   deleteVirtualSocket,
   drained,
-  type FileLimits,
   type Gateway,
-  type GatewayLimits,
   getDebugState,
   getKey,
   type History,
-  type HttpLimits,
   hasSubscriptions,
   history,
-  type Limits,
   type Listener,
-  type ListenerLimits,
-  type ListenerOptions,
   type LogLevel,
   type LogLine,
   type Member,
@@ -47,7 +40,6 @@ import {
   presence,
   presenceCount,
   publish,
-  type RespLimits,
   type RespOptions,
   type RespUser,
   type Server,
@@ -148,45 +140,6 @@ for (const listener of listeners) {
   else if (listener.protocol === 'tcp') void listener.framing;
 }
 void [protocols, framings];
-
-// the limits of a listener are those of every listener and of its protocol
-const common: ListenerLimits = { messageBytes: 1024, subscriptionsPerSocket: 1 };
-const ofHttp: HttpLimits & FileLimits & AnswerLimits = { bodyBytes: 1, staticCheckMs: 0, answerTimeoutMs: 1 };
-const ofResp: RespLimits = { keysBytes: 1 };
-const ofGateway: GatewayLimits = { outboxBytes: 1 };
-const everything: Limits = { ...common, ...ofHttp, ...ofResp, ...ofGateway };
-const anyListener: ListenerOptions = { address: ':1', limits: common };
-const limited: Listener[] = [
-  { address: ':1', limits: { ...common, ...ofHttp } },
-  { address: ':2', protocol: 'http', limits: { bodyBytes: 1, staticCheckMs: 0, answerTimeoutMs: 1, idleTimeoutMs: 1 } },
-  { address: ':3', protocol: 'resp', limits: { keysBytes: 1, subscriptionsPerSocket: 1, idleTimeoutMs: 1 } },
-  { address: ':4', protocol: 'tcp', framing: 'none', limits: { idleTimeoutMs: 1 } },
-  { ...anyListener, ...access },
-];
-for (const { limits } of limited) void limits?.messageBytes;
-void (() => start({ bind: limited, limits: everything }));
-
-// @ts-expect-error a limit of the other protocol
-const ofOther: Listener = { address: ':1', protocol: 'resp', limits: { bodyBytes: 5 } };
-// @ts-expect-error a limit of files, beside one of every listener
-const ofFiles: Listener = { address: ':1', protocol: 'resp', limits: { messageBytes: 5, staticCheckMs: 5 } };
-// @ts-expect-error a limit of RESP, where HTTP is spoken
-const ofNamedHttp: Listener = { address: ':1', protocol: 'http', limits: { keysBytes: 5 } };
-// @ts-expect-error a limit of RESP, where HTTP is the default
-const ofDefault: Listener = { address: ':1', limits: { keysBytes: 5 } };
-// @ts-expect-error a limit of HTTP, where the protocol has none of its own
-const ofNone: Listener = { address: ':1', protocol: 'tcp', framing: 'none', limits: { bodyBytes: 5 } };
-// @ts-expect-error a limit of the gateway
-const ofTheGateway: Listener = { address: ':1', limits: { outboxBytes: 5 } };
-// @ts-expect-error no such limit
-const ofNobody: Listener = { address: ':1', protocol: 'tcp', framing: 'none', limits: { nothing: 5 } };
-// @ts-expect-error a limit of RESP, of which not every listener has one
-const notCommon: ListenerLimits = { keysBytes: 5 };
-void [ofOther, ofFiles, ofNamedHttp, ofDefault, ofNone, ofTheGateway, ofNobody, notCommon];
-void (() => {
-  // @ts-expect-error a limit of the other protocol
-  return start({ bind: [{ address: ':1', protocol: 'resp', limits: { bodyBytes: 5 } }] });
-});
 
 // @ts-expect-error an option of the other protocol
 const mixed: Listener = { address: ':1', protocol: 'resp', origins: '*' };

@@ -103,7 +103,8 @@ test('a key is a string of 1 to 256 bytes; other values fail the handler', async
   for (const bad of ['empty', 'number', 'null', 'long']) {
     t.is((await handshake(server.addresses[0], { path: `/?bad=${bad}` })).status, 500, bad);
   }
-  const errors = await server.errors();
+  const all = async () => (await server.errors()).length >= 4 && server.errors();
+  const errors = await until(all, 'the reports, which may come after the answers');
   t.is(errors.length, 4);
   for (const { code, message } of errors) {
     t.is(code, 'ERR_MILLRACE_HANDLER_FAILED');
