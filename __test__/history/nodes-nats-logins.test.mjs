@@ -19,10 +19,10 @@ const authority = Authority.of(test);
 
 const nodeOf = (t, backplane) => ownServer(t, { ...nodeOptions(''), backplane });
 
-async function configured(t, text) {
+async function configured(t, text, accounts = []) {
   const config = path.join(folderFor(t, {}), 'nats.conf');
   await writeFile(config, text);
-  return Nats.withStreams(t, ['--config', config]);
+  return Nats.withStreams(t, ['--config', config], accounts);
 }
 
 /** Two nodes with this backplane share a channel; one with `other` is told why it cannot. */
@@ -85,6 +85,7 @@ resolver_preload: {
   ${poor.public}: ${accountToken(poor, 'poor', unlimited)}
 }
 `,
+    [account.public],
   );
   const files = [];
   for (const of of [account, poor]) {

@@ -2,7 +2,7 @@
 // the process that is started here.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
@@ -35,11 +35,15 @@ export class Nats {
     return nats;
   }
 
-  /** One with JetStream for a single test; what it keeps survives `stop`. */
-  static async withStreams(t, args = []) {
+  /**
+   * One with JetStream for a single test; what it keeps survives `stop`. `accounts`: those of an operator that keep
+   * streams. Without a folder for it a server sets up such an account when clients connect, and may then remove the
+   * files of a stream that one of them has already made.
+   */
+  static async withStreams(t, args = [], accounts = []) {
     const nats = new Nats();
     t.teardown(() => nats.end());
-    await nats.#startStreams(args);
+    await nats.#startStreams(args, accounts);
     return nats;
   }
 
@@ -47,13 +51,15 @@ export class Nats {
   static of(test) {
     const nats = new Nats();
     const hooks = needingNats(test);
-    hooks.before(() => nats.#startStreams([]));
+    hooks.before(() => nats.#startStreams([], []));
     hooks.after.always(() => nats.end());
     return nats;
   }
 
-  async #startStreams(args) {
+  async #startStreams(args, accounts) {
     this.#folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-nats-'));
+    const folders = accounts.map((account) => path.join(this.#folder, 'jetstream', account, 'streams', 'none'));
+    await Promise.all(folders.map((folder) => mkdir(folder, { recursive: true })));
     this.#args = ['--jetstream', '--store_dir', this.#folder, ...args];
     this.port = await freePort();
     await this.launchAgain();

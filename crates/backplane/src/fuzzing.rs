@@ -18,6 +18,7 @@ use crate::outlet::{Outgoing, Outlet};
 use crate::topic::Topic;
 use crate::wire::Wire;
 use crate::wire::nats::Nats;
+use crate::wire::pieces::in_pieces;
 use crate::wire::redis::Redis;
 
 /// Feeds these bytes, split alternately into pieces of two sizes, to a node that waits for answers to what it asked
@@ -39,15 +40,9 @@ pub fn feed(protocol: Protocol, server: &[u8], steps: [usize; 2]) -> Vec<String>
     outlet.open();
     let gauges = Arc::new(Gauges::new(Instant::now()));
     let mut node = Node::new(outlet, Arc::clone(&gauges), Box::new(LocalNode), PREFIX);
-    let (mut seen, mut out, mut input, mut given) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    let mut sizes = steps.into_iter().cycle();
-    let mut rest = server;
-    while let (false, Some(size)) = (rest.is_empty(), sizes.next()) {
-        let (piece, behind) = rest.split_at(size.clamp(1, rest.len()));
-        rest = behind;
-        given += piece.len();
-        input.extend_from_slice(piece);
-        let used = wire.read(&input, &mut out, &mut |event| {
+    let (mut seen, mut out) = (Vec::new(), Vec::new());
+    let failure = in_pieces(server, steps, |input, given| {
+        let used = wire.read(input, &mut out, &mut |event| {
             seen.push(format!("{event:?}"));
             node.handle(event, Duration::ZERO);
         });
@@ -56,17 +51,9 @@ pub fn feed(protocol: Protocol, server: &[u8], steps: [usize; 2]) -> Vec<String>
             "answers are not longer than the queries"
         );
         assert!(wire.unconfirmed() <= PUBLISHED);
-        match used {
-            Ok(used) => {
-                assert!(used <= input.len());
-                input.drain(..used);
-            }
-            Err(error) => {
-                seen.push(error.to_string());
-                break;
-            }
-        }
-    }
+        used
+    });
+    seen.extend(failure);
     node.flush();
     let stats = gauges.stats(Instant::now());
     assert!(stats.sent + stats.refused <= PUBLISHED + TOPICS);

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{sleep, sleep_until, timeout};
 
@@ -89,14 +90,32 @@ pub(super) trait Work {
     /// Lets the node wake who was told something.
     fn flush(&mut self);
 
-    /// What is notified when the node has noted something.
-    fn noted(&self) -> &Notify;
+    /// What is notified when the node has noted something, and how often the link was lost.
+    fn signals(&self) -> (&Notify, &AtomicU64);
 
-    /// How often the link was lost.
-    fn losses(&self) -> &AtomicU64;
+    /// What the log says when the link is lost.
+    const LOST: &'static str;
+
+    /// Tells an operator that the link was lost, or could not be made.
+    fn report_loss(&self, error: &LinkError);
+
+    /// Waits until the node has noted something.
+    fn noted(&self) -> Notified<'_> {
+        self.signals().0.notified()
+    }
+
+    /// Counts a link that was lost.
+    fn count_loss(&self) {
+        count(self.signals().1, 1);
+    }
 
     /// Tells that the link was lost, or could not be made. `is_first`: an operator does not know it yet.
-    fn tell_loss(&self, error: &LinkError, is_first: bool);
+    fn tell_loss(&self, error: &LinkError, is_first: bool) {
+        tracing::warn!(target: TARGET, %error, "{}", Self::LOST);
+        if is_first {
+            self.report_loss(error);
+        }
+    }
 }
 
 /// A link that is being made.
@@ -155,7 +174,7 @@ impl<W: Work> Driver<W> {
                         Ending::Asked => break,
                         Ending::Lost(error) => {
                             backoff.lasted(since.elapsed());
-                            count(self.worker.losses(), 1);
+                            self.worker.count_loss();
                             error
                         }
                     }
@@ -200,7 +219,7 @@ impl<W: Work> Driver<W> {
                     Some(command) => self.worker.refuse(command),
                     None => self.heed_end(false),
                 },
-                () = self.worker.noted().notified() => {}
+                () = self.worker.noted() => {}
                 told = self.end.changed() => self.heed_end(told.is_ok()),
                 () = sleep_until(wakes_at.into()) => {}
             }
@@ -243,7 +262,7 @@ impl<W: Work> Driver<W> {
                     Some(command) => self.take(command, link),
                     None => self.heed_end(false),
                 },
-                () = self.worker.noted().notified() => {}
+                () = self.worker.noted() => {}
                 told = self.end.changed() => self.heed_end(told.is_ok()),
                 () = sleep_until(wakes_at.into()) => {}
             }
@@ -342,6 +361,9 @@ const MOST_AT_ONCE: usize = 256;
 
 /// The same before what is not answered counts as late: more than there are requests on their way.
 const MOST_HEARD: usize = 4096;
+
+/// The target of what is logged.
+pub(super) const TARGET: &str = "millrace::backplane";
 
 #[cfg(test)]
 mod tests;

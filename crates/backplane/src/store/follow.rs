@@ -41,6 +41,8 @@ pub(super) struct Follower {
     held_bytes: usize,
     /// More arrived than is held back, or the epoch was renewed: what is read must be checked once more.
     is_outdated: bool,
+    /// There is no link, or the store refused: nothing is read until it is begun again.
+    is_paused: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,13 +74,15 @@ impl Follower {
         self.known.is_some()
     }
 
-    /// The channel was subscribed to on a new link.
+    /// The channel was subscribed to on a new link, or is tried again.
     pub(super) fn begin(&mut self, out: &mut Vec<Step>) {
+        self.is_paused = false;
         self.read(out, Step::Read);
     }
 
     /// The link was lost, or the store refused.
     pub(super) fn lost(&mut self) {
+        self.is_paused = true;
         self.reading = None;
         self.release();
     }
@@ -235,6 +239,9 @@ impl Follower {
 
     /// Reads what is behind the last message, or everything.
     fn read(&mut self, out: &mut Vec<Step>, step: Step) {
+        if self.is_paused {
+            return;
+        }
         match self.known {
             Some(_) => self.start(self.offset().saturating_add(1), None),
             None => self.start(1, Some(Past::default())),

@@ -1,7 +1,7 @@
 //! What the handle of a store and its task share: the counters, the bound on what waits, and what changed about the
 //! channels that are followed.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use ahash::AHashMap;
 use millrace_core::HistoryTerms;
@@ -40,6 +40,11 @@ impl Shared {
             longest: bounds.message_bytes,
             ..Self::default()
         }
+    }
+
+    /// What is notified when something changed, and how often the link was lost.
+    pub(super) fn signals(&self) -> (&Notify, &AtomicU64) {
+        (&self.changed, &self.counters.losses)
     }
 
     /// The bytes of what waits or is under way.

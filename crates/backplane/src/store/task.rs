@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc, watch};
 
-use super::driver::{Connecting, Driver, Line, Work};
+use super::driver::{Connecting, Driver, Line, TARGET, Work};
 use super::feed::{Feed, StoreError};
 use super::jetstream;
 use super::link::Event;
@@ -144,19 +144,14 @@ impl Work for Worker {
         Worker::flush(self);
     }
 
-    fn noted(&self) -> &Notify {
-        &self.shared().changed
+    fn signals(&self) -> (&Notify, &AtomicU64) {
+        self.shared().signals()
     }
 
-    fn losses(&self) -> &AtomicU64 {
-        &self.shared().counters.losses
-    }
+    const LOST: &'static str = "the store is lost";
 
-    fn tell_loss(&self, error: &LinkError, is_first: bool) {
-        tracing::warn!(target: TARGET, %error, "the store is lost");
-        if is_first {
-            self.report_loss(error);
-        }
+    fn report_loss(&self, error: &LinkError) {
+        Worker::report_loss(self, error);
     }
 }
 
@@ -170,6 +165,3 @@ pub(super) fn refuse(shared: &Shared, command: Command) {
 
 /// How often a server is pinged.
 pub(super) const PINGS: Duration = Duration::from_secs(5);
-
-/// The target of what is logged.
-pub(super) const TARGET: &str = "millrace::backplane";

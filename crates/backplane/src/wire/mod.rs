@@ -4,6 +4,8 @@
 mod command;
 mod master_query;
 pub(crate) mod nats;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod pieces;
 pub(crate) mod redis;
 mod reply;
 pub(crate) mod subject;

@@ -1,15 +1,14 @@
 //! NATS on one connection. The server confirms nothing by itself, so a `PING` after each batch does: its `PONG` comes
 //! after the effects of everything before it. Our patterns are not wildcards of NATS: while there is a pattern,
-//! everything below the prefix is received, and the node filters. Owns the numbers of the subscriptions.
+//! everything below the prefix is received, and the node filters. Owns what is not confirmed.
 
 pub(crate) mod info;
 pub(crate) mod line;
 pub(crate) mod login;
+mod subscriptions;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::net::IpAddr;
-
-use ahash::RandomState;
 
 use super::command::put_number;
 use super::{Event, Source, Wire, WireError, shown, subject};
@@ -20,6 +19,7 @@ use crate::topic::{Prefix, Topic};
 use info::{Info, server};
 use line::message_line;
 use login::Purpose;
+use subscriptions::{EVERYTHING, Subscriptions};
 
 /// See the module.
 #[derive(Debug)]
@@ -30,10 +30,7 @@ pub(crate) struct Nats {
     expected: VecDeque<Barrier>,
     /// What the next `PONG` will confirm.
     next: Barrier,
-    ids: HashMap<Topic, u64, RandomState>,
-    topics: HashMap<u64, Topic, RandomState>,
-    patterns: HashSet<Topic, RandomState>,
-    last_id: u64,
+    subscriptions: Subscriptions,
     unconfirmed: u64,
     /// What the server wants us to sign; empty if it wants nothing.
     nonce: String,
@@ -63,10 +60,7 @@ impl Nats {
             credentials,
             expected: VecDeque::new(),
             next: Barrier::default(),
-            ids: HashMap::default(),
-            topics: HashMap::default(),
-            patterns: HashSet::default(),
-            last_id: EVERYTHING,
+            subscriptions: Subscriptions::default(),
             unconfirmed: 0,
             nonce: String::new(),
             servers: None,
@@ -142,7 +136,7 @@ impl Nats {
             }
             return;
         }
-        let source = match self.topics.get(&id) {
+        let source = match self.subscriptions.topic(id) {
             Some(Topic::Channel(name)) => Source::Channel(name),
             Some(Topic::Sharded(name)) => Source::Sharded(name),
             Some(Topic::Control) => Source::Control,
@@ -184,16 +178,10 @@ impl Nats {
 impl Nats {
     /// The topics of a subject that the server refuses. All patterns share one subject.
     fn refused(&mut self, subject: &[u8]) -> Vec<Topic> {
-        let topics = match self.topic(subject) {
-            Some(Topic::Pattern(_)) => self.patterns.drain().collect(),
-            Some(topic) if self.ids.contains_key(&topic) => vec![topic],
-            _ => Vec::new(),
-        };
-        for topic in &topics {
-            if let Some(id) = self.ids.remove(topic) {
-                self.topics.remove(&id);
-            }
-        }
+        let topics = self
+            .topic(subject)
+            .map(|topic| self.subscriptions.refused(&topic))
+            .unwrap_or_default();
         // the `PONG` that confirms other changes does not confirm these
         for barrier in self.expected.iter_mut().chain([&mut self.next]) {
             let before = barrier.changes.len();
@@ -238,40 +226,19 @@ impl Wire for Nats {
             return false;
         }
         self.change(topic, true);
-        let id = if matches!(topic, Topic::Pattern(_)) {
-            self.patterns.insert(topic.clone());
-            if self.patterns.len() > 1 {
-                return true;
-            }
-            EVERYTHING
-        } else {
-            self.last_id += 1;
-            self.ids.insert(topic.clone(), self.last_id);
-            self.topics.insert(self.last_id, topic.clone());
-            self.last_id
-        };
-        out.extend_from_slice(b"SUB ");
-        out.extend_from_slice(&subject);
-        out.extend_from_slice(format!(" {id}\r\n").as_bytes());
+        if let Some(id) = self.subscriptions.add(topic) {
+            out.extend_from_slice(b"SUB ");
+            out.extend_from_slice(&subject);
+            out.extend_from_slice(format!(" {id}\r\n").as_bytes());
+        }
         true
     }
 
     fn unsubscribe(&mut self, topic: &Topic, out: &mut Vec<u8>) {
         self.change(topic, false);
-        let id = if matches!(topic, Topic::Pattern(_)) {
-            self.patterns.remove(topic);
-            if !self.patterns.is_empty() {
-                return;
-            }
-            EVERYTHING
-        } else {
-            let Some(id) = self.ids.remove(topic) else {
-                return;
-            };
-            self.topics.remove(&id);
-            id
-        };
-        out.extend_from_slice(format!("UNSUB {id}\r\n").as_bytes());
+        if let Some(id) = self.subscriptions.remove(topic) {
+            out.extend_from_slice(format!("UNSUB {id}\r\n").as_bytes());
+        }
     }
 
     fn publish(&mut self, message: &Outgoing, out: &mut Vec<u8>) -> bool {
@@ -392,9 +359,6 @@ impl Wire for Nats {
         self.expected.len() + self.changes
     }
 }
-
-/// The subscription to everything below the prefix.
-const EVERYTHING: u64 = 1;
 
 /// The most bytes of a message for a server that does not report its limit.
 pub(crate) const LEAST_PAYLOAD: usize = 64 * 1024;

@@ -142,6 +142,59 @@ fn lost_data_begins_a_new_epoch() {
     }
 }
 
+#[test]
+fn numbers_begin_anew_in_a_stream_that_was_emptied() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let nodes = [1, 2].map(|number| Node::start(&server.config(), number));
+    nodes[1].follow(ROOM, MANY);
+    nodes[1].await_room(0);
+    for text in ["0", "1", "2"] {
+        nodes[0].publish(text);
+    }
+    let before = nodes[1].await_room(3).position;
+    let purge = format!("$JS.API.STREAM.PURGE.{}", server.stream());
+    assert!(server.ask(&purge, "").contains("\"success\":true"));
+    // on the link on which the last record is known
+    let after = nodes[0].publish("again");
+    assert_eq!((after.offset, nodes[0].stats().losses), (1, 0));
+    assert_ne!(after.epoch, before.epoch);
+    let view = nodes[1].await_room(1);
+    assert_eq!((view.position, view.fills), (after, 2));
+    assert_eq!(view.texts(), ["again"]);
+}
+
+/// What happens to the streams of an account that several connections set up at the same time.
+#[test]
+fn a_server_that_keeps_nothing_makes_no_gaps() {
+    let Some(mut server) = Server::start() else {
+        return;
+    };
+    let node = Node::start(&server.config(), 1);
+    node.await_connected(true);
+    server.lose_files();
+    node.follow(ROOM, MANY);
+    until("the node to be told", || !node.failures().is_empty());
+    assert_eq!(node.failures(), [(ROOM.to_vec(), StoreError::Refused)]);
+    assert!(node.read(MANY, ALL).is_err());
+    // nothing distinguishes the first one from one in a channel without records
+    let answers: Vec<_> = (0..5).map(|_| node.append(message("x"))).collect();
+    assert!(answers[1..].iter().all(Result::is_err), "{answers:?}");
+    assert!(node.view(ROOM).is_none());
+    let reports = node.reports();
+    assert!(
+        matches!(&*reports, [one] if one.contains("does not keep")),
+        "{reports:?}"
+    );
+    server.stop();
+    server.start_again();
+    node.await_room(0);
+    let after = node.publish("kept");
+    let view = node.await_room(1);
+    assert_eq!((view.position, view.fills), (after, 1));
+}
+
 /// What a failover does whose new leader has not received the last messages.
 #[test]
 fn other_messages_under_known_numbers_end_the_epoch_on_all_nodes() {

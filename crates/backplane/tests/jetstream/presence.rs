@@ -2,12 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use millrace_backplane::Config;
-
 use crate::node::{ROOM, until};
 use crate::proxy::Proxy;
 use crate::roll::Attendant;
-use crate::scenes::{self, Home, members};
+use crate::scenes::{Home, members, two_nodes};
 use crate::server::{Server, config};
 
 impl Server {
@@ -38,22 +36,6 @@ impl Server {
 }
 
 impl Home for Server {
-    fn config(&self) -> Config {
-        self.config()
-    }
-
-    fn cut(&self) {
-        self.cut();
-    }
-
-    fn stop(&mut self) {
-        self.stop();
-    }
-
-    fn start_again(&mut self) {
-        self.start_again();
-    }
-
     fn lose(&self) {
         self.for_each_presence_stream("PURGE");
     }
@@ -62,54 +44,6 @@ impl Home for Server {
         let [stream, _] = self.presence_streams();
         self.subjects(&stream, "app!m.>").len() == counts.len()
     }
-}
-
-#[test]
-fn each_node_knows_the_members_of_all() {
-    if let Some(server) = Server::start() {
-        scenes::each_node_knows_the_members_of_all(&server);
-    }
-}
-
-#[test]
-fn members_are_written_again_after_the_store_has_lost_everything() {
-    if let Some(server) = Server::start() {
-        scenes::members_are_written_again_after_everything_was_lost(&server);
-    }
-}
-
-#[test]
-fn what_a_node_has_missed_is_read_again_after_links_that_break() {
-    if let Some(server) = Server::start() {
-        scenes::what_a_node_has_missed_is_read_again(&server);
-    }
-}
-
-#[test]
-fn nobody_leaves_when_the_server_is_restarted() {
-    if let Some(mut server) = Server::start() {
-        scenes::nobody_leaves_when_the_server_is_restarted(&mut server);
-    }
-}
-
-#[test]
-fn a_hundred_thousand_members_are_read_in_pages() {
-    if let Some(server) = Server::start() {
-        scenes::a_hundred_thousand_members_are_read_in_pages(&server);
-    }
-}
-
-/// Two nodes with a member each, who know both.
-fn two_nodes(server: &Server) -> [Attendant; 2] {
-    let nodes = [1, 2].map(|number| Attendant::start(&server.config(), number));
-    for node in &nodes {
-        node.follow(ROOM);
-        node.enter(ROOM, 7, None);
-    }
-    for node in &nodes {
-        node.await_members(ROOM, &members(&[(1, 7, ""), (2, 7, "")]));
-    }
-    nodes
 }
 
 #[test]

@@ -104,6 +104,12 @@ impl Server {
         copy
     }
 
+    /// Removes the files of all streams while it runs.
+    pub(crate) fn lose_files(&self) {
+        let data = self.folder.join("jetstream/$G/streams");
+        fs::remove_dir_all(data).expect("there are streams");
+    }
+
     /// Gives it the data of a copy.
     pub(crate) fn restore(&self, copy: &Path) {
         let data = self.folder.join("jetstream");

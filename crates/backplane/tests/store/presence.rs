@@ -2,30 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use millrace_backplane::{Config, Sentinel};
+use millrace_backplane::Sentinel;
 
 use crate::node::{ROOM, until};
 use crate::roll::Attendant;
-use crate::scenes::{self, Home, members};
+use crate::scenes::{Home, members, two_nodes};
 use crate::server::Server;
 
 impl Home for Server {
-    fn config(&self) -> Config {
-        self.config()
-    }
-
-    fn cut(&self) {
-        self.cut();
-    }
-
-    fn stop(&mut self) {
-        self.stop();
-    }
-
-    fn start_again(&mut self) {
-        self.start_again();
-    }
-
     fn lose(&self) {
         let _done: String = self.ask(&["FLUSHALL"]);
     }
@@ -42,55 +26,14 @@ impl Home for Server {
 }
 
 #[test]
-fn each_node_knows_the_members_of_all() {
-    if let Some(server) = Server::start() {
-        scenes::each_node_knows_the_members_of_all(&server);
-    }
-}
-
-#[test]
-fn members_are_written_again_after_the_store_has_lost_everything() {
-    if let Some(server) = Server::start() {
-        scenes::members_are_written_again_after_everything_was_lost(&server);
-    }
-}
-
-#[test]
-fn what_a_node_has_missed_is_read_again_after_links_that_break() {
-    if let Some(server) = Server::start() {
-        scenes::what_a_node_has_missed_is_read_again(&server);
-    }
-}
-
-#[test]
-fn nobody_leaves_when_the_server_is_restarted() {
-    if let Some(mut server) = Server::start() {
-        scenes::nobody_leaves_when_the_server_is_restarted(&mut server);
-    }
-}
-
-#[test]
-fn a_hundred_thousand_members_are_read_in_pages() {
-    if let Some(server) = Server::start() {
-        scenes::a_hundred_thousand_members_are_read_in_pages(&server);
-    }
-}
-
-#[test]
 fn a_node_that_is_gone_has_no_members_after_fifteen_seconds() {
     let Some(server) = Server::start() else {
         return;
     };
-    let nodes = [1, 2].map(|number| Attendant::start(&server.config(), number));
-    for node in &nodes {
-        node.follow(ROOM);
-        node.enter(ROOM, 7, None);
-        node.follow(b"other");
-    }
-    nodes[0].enter(b"other", 1, None);
+    let nodes = two_nodes(&server);
     let expected = members(&[(1, 7, ""), (2, 7, "")]);
-    nodes[0].await_members(ROOM, &expected);
-    nodes[1].await_members(ROOM, &expected);
+    nodes[1].follow(b"other");
+    nodes[0].enter(b"other", 1, None);
     nodes[1].await_members(b"other", &members(&[(1, 1, "")]));
     // what a killed node leaves: a session that nobody extends
     let foreign = "00000000000000ff-0000000000000001";
@@ -120,14 +63,8 @@ fn what_other_programs_write_is_no_member() {
     let Some(server) = Server::start() else {
         return;
     };
-    let nodes = [1, 2].map(|number| Attendant::start(&server.config(), number));
-    for node in &nodes {
-        node.follow(ROOM);
-        node.enter(ROOM, 7, None);
-    }
+    let nodes = two_nodes(&server);
     let expected = members(&[(1, 7, ""), (2, 7, "")]);
-    nodes[0].await_members(ROOM, &expected);
-    nodes[1].await_members(ROOM, &expected);
     let index = "app!i{room:%7B1%7D}";
     let _new: i64 = server.ask(&["HSET", index, "foreign", "1"]);
     for key in server.ask::<Vec<String>>(&["KEYS", "app!s*"]) {

@@ -2,24 +2,12 @@
 
 use std::time::Instant;
 
-use millrace_backplane::Config;
-
 use crate::node::{ROOM, until};
 use crate::roll::{Attendant, Members};
-use crate::server::TIMEOUT;
+use crate::server::{Server, TIMEOUT};
 
-/// A server of the tests' own.
+/// What only tests of members do to a server.
 pub(crate) trait Home {
-    /// The configuration of a node.
-    fn config(&self) -> Config;
-
-    /// Cuts the connections of all nodes.
-    fn cut(&self);
-
-    fn stop(&mut self);
-
-    fn start_again(&mut self);
-
     /// Lets it lose everything, while the links stay.
     fn lose(&self);
 
@@ -36,7 +24,24 @@ pub(crate) fn members(all: &[(u64, u64, &str)]) -> Members {
     all.iter().map(member).collect()
 }
 
-pub(crate) fn each_node_knows_the_members_of_all(home: &impl Home) {
+/// Two nodes with a member each, who know both.
+pub(crate) fn two_nodes(server: &Server) -> [Attendant; 2] {
+    let nodes = [1, 2].map(|number| Attendant::start(&server.config(), number));
+    for node in &nodes {
+        node.follow(ROOM);
+        node.enter(ROOM, 7, None);
+    }
+    for node in &nodes {
+        node.await_members(ROOM, &members(&[(1, 7, ""), (2, 7, "")]));
+    }
+    nodes
+}
+
+#[test]
+fn each_node_knows_the_members_of_all() {
+    let Some(home) = Server::start() else {
+        return;
+    };
     let nodes = [1, 2, 3].map(|number| Attendant::start(&home.config(), number));
     for node in &nodes[..2] {
         node.follow(ROOM);
@@ -68,7 +73,11 @@ pub(crate) fn each_node_knows_the_members_of_all(home: &impl Home) {
     until("nothing to be left", || home.holds(&[]));
 }
 
-pub(crate) fn members_are_written_again_after_everything_was_lost(home: &impl Home) {
+#[test]
+fn members_are_written_again_after_the_store_has_lost_everything() {
+    let Some(home) = Server::start() else {
+        return;
+    };
     let nodes = [1, 2].map(|number| Attendant::start(&home.config(), number));
     let mut expected = Members::new();
     for node in &nodes {
@@ -95,7 +104,11 @@ pub(crate) fn members_are_written_again_after_everything_was_lost(home: &impl Ho
     }
 }
 
-pub(crate) fn what_a_node_has_missed_is_read_again(home: &impl Home) {
+#[test]
+fn what_a_node_has_missed_is_read_again_after_links_that_break() {
+    let Some(home) = Server::start() else {
+        return;
+    };
     let nodes = [1, 2].map(|number| Attendant::start(&home.config(), number));
     for node in &nodes {
         node.follow(ROOM);
@@ -126,16 +139,12 @@ pub(crate) fn what_a_node_has_missed_is_read_again(home: &impl Home) {
     }
 }
 
-pub(crate) fn nobody_leaves_when_the_server_is_restarted(home: &mut impl Home) {
-    let nodes = [1, 2].map(|number| Attendant::start(&home.config(), number));
-    for node in &nodes {
-        node.follow(ROOM);
-        node.enter(ROOM, 7, None);
-    }
-    let expected = members(&[(1, 7, ""), (2, 7, "")]);
-    for node in &nodes {
-        node.await_members(ROOM, &expected);
-    }
+#[test]
+fn nobody_leaves_when_the_server_is_restarted() {
+    let Some(mut home) = Server::start() else {
+        return;
+    };
+    let nodes = two_nodes(&home);
     home.stop();
     until("the loss to be seen", || {
         nodes.iter().all(|node| !node.stats().is_connected)
@@ -160,8 +169,12 @@ pub(crate) fn nobody_leaves_when_the_server_is_restarted(home: &mut impl Home) {
     assert_eq!((nodes[0].left(ROOM), nodes[1].left(ROOM)), (1, 0));
 }
 
-pub(crate) fn a_hundred_thousand_members_are_read_in_pages(home: &impl Home) {
+#[test]
+fn a_hundred_thousand_members_are_read_in_pages() {
     const ALL: u64 = 100_000;
+    let Some(home) = Server::start() else {
+        return;
+    };
     let nodes = [1, 2].map(|number| Attendant::start(&home.config(), number));
     for socket in 1..=ALL {
         nodes[0].enter(ROOM, socket, Some("{\"name\":\"a member\"}"));

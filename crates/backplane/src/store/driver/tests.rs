@@ -92,15 +92,13 @@ impl Work for Judge {
 
     fn flush(&mut self) {}
 
-    fn noted(&self) -> &Notify {
-        &self.noted
+    fn signals(&self) -> (&Notify, &AtomicU64) {
+        (&self.noted, &self.losses)
     }
 
-    fn losses(&self) -> &AtomicU64 {
-        &self.losses
-    }
+    const LOST: &'static str = "lost";
 
-    fn tell_loss(&self, _: &LinkError, _: bool) {}
+    fn report_loss(&self, _: &LinkError) {}
 }
 
 fn was_late(is_silent: bool) -> bool {

@@ -121,6 +121,28 @@ fn lost_data_and_renewals_of_others_are_read_afresh() {
 }
 
 #[test]
+fn a_follower_that_was_refused_reads_nothing_until_it_is_tried_again() {
+    let mut world = settled(3);
+    // one that is lost on the way
+    world.publish();
+    world.wire.clear();
+    world.publish();
+    world.receive();
+    assert!(world.asks());
+    world.refuse();
+    for _ in 0..3 {
+        world.tell(Sent::Renewed);
+        world.publish();
+        world.receive();
+        world.receive();
+        assert!(!world.asks());
+    }
+    world.settle();
+    world.check();
+    assert_eq!((world.fills, world.repairs), (1, 1));
+}
+
+#[test]
 fn what_is_held_back_is_bounded() {
     let mut world = settled(0);
     world.cut();
@@ -142,6 +164,7 @@ enum Op {
     Handle,
     Receive(usize),
     Cut,
+    Refuse,
     Connect,
     FailOver(usize),
     Flush,
@@ -158,6 +181,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (1_usize..4).prop_map(Op::Receive),
         2 => Just(Op::Connect),
         1 => Just(Op::Cut),
+        1 => Just(Op::Refuse),
         1 => (1_usize..4).prop_map(Op::FailOver),
         1 => Just(Op::Flush),
         1 => Just(Op::Renew),
@@ -177,6 +201,7 @@ proptest! {
                 Op::Handle => world.handle(),
                 Op::Receive(count) => (0..count).for_each(|_| world.receive()),
                 Op::Cut => world.cut(),
+                Op::Refuse => world.refuse(),
                 Op::Connect => world.connect(),
                 Op::FailOver(lost) => world.fail_over(lost),
                 Op::Flush => world.flush(),

@@ -137,8 +137,16 @@ impl Channel {
     /// Takes note of what the server has said about the newest record.
     pub(super) fn found(&mut self, head: Head) {
         self.is_asking = false;
-        self.is_outdated = false;
+        if std::mem::take(&mut self.is_outdated) {
+            // the one that is known may be gone, and have had a greater number
+            self.head = None;
+        }
         self.learn(head);
+    }
+
+    /// Whether the channel had a record on this link.
+    pub(super) fn had_record(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| head.sequence > 0)
     }
 
     /// The server may have been restored from a copy.

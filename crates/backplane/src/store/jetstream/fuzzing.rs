@@ -10,6 +10,7 @@ use super::answers::{Found, Outcome, failure, found, outcome};
 use super::json;
 use super::record::{self, Head, MOST_BEFORE, Record};
 use super::wire::{Heard, Message, Reader};
+use crate::wire::pieces::in_pieces;
 
 /// Reads these bytes as lines, split alternately into pieces of two sizes, and then as one answer and as one record. Returns
 /// what was heard, which must be the same however the bytes are split.
@@ -19,16 +20,9 @@ use super::wire::{Heard, Message, Reader};
 /// If a property that must always hold does not.
 pub(crate) fn feed(server: &[u8], steps: [usize; 2]) -> Vec<String> {
     let mut reader = Reader::new(LONGEST);
-    let (mut seen, mut input, mut given) = (Vec::new(), Vec::new(), 0);
-    let (mut pongs, mut out) = (0, Vec::new());
-    let mut sizes = steps.into_iter().cycle();
-    let mut rest = server;
-    while let (false, Some(size)) = (rest.is_empty(), sizes.next()) {
-        let (piece, behind) = rest.split_at(size.clamp(1, rest.len()));
-        rest = behind;
-        given += piece.len();
-        input.extend_from_slice(piece);
-        let used = reader.read(&input, &mut out, &mut |heard| {
+    let (mut seen, mut out, mut pongs) = (Vec::new(), Vec::new(), 0);
+    let failure = in_pieces(server, steps, |input, given| {
+        let used = reader.read(input, &mut out, &mut |heard| {
             seen.push(format!("{heard:?}"));
             match heard {
                 Heard::Message(message) => {
@@ -43,17 +37,9 @@ pub(crate) fn feed(server: &[u8], steps: [usize; 2]) -> Vec<String> {
             out.len() <= 2 * given && pongs <= given,
             "answers are not longer than the questions"
         );
-        match used {
-            Ok(used) => {
-                assert!(used <= input.len());
-                input.drain(..used);
-            }
-            Err(error) => {
-                seen.push(error.to_string());
-                break;
-            }
-        }
-    }
+        used
+    });
+    seen.extend(failure);
     let payload = Bytes::copy_from_slice(server);
     answer(&Message {
         payload,

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::super::driver::{Connecting, Line, Work};
+use super::super::driver::{Connecting, Line, TARGET, Work};
 use super::super::requests::Command;
-use super::super::task::{PINGS, TARGET, refuse};
+use super::super::task::{PINGS, refuse};
 use super::link::{Event, Link};
 use super::setup;
 use super::worker::{Request, Worker};
@@ -113,19 +113,14 @@ impl Work for Worker {
         Worker::flush(self);
     }
 
-    fn noted(&self) -> &Notify {
-        &self.shared().changed
+    fn signals(&self) -> (&Notify, &AtomicU64) {
+        self.shared().signals()
     }
 
-    fn losses(&self) -> &AtomicU64 {
-        &self.shared().counters.losses
-    }
+    const LOST: &'static str = "the store is lost";
 
-    fn tell_loss(&self, error: &LinkError, is_first: bool) {
-        tracing::warn!(target: TARGET, %error, "the store is lost");
-        if is_first {
-            self.report_loss(error);
-        }
+    fn report_loss(&self, error: &LinkError) {
+        Worker::report_loss(self, error);
     }
 }
 

@@ -289,13 +289,7 @@ impl Worker {
                     }
                     self.advance(&channel, link, now);
                 }
-                // what waits for it has its own deadline, and it is asked for again
-                Request::Head(channel) => {
-                    if let Some(known) = self.channels.get_mut(&channel) {
-                        known.is_asking = false;
-                    }
-                    self.advance(&channel, link, now);
-                }
+                Request::Head(channel) => self.head_late(&channel, link, now),
                 Request::Job(job, _) => self.job_failed(job, None, link, now),
                 Request::Scan(scan) => self.scan_late(scan, link, now),
                 Request::Setup => {}

@@ -13,7 +13,7 @@ mod record;
 mod writing;
 
 use std::collections::VecDeque;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ahash::{AHashMap, AHashSet};
@@ -95,10 +95,15 @@ impl NatsRegister {
         }
         let names = Names::new(&config.prefix);
         let made = setup::prepare(&mut link, &names.plans(), || Sent::Other).await?;
-        Ok(Self {
+        let era = made.into_iter().next().unwrap_or_default();
+        Ok(Self::new(link, names, era))
+    }
+
+    fn new(link: Link<Sent>, names: Names, era: Box<[u8]>) -> Self {
+        Self {
             link,
             names,
-            era: made.into_iter().next().unwrap_or_default(),
+            era,
             subscriptions: AHashMap::new(),
             numbers: AHashMap::new(),
             ends: 0,
@@ -111,18 +116,25 @@ impl NatsRegister {
             purged: AHashSet::new(),
             last: 0,
             out: VecDeque::new(),
-        })
+        }
     }
 }
 
 impl Register for NatsRegister {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, LinkError>> {
         loop {
+            // room comes from answers, and from what was written
+            if self.may_look() {
+                self.begin_looks(Instant::now());
+            }
             if let Some(event) = self.out.pop_front() {
                 return Poll::Ready(Ok(event));
             }
-            let event = ready!(self.link.poll(cx))?;
-            self.heard(event, Instant::now());
+            match self.link.poll(cx) {
+                Poll::Ready(event) => self.heard(event?, Instant::now()),
+                Poll::Pending if self.may_look() => {}
+                Poll::Pending => return Poll::Pending,
+            }
         }
     }
 
@@ -312,3 +324,6 @@ const MOST_WRITES: usize = 256;
 
 /// From this many requests without an answer on, nothing is read or followed.
 const MOST_IN_FLIGHT: usize = 512;
+
+#[cfg(test)]
+mod tests;

@@ -8,8 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{Notify, watch};
 
-use super::super::driver::{Connecting, Driver, Work};
-use super::super::task::TARGET;
+use super::super::driver::{Connecting, Driver, TARGET, Work};
 use super::nats::NatsRegister;
 use super::redis::RedisRegister;
 use super::register::{Event, Register};
@@ -131,19 +130,15 @@ impl Work for Worker {
         Worker::flush(self);
     }
 
-    fn noted(&self) -> &Notify {
-        &self.shared().noted
+    fn signals(&self) -> (&Notify, &AtomicU64) {
+        let shared = self.shared();
+        (&shared.noted, &shared.counters.losses)
     }
 
-    fn losses(&self) -> &AtomicU64 {
-        &self.shared().counters.losses
-    }
+    const LOST: &'static str = "the members of other nodes cannot be read";
 
-    fn tell_loss(&self, error: &LinkError, is_first: bool) {
-        tracing::warn!(target: TARGET, %error, "the members of other nodes cannot be read");
-        if is_first {
-            self.report_loss(error);
-        }
+    fn report_loss(&self, error: &LinkError) {
+        Worker::report_loss(self, error);
     }
 }
 

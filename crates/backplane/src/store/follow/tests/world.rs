@@ -22,6 +22,7 @@ pub(super) struct World {
     /// How many of them, from the oldest on, are not kept any more.
     pub(super) gone: usize,
     is_linked: bool,
+    is_refused: bool,
     pub(super) follower: Follower,
     /// What the follower wants to send.
     wanted: VecDeque<Request>,
@@ -103,8 +104,21 @@ impl World {
         self.follower.lost();
     }
 
+    /// The store refuses what the follower has asked for.
+    pub(super) fn refuse(&mut self) {
+        if self.is_linked {
+            self.is_refused = true;
+            self.wanted.clear();
+            self.requests.clear();
+            self.wire.retain(|sent| !matches!(sent, Sent::Page(_)));
+            self.follower.lost();
+        }
+    }
+
+    /// Connects if there is no link, and tries again what was refused.
     pub(super) fn connect(&mut self) {
-        if !self.is_linked {
+        let is_refused = std::mem::take(&mut self.is_refused);
+        if !self.is_linked || is_refused {
             self.is_linked = true;
             self.follower.begin(&mut self.steps);
             self.heed();
@@ -145,6 +159,11 @@ impl World {
             messages,
             foreign: 0,
         }
+    }
+
+    /// Whether the follower wants to read or to renew.
+    pub(super) fn asks(&self) -> bool {
+        !self.wanted.is_empty()
     }
 
     /// Sends one request.

@@ -122,7 +122,10 @@ impl Worker {
         let Some(known) = self.channels.get_mut(&channel) else {
             return;
         };
-        if let Some(record) = &record {
+        // one that says only where the numbers are counts when it was read
+        if let Some(record) = record.as_ref()
+            && !record.messages.is_empty()
+        {
             known.learn(Head::of(sequence, record));
         }
         if let Some(followed) = &mut known.followed {

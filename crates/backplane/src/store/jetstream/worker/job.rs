@@ -29,12 +29,16 @@ pub(super) struct Job {
     asked: Vec<Option<Found>>,
     /// How often the newest record was asked for.
     attempts: u32,
+    /// The server has accepted the record that says where the numbers are.
+    pub(super) is_marked: bool,
 }
 
 /// For whom a job reads.
 pub(super) enum Why {
     Follow(Place),
     Node(Reading),
+    /// Publications wait for the numbers to begin anew.
+    Begin,
 }
 
 /// Which messages are wanted.
@@ -72,6 +76,7 @@ impl Job {
             bytes: 0,
             asked: Vec::new(),
             attempts: 0,
+            is_marked: false,
         }
     }
 
@@ -82,19 +87,17 @@ impl Job {
     }
 
     /// The newest record. What is wanted is read from there back.
-    pub(super) fn begin(&mut self, head: Head, record: Option<&Record>) -> Next {
+    pub(super) fn begin(&mut self, head: Head, record: &Record) -> Next {
         self.chain = head.state.id;
         self.messages.clear();
         self.bytes = 0;
-        let before = record.map_or(&head.before, |record| &record.before);
-        let before = before.clone();
         let from = self.wanted.cut.from.unwrap_or(0).max(self.wanted.cut.floor);
         let is_empty = from > head.state.offset || self.wanted.cut.most == 0;
         self.head = Some(head);
-        if is_empty || record.is_some_and(|record| !self.take(record)) {
+        if is_empty || !self.take(record) {
             return Next::Done;
         }
-        self.ask(&before)
+        self.ask(&record.before)
     }
 
     /// One of the records that were asked for.
@@ -173,18 +176,18 @@ impl Job {
     pub(super) fn place(&self) -> Option<&Place> {
         match &self.why {
             Why::Follow(place) => Some(place),
-            Why::Node(_) => None,
+            Why::Node(_) | Why::Begin => None,
         }
+    }
+
+    /// Whether publications wait for it.
+    pub(super) fn is_beginning(&self) -> bool {
+        matches!(self.why, Why::Begin)
     }
 
     /// The newest record, if it is known.
     pub(super) fn known(&self) -> Option<&Head> {
         self.head.as_ref()
-    }
-
-    /// The newest record that is going to be written.
-    pub(super) fn expect(&mut self, head: Head) {
-        self.head = Some(head);
     }
 
     /// Who asked, and what was read.
@@ -211,7 +214,7 @@ impl Job {
     pub(super) fn reading(self) -> Option<Reading> {
         match self.why {
             Why::Node(reading) => Some(reading),
-            Why::Follow(_) => None,
+            Why::Follow(_) | Why::Begin => None,
         }
     }
 
@@ -223,6 +226,7 @@ impl Job {
                 None
             }
             Why::Follow(place) => Some(place),
+            Why::Begin => None,
         }
     }
 }

@@ -174,6 +174,10 @@ impl Worker {
                 self.head_found(channel, Head::of(sequence, &record), link, now);
             }
             Found::Nothing => {
+                let known = self.channels.get(channel);
+                if known.is_some_and(Channel::had_record) {
+                    return self.begin_anew(channel, link, now);
+                }
                 let head = Head::nothing(Epoch::new(random()));
                 self.head_found(channel, head, link, now);
             }
@@ -196,6 +200,14 @@ impl Worker {
     ) {
         if let Some(known) = self.channels.get_mut(channel) {
             known.found(head);
+        }
+        self.advance(channel, link, now);
+    }
+
+    /// The newest record has not come in time. What waits for it has its own deadline, and it is asked for again.
+    pub(super) fn head_late(&mut self, channel: &[u8], link: &mut Link<Request>, now: Instant) {
+        if let Some(known) = self.channels.get_mut(channel) {
+            known.is_asking = false;
         }
         self.advance(channel, link, now);
     }

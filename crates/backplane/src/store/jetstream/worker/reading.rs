@@ -30,12 +30,38 @@ impl Worker {
                 Read::Node(reading) => self.node_job(reading),
             };
             if let Some(job) = job {
-                self.last_job += 1;
-                let number = self.last_job;
-                self.jobs.insert(number, job);
+                let number = self.add(job);
                 self.ask_head(number, link, now);
             }
         }
+    }
+
+    fn add(&mut self, job: Job) -> u64 {
+        self.last_job += 1;
+        self.jobs.insert(self.last_job, job);
+        self.last_job
+    }
+
+    /// A channel in which publications wait had a record and has none any more: its numbers begin anew, unless others have
+    /// begun them.
+    pub(super) fn begin_anew(&mut self, channel: &[u8], link: &mut Link<Request>, now: Instant) {
+        let Some(stream) = self.channels.get(channel).map(|known| known.stream) else {
+            return;
+        };
+        let nothing = Cut {
+            from: None,
+            floor: 1,
+            most: 0,
+            is_reverse: false,
+        };
+        let terms = HistoryTerms {
+            messages: 1,
+            age_ms: 1,
+        };
+        let wanted = wanted(nothing, terms, 0);
+        let number = self.add(Job::new(channel.into(), stream, Why::Begin, wanted));
+        let head = Head::nothing(Epoch::new(random()));
+        self.put_mark(number, &head, link, now);
     }
 
     fn follow_job(&mut self, place: Place) -> Option<Job> {
@@ -96,29 +122,36 @@ impl Worker {
         link: &mut Link<Request>,
         now: Instant,
     ) {
-        if !self.jobs.contains_key(&number) {
+        let Some(job) = self.jobs.get_mut(&number) else {
             return;
-        }
+        };
         match part {
             Part::Head => match answers::found(message, self.node) {
                 Found::Record(sequence, record) => {
                     let head = Head::of(sequence, &record);
                     self.job_head(number, (head, &record), link, now);
                 }
+                // otherwise each attempt would begin other numbers, and tell it
+                Found::Nothing if job.is_marked => {
+                    let failure = Failure::Refused(FORGETS.to_owned());
+                    self.job_failed(number, Some(failure), link, now);
+                }
                 Found::Nothing => {
                     let head = Head::nothing(Epoch::new(random()));
                     self.put_mark(number, &head, link, now);
                 }
                 Found::Foreign(sequence) => {
-                    let job = self.jobs.get(&number);
-                    if let Some(of) = job.map(|job| (job.channel.clone(), job.stream)) {
-                        self.scan(of, (sequence, Some(number)), link, now);
-                    }
+                    let of = (job.channel.clone(), job.stream);
+                    self.scan(of, (sequence, Some(number)), link, now);
                 }
                 Found::Failed(failure) => self.job_failed(number, Some(failure), link, now),
             },
             Part::Mark => match answers::outcome(message) {
-                Outcome::Kept(sequence) => self.mark_put(number, sequence, link, now),
+                Outcome::Kept(_) => {
+                    // only what can be read counts
+                    job.is_marked = true;
+                    self.ask_head(number, link, now);
+                }
                 Outcome::Overtaken | Outcome::Repeated(_) => self.ask_head(number, link, now),
                 Outcome::Failed(failure) => self.job_failed(number, Some(failure), link, now),
             },
@@ -129,10 +162,8 @@ impl Worker {
                     }
                     found => found,
                 };
-                if let Some(job) = self.jobs.get_mut(&number) {
-                    let next = job.found(place, found);
-                    self.go_on(number, next, link, now);
-                }
+                let next = job.found(place, found);
+                self.go_on(number, next, link, now);
             }
         }
     }
@@ -159,7 +190,7 @@ impl Worker {
             };
             return self.put_mark(number, &Head { state, ..head }, link, now);
         }
-        let next = job.begin(head, Some(record));
+        let next = job.begin(head, record);
         self.go_on(number, next, link, now);
     }
 
@@ -172,41 +203,18 @@ impl Worker {
         link: &mut Link<Request>,
         now: Instant,
     ) {
-        let Some(job) = self.jobs.get_mut(&number) else {
+        let Some(job) = self.jobs.get(&number) else {
             return;
         };
         let Some(stream) = self.streams.get(job.stream) else {
             return;
         };
         let subject = stream.kept(&job.channel);
-        let before = head.chain();
-        let body = record::mark(&head.state, &before);
+        let body = record::mark(&head.state, &head.chain());
         let expected = head.sequence.to_string();
-        job.expect(Head {
-            sequence: head.sequence,
-            state: head.state,
-            before,
-            is_foreign: false,
-        });
         let what = Request::Job(number, Part::Mark);
         let headers = [(EXPECTED, &*expected)];
         link.request(what, &subject, &headers, &[&body], now);
-    }
-
-    /// It was written under this number.
-    fn mark_put(&mut self, number: u64, sequence: u64, link: &mut Link<Request>, now: Instant) {
-        let Some(job) = self.jobs.get_mut(&number) else {
-            return;
-        };
-        let Some(head) = job.known() else {
-            return;
-        };
-        let head = Head {
-            sequence,
-            ..head.clone()
-        };
-        let next = job.begin(head, None);
-        self.go_on(number, next, link, now);
     }
 
     fn go_on(&mut self, number: u64, next: Next, link: &mut Link<Request>, now: Instant) {
@@ -223,14 +231,20 @@ impl Worker {
                     link.request(what, &api, &[], &[&body], now);
                 }
             }
-            Next::Done => self.job_done(number),
+            Next::Done => self.job_done(number, link, now),
         }
     }
 
-    fn job_done(&mut self, number: u64) {
+    fn job_done(&mut self, number: u64, link: &mut Link<Request>, now: Instant) {
         let Some(job) = self.jobs.remove(&number) else {
             return;
         };
+        if job.is_beginning() {
+            if let Some(head) = job.known() {
+                self.head_found(&job.channel, head.clone(), link, now);
+            }
+            return;
+        }
         if let (Some(head), Some(known)) = (job.known(), self.channels.get_mut(&job.channel)) {
             known.learn(head.clone());
         }
@@ -248,7 +262,7 @@ impl Worker {
                 self.steps = steps;
                 self.heed(&place.channel);
             }
-            (Why::Follow(_), None) => {}
+            (Why::Follow(_) | Why::Begin, _) => {}
         }
     }
 
@@ -263,6 +277,12 @@ impl Worker {
         let Some(job) = self.jobs.remove(&number) else {
             return;
         };
+        if job.is_beginning() {
+            return match failure {
+                None => self.head_late(&job.channel, link, now),
+                Some(failure) => self.head_failed(&job.channel, failure, link, now),
+            };
+        }
         let (error, why) = match failure {
             None => (StoreError::Away, "a request took too long".to_owned()),
             Some(Failure::Away) => (StoreError::Away, "its JetStream does not answer".to_owned()),
@@ -287,6 +307,10 @@ fn wanted(cut: Cut, terms: HistoryTerms, most_bytes: usize) -> Wanted {
         most_bytes,
     }
 }
+
+/// Why a server is of no use whose files were removed while it runs. It accepts records as the first of their channels, and
+/// answers that there is none.
+const FORGETS: &str = "its stream does not keep what it has accepted; restart the server";
 
 /// How many channels are read at a time.
 const MOST_JOBS: usize = 16;

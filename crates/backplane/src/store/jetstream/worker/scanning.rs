@@ -128,9 +128,6 @@ impl Worker {
         if let Some(job) = scan.job {
             return self.job_failed(job, None, link, now);
         }
-        if let Some(known) = self.channels.get_mut(&scan.channel) {
-            known.is_asking = false;
-        }
-        self.advance(&scan.channel, link, now);
+        self.head_late(&scan.channel, link, now);
     }
 }

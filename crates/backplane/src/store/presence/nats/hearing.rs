@@ -47,7 +47,6 @@ impl NatsRegister {
                 }
             }
         }
-        self.begin_looks(now);
     }
 
     /// What an error means. Without its streams the link is of no use: they are made with the next one.

@@ -10,10 +10,10 @@ use super::super::super::jetstream::api::{self, EXPECTED};
 use super::super::super::jetstream::json;
 use super::super::super::jetstream::wire::Message;
 use super::super::super::link::Fault;
-use super::super::register::{Event, Place, Reply, Request};
+use super::super::register::{Event, Place, Register, Reply, Request};
 use super::super::session::Session;
 use super::record::{self, Found};
-use super::{MOST_IN_FLIGHT, NatsRegister, Sent};
+use super::{NatsRegister, Sent};
 
 /// A channel, with the number of the look that the worker has asked for.
 type Asked = (Place, u32);
@@ -26,7 +26,7 @@ pub(super) struct Looks {
     /// Those for which that was asked; `None`: it is not being asked.
     asked: Option<Vec<(Asked, Vec<Session>)>>,
     /// Those that are known to have no question under way, and wait for room on the link.
-    ready: VecDeque<(Asked, Vec<Session>)>,
+    pub(super) ready: VecDeque<(Asked, Vec<Session>)>,
     open: AHashMap<u64, Look>,
 }
 
@@ -147,10 +147,14 @@ impl NatsRegister {
         self.looks.waiting.push((of, known));
     }
 
-    /// Begins looks as far as the link has room, because each is a question for every session.
+    /// Whether a look waits for which there is room: each is a question for every session.
+    pub(super) fn may_look(&self) -> bool {
+        !self.looks.ready.is_empty() && self.has_much_room()
+    }
+
+    /// Begins looks as far as there is room.
     pub(super) fn begin_looks(&mut self, now: Instant) {
-        while self.link.has_room()
-            && self.link.in_flight() < MOST_IN_FLIGHT
+        while self.has_much_room()
             && let Some((of, known)) = self.looks.ready.pop_front()
         {
             self.begin_look(of, known, now);

@@ -66,7 +66,7 @@ impl Channel {
             generation: 1,
         };
         let mut job = Job::new((*b"room").into(), 0, Why::Follow(place), wanted);
-        let newest = self.record(self.head.sequence);
+        let newest = self.record(self.head.sequence).unwrap();
         let mut next = job.begin(self.head.clone(), newest);
         let mut rounds = 0;
         while let Next::Records(sequences) = next {
