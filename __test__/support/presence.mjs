@@ -85,24 +85,26 @@ export async function membersOf(own, channel) {
  * what the server has.
  */
 export function witness(nodes, watchers, channel = watchers[0].c, look = undefined) {
-  const states = async () => {
-    const say = (promise) => within(promise, 'an answer', 5000).catch(({ message }) => message);
-    const all = nodes.map(async (node) => ({
-      members: await say(membersOf(node, channel).then((members) => [...members])),
-      count: await say(node.call('presenceCount', channel)),
-      link: await say(node.call('stats').then(({ backplane }) => backplane)),
-      errors: await say(node.errors()),
-    }));
-    const seen = watchers.map(({ client, known, ...watcher }) => ({
-      own: client.hi.s,
-      known: [...(known ?? [])],
-      closed: client.closed,
-      ...watcher,
-    }));
-    const server = look && (await say(look(channel)));
-    return JSON.stringify({ nodes: await Promise.all(all), watchers: seen, server }, undefined, 1);
-  };
+  const states = () => statesOf(nodes, watchers, channel, look);
   return (condition, what) => until(condition, async () => `${what}; what was known: ${await states()}`);
+}
+
+async function statesOf(nodes, watchers, channel, look = undefined) {
+  const say = (promise) => within(promise, 'an answer', 5000).catch(({ message }) => message);
+  const all = nodes.map(async (node) => ({
+    members: await say(membersOf(node, channel).then((members) => [...members])),
+    count: await say(node.call('presenceCount', channel)),
+    link: await say(node.call('stats').then(({ backplane }) => backplane)),
+    errors: await say(node.errors()),
+  }));
+  const seen = watchers.map(({ client, known, ...watcher }) => ({
+    own: client.hi.s,
+    known: [...(known ?? [])],
+    closed: client.closed,
+    ...watcher,
+  }));
+  const server = look && (await say(look(channel)));
+  return JSON.stringify({ nodes: await Promise.all(all), watchers: seen, server }, undefined, 1);
 }
 
 const sorted = (map) => JSON.stringify([...map].sort());
@@ -115,7 +117,8 @@ export function agrees(own, watcher) {
       both = [watcher.known, await membersOf(own, watcher.c)].map(sorted);
       return both[0] === both[1];
     },
-    () => `a watcher to know ${both?.[1]}, not ${both?.[0]}`,
+    async () =>
+      `a watcher to know ${both?.[1]}, not ${both?.[0]}; what was known: ${await statesOf([own], [watcher], watcher.c)}`,
   );
 }
 
