@@ -166,9 +166,10 @@ impl<W: Work> Driver<W> {
                 Some(Err(error)) => error,
                 Some(Ok(mut link)) => {
                     let since = Instant::now();
-                    servers.report(link.servers());
                     self.worker.up(&mut link, since);
                     let ending = self.serve(&mut link).await;
+                    // with those that it was told of meanwhile
+                    servers.report(link.servers());
                     self.worker.down(Some(link));
                     match ending {
                         Ending::Asked => break,

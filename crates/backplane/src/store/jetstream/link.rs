@@ -100,7 +100,7 @@ impl<R> Link<R> {
             match self.heard.pop_front() {
                 Some(Heard::Pong) => return Ok(()),
                 Some(Heard::Forbidden { text, .. }) => return Err(self.refused(text)),
-                Some(Heard::Servers(servers)) => self.servers = servers,
+                Some(Heard::Servers(servers)) => self.heed_servers(servers),
                 Some(Heard::Message(_)) => {}
                 None => poll_fn(|cx| self.poll_bytes(cx)).await?,
             }
@@ -198,7 +198,7 @@ impl<R> Link<R> {
                 }
                 Heard::Message(message) => return Some(Event::Told(message)),
                 Heard::Pong => {}
-                Heard::Servers(servers) => self.servers = servers,
+                Heard::Servers(servers) => self.heed_servers(servers),
                 Heard::Forbidden {
                     is_publish,
                     subject,
@@ -211,6 +211,12 @@ impl<R> Link<R> {
                     });
                 }
             }
+        }
+    }
+
+    fn heed_servers(&mut self, servers: Vec<Server>) {
+        if !servers.is_empty() {
+            self.servers = servers;
         }
     }
 
