@@ -296,6 +296,11 @@ impl<R> Link<R> {
         self.pipe.server()
     }
 
+    /// An error that lasts until an operator does something.
+    pub(in crate::store) fn unfit(&self, why: String) -> LinkError {
+        LinkError::Unfit(self.server().clone(), why)
+    }
+
     /// An error with this reason.
     pub(in crate::store) fn refused(&self, why: String) -> LinkError {
         LinkError::wire(self.server(), WireError::Refused(why))

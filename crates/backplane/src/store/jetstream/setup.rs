@@ -85,7 +85,7 @@ async fn adapt<R>(
         json::find(found, text.as_bytes()).is_some()
     };
     if !plan.has.iter().all(has) {
-        return Err(link.refused(format!(
+        return Err(link.unfit(format!(
             "its stream {} has other subjects: delete it, so that it is made again",
             plan.name
         )));
@@ -124,14 +124,17 @@ fn checked<R>(link: &Link<R>, plan: &Plan, answer: &Message) -> Result<(), LinkE
 fn refused<R>(link: &Link<R>, plan: &Plan, number: u64, failure: Failure) -> LinkError {
     let purpose = plan.purpose;
     let not_enabled = || {
-        format!("{purpose} need JetStream, which is not enabled on this server or for this account")
+        link.unfit(format!(
+            "{purpose} need JetStream, which is not enabled on this server or for this account: start nats-server with \
+            --jetstream, and enable it for the account"
+        ))
     };
-    link.refused(match failure {
+    match failure {
         Failure::Refused(_) if NOT_ENABLED.contains(&number) => not_enabled(),
         Failure::Away if number == 0 => not_enabled(),
-        Failure::Away => "its JetStream is not ready".to_owned(),
-        Failure::Refused(why) => format!("stream {}: {why}", plan.name),
-    })
+        Failure::Away => link.refused("its JetStream is not ready".to_owned()),
+        Failure::Refused(why) => link.unfit(format!("stream {}: {why}", plan.name)),
+    }
 }
 
 /// What the terms say about a stream.
