@@ -18,6 +18,8 @@ pub(in crate::store) struct Plan {
     pub(in crate::store) bounds: Vec<(&'static str, u64)>,
     /// What it must have, because nothing else works.
     pub(in crate::store) has: Vec<String>,
+    /// Whether several nodes write under one subject.
+    pub(in crate::store) is_shared: bool,
     /// What it is for.
     pub(in crate::store) purpose: &'static str,
 }
@@ -32,6 +34,7 @@ pub(super) fn plans(streams: &Streams) -> Vec<Plan> {
             config: config(stream),
             bounds: bounds(stream).into(),
             has,
+            is_shared: true,
             purpose: "channels with history",
         }
     };
@@ -89,6 +92,10 @@ async fn adapt<R>(
             "its stream {} has other subjects: delete it, so that it is made again",
             plan.name
         )));
+    }
+    let why = link.refuses(json::number(found, "num_replicas"));
+    if let Some(why) = why.filter(|_| plan.is_shared) {
+        return Err(link.unfit(why.to_owned()));
     }
     let mut changed = None;
     for (name, number) in &plan.bounds {

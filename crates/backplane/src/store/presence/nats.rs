@@ -199,6 +199,9 @@ impl Register for NatsRegister {
     }
 
     fn beat(&mut self, session: Session, begins: bool, now: Instant) {
+        if self.link.was_disturbed() {
+            self.out.push_back(Event::Disturbed);
+        }
         self.own = Some(session);
         let life = self.life.filter(|(of, _)| *of == session);
         if begins {
