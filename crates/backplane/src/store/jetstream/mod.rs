@@ -15,6 +15,8 @@ pub(super) mod json;
 pub(super) mod link;
 pub(super) mod names;
 mod record;
+#[cfg(test)]
+pub(super) mod responder;
 pub(super) mod setup;
 pub(super) mod wire;
 mod work;

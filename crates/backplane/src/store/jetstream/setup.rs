@@ -1,6 +1,10 @@
 //! Making the streams at the beginning of a link. An operator may change them, but not what the terms say; what differs
 //! from that is changed back.
 
+use std::time::Duration;
+
+use tokio::time::sleep;
+
 use super::answers::{self, Failure, NO_STREAM, NOT_ENABLED};
 use super::json;
 use super::link::Link;
@@ -50,20 +54,20 @@ pub(in crate::store) async fn prepare<R>(
 ) -> Result<Vec<Box<[u8]>>, LinkError> {
     let mut made = Vec::new();
     for plan in plans {
-        let info = call(link, "INFO", plan, (what(), b"")).await?;
-        let info = match answers::failure(&info) {
-            None => {
-                adapt(link, plan, (&info, &what)).await?;
-                info
-            }
-            Some((NO_STREAM, _)) => {
-                let body = plan.config.as_bytes();
-                let info = call(link, "CREATE", plan, (what(), body)).await?;
-                checked(link, plan, &info)?;
-                info
-            }
-            Some((number, failure)) => return Err(refused(link, plan, number, failure)),
-        };
+        let mut info = call(link, "INFO", plan, (what(), b"")).await?;
+        let is_missing = matches!(answers::failure(&info), Some((NO_STREAM, _)));
+        if is_missing {
+            let body = plan.config.as_bytes();
+            info = call(link, "CREATE", plan, (what(), body)).await?;
+        }
+        while is_being_made(&info) {
+            sleep(LOOKS).await;
+            info = call(link, "INFO", plan, (what(), b"")).await?;
+        }
+        checked(link, plan, &info)?;
+        if !is_missing {
+            adapt(link, plan, (&info, &what)).await?;
+        }
         made.push(
             json::text(&info.payload, "created")
                 .unwrap_or_default()
@@ -71,6 +75,12 @@ pub(in crate::store) async fn prepare<R>(
         );
     }
     Ok(made)
+}
+
+/// Whether the server still makes the stream, for another node. It answers as if it were there, but nobody takes a record.
+fn is_being_made(info: &Message) -> bool {
+    let made = json::text(&info.payload, "created");
+    made.is_some_and(|made| made.starts_with(b"0001-"))
 }
 
 /// Sets the bounds of a stream that exists.
@@ -197,3 +207,55 @@ const LEAST_WINDOW: u64 = 100;
 
 /// A server's numbers have a sign.
 const MOST_NANOSECONDS: u64 = u64::MAX / 2;
+
+/// How often it is looked at whether a stream is made.
+const LOOKS: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use super::super::responder::{link, run};
+    use super::*;
+
+    fn plan(is_shared: bool) -> Plan {
+        Plan {
+            name: "s".to_owned(),
+            config: "{}".to_owned(),
+            bounds: Vec::new(),
+            has: Vec::new(),
+            is_shared,
+            purpose: "tests",
+        }
+    }
+
+    #[test]
+    fn copies_of_a_stream_that_nodes_share_need_a_new_server() {
+        // this one does not say its version
+        let answer = |copies: u64| {
+            format!("{{\"config\":{{\"num_replicas\":{copies}}},\"created\":\"2026-11-28\"}}")
+        };
+        for (copies, is_shared, is_fit) in [(1, true, true), (3, true, false), (3, false, true)] {
+            run(async {
+                let mut link = link(move |_| answer(copies)).await;
+                let made = prepare(&mut link, &[plan(is_shared)], || ()).await;
+                assert_eq!(made.is_ok(), is_fit, "{copies} {is_shared}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_stream_that_is_being_made_for_another_node_is_awaited() {
+        let made = "{\"config\":{\"name\":\"s\"},\"created\":\"2026-11-28T10:00:00Z\"}";
+        let being_made = made.replace("2026-11-28T10", "0001-01-01T00");
+        let missing = "{\"error\":{\"code\":404,\"err_code\":10059}}".to_owned();
+        let found = vec![being_made.clone(), made.to_owned()];
+        let told = vec![missing, being_made.clone(), being_made, made.to_owned()];
+        for answers in [found, told] {
+            let mut answers = answers.into_iter();
+            run(async {
+                let mut link = link(move |_| answers.next().unwrap_or_default()).await;
+                let created = prepare(&mut link, &[plan(true)], || ()).await.unwrap();
+                assert_eq!(created, [(*b"2026-11-28T10:00:00Z").into()]);
+            });
+        }
+    }
+}
