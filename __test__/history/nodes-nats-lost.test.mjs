@@ -111,10 +111,24 @@ withNats('a publication without an answer is unknown, and with a key it is not d
   t.deepEqual([...follower.gaps, ...follower.violations], []);
 });
 
-withNats('a server without JetStream is told', async (t) => {
-  const nats = await Nats.with(t);
+withNats('a server that comes back without JetStream is told once, and one that has it again is used', async (t) => {
+  const nats = await Nats.withStreams(t);
   const [here] = await mortalNodes(t, nats.url);
-  const told = async () => (await here.errors()).find(({ code }) => code === FAILED[0]);
-  t.regex((await until(told, 'the report')).message, /need JetStream, which is not enabled on this server/);
+  await until(() => here.call('publish', 'room:1', 'first').catch(() => undefined), 'the link');
+  const told = async () => (await here.errors()).filter(({ code }) => code === FAILED[0]);
+  await nats.stop();
+  await until(async () => (await told()).length === 1, 'the loss');
+  await nats.launchAgain(['--debug']);
+  await until(async () => (await told()).length === 2, 'the reason');
+  const before = nats.connections;
+  await until(() => nats.connections >= before + 3, 'attempts to connect');
+  const [, reason, ...others] = await told();
+  t.regex(reason.message, /need JetStream, which is not enabled on this server/);
+  t.deepEqual(others, []);
   await t.throwsAsync(here.call('publish', 'room:1', 'x'), { code: FAILED[0] });
+  await nats.stop();
+  await nats.launchAgain();
+  const again = () => here.call('publish', 'room:1', 'second').catch(() => undefined);
+  t.is((await until(again, 'the link')).position.offset, 2);
+  t.is((await told()).length, 2);
 });

@@ -1,11 +1,15 @@
 // Presence on several nodes: nodes that die, are suspended or stopped, and a NATS that loses everything, is away, or has no
 // JetStream.
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
+import { folderFor } from '../support/files.mjs';
 import { Nats, needingNats } from '../support/nats.mjs';
 import { presentNodes } from '../support/presence.mjs';
 import { declareLosses } from '../support/presence-losses.mjs';
+import { speak } from '../support/v1.mjs';
 
 const withNats = needingNats(test.serial);
 
@@ -29,11 +33,44 @@ declareLosses(withNats, {
   },
 });
 
-withNats('a server without JetStream is told', async (t) => {
-  const nats = await Nats.with(t);
-  const [here] = await presentNodes(t, nats.url, 1);
-  const code = 'ERR_MILLRACE_PRESENCE_UNAVAILABLE';
-  const told = async () => (await here.errors()).find((error) => error.code === code);
-  t.regex((await until(told, 'the report')).message, /need JetStream, which is not enabled on this server/);
-  await t.throwsAsync(here.call('presence', 'room:1'), { code });
-});
+const ACCOUNTS = `accounts {
+  chat: { users: [ { user: node, password: node } ] }
+  other: { jetstream: enabled, users: [ { user: other, password: other } ] }
+}`;
+
+/** A server with JetStream, but not for the account of its nodes. */
+async function withoutAccount(t) {
+  const config = path.join(folderFor(t, {}), 'nats.conf');
+  await writeFile(config, ACCOUNTS);
+  return Nats.withStreams(t, ['--config', config, '--debug']);
+}
+
+for (const [what, start, login] of [
+  ['a server', (t) => Nats.with(t, ['--debug']), {}],
+  ['an account', withoutAccount, { user: 'node', password: 'node' }],
+]) {
+  withNats(`${what} without JetStream is told once, and not with each attempt`, async (t) => {
+    const nats = await start(t);
+    const [here] = await presentNodes(t, nats.url, 1, { backplane: { url: nats.url, ...login } });
+    await until(() => nats.connections >= 12, 'attempts to connect');
+    const errors = await here.errors();
+    for (const [code, purpose] of [
+      ['ERR_MILLRACE_PRESENCE_UNAVAILABLE', 'presence'],
+      ['ERR_MILLRACE_HISTORY_UNAVAILABLE', 'history'],
+    ]) {
+      const told = errors.filter((error) => error.code === code);
+      t.is(told.length, 1, code);
+      t.regex(
+        told[0].message,
+        new RegExp(`channels with ${purpose} need JetStream, which is not enabled on this server`),
+      );
+      t.regex(told[0].message, /start nats-server with --jetstream, and enable it for the account$/);
+    }
+    for (const ask of ['presence', 'presenceCount']) {
+      await t.throwsAsync(here.call(ask, 'room:1'), { code: 'ERR_MILLRACE_PRESENCE_UNAVAILABLE' });
+    }
+    await t.throwsAsync(here.call('publish', 'old:1', 'x'), { code: 'ERR_MILLRACE_HISTORY_UNAVAILABLE' });
+    const client = await speak(t, here);
+    t.like(await client.ask({ t: 'pres', c: 'room:1' }), { t: 'err', code: 'failed' });
+  });
+}

@@ -1,6 +1,7 @@
 // A real nats-server (Debian's package `nats-server`) on a free loopback port, ended with its test. Signals go only to
 // the process that is started here.
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises';
 import net from 'node:net';
@@ -43,7 +44,7 @@ export class Nats {
   static async withStreams(t, args = [], accounts = []) {
     const nats = new Nats();
     t.teardown(() => nats.end());
-    await nats.#startStreams(args, accounts);
+    await nats.startStreams(args, accounts);
     return nats;
   }
 
@@ -51,12 +52,13 @@ export class Nats {
   static of(test) {
     const nats = new Nats();
     const hooks = needingNats(test);
-    hooks.before(() => nats.#startStreams([], []));
+    hooks.before(() => nats.startStreams());
     hooks.after.always(() => nats.end());
     return nats;
   }
 
-  async #startStreams(args, accounts) {
+  /** Starts it the first time, with JetStream; what it keeps survives `stop`, until `end`. */
+  async startStreams(args = [], accounts = []) {
     this.#folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-nats-'));
     const folders = accounts.map((account) => path.join(this.#folder, 'jetstream', account, 'streams', 'none'));
     await Promise.all(folders.map((folder) => mkdir(folder, { recursive: true })));
@@ -70,10 +72,25 @@ export class Nats {
     return `nats://127.0.0.1:${this.port}`;
   }
 
-  /** Ends the process; resolves when it has ended. */
+  /** How many there were since it was launched, as far as `output` goes back; with `--debug` in `args`. */
+  get connections() {
+    return this.output.split('Client connection created').length - 1;
+  }
+
+  get isRunning() {
+    return this.#child?.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Kills the process; resolves when it has ended. */
   async stop() {
     if (this.#child === undefined) return;
     kill(this.#child);
+    await this.#exited;
+  }
+
+  /** Lets the process end by itself, which writes everything to the disk before; resolves when it has ended. */
+  async shutDown() {
+    this.#child.kill('SIGTERM');
     await this.#exited;
   }
 
@@ -99,10 +116,10 @@ export class Nats {
     if (this.#folder) await remove(this.#folder);
   }
 
-  /** Starts it, the first time or again after `stop`, on the same port. */
-  async launchAgain() {
+  /** Starts it, the first time or again after `stop`, on the same port; `args`: others than before. */
+  async launchAgain(args = this.#args) {
     this.output = '';
-    this.#child = spawn(toolPath('nats-server'), ['--addr', '127.0.0.1', '--port', String(this.port), ...this.#args], {
+    this.#child = spawn(toolPath('nats-server'), ['--addr', '127.0.0.1', '--port', String(this.port), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#exited = exitOf(this.#child);
@@ -119,20 +136,26 @@ export class Nats {
     await within(Promise.race([ready, died]), () => `nats-server to be ready\n${this.output}`, 2 * SOON);
   }
 
-  /** The answer to a request of an operator. */
-  async ask(subject, body) {
-    const socket = net.connect(this.port, '127.0.0.1');
+  /** The answer to a request of an operator; rejects if none comes within `ms`. */
+  async ask(subject, body, ms = SOON) {
+    const socket = net.connect(this.port, '127.0.0.1').on('error', () => {});
     const text = body === undefined ? '' : JSON.stringify(body);
-    socket.write(`CONNECT {"verbose":false}\r\nSUB answers 1\r\nPUB ${subject} answers ${text.length}\r\n${text}\r\n`);
+    const inbox = `answers.${randomUUID()}`;
+    socket.write(`CONNECT {"verbose":false}\r\nSUB ${inbox} 1\r\n`);
+    socket.write(`PUB ${subject} ${inbox} ${text.length}\r\n${text}\r\n`);
+    const signal = AbortSignal.timeout(ms);
     let heard = '';
     let found;
-    while (!found) {
-      heard += (await once(socket, 'data'))[0];
-      const head = /MSG answers 1 (\d+)\r\n/.exec(heard);
-      const begin = head && head.index + head[0].length;
-      if (head && heard.length >= begin + Number(head[1])) found = heard.slice(begin, begin + Number(head[1]));
+    try {
+      while (!found) {
+        heard += (await once(socket, 'data', { signal }))[0];
+        const head = /MSG answers\.\S+ 1 (\d+)\r\n/.exec(heard);
+        const begin = head && head.index + head[0].length;
+        if (head && heard.length >= begin + Number(head[1])) found = heard.slice(begin, begin + Number(head[1]));
+      }
+    } finally {
+      socket.destroy();
     }
-    socket.destroy();
     return JSON.parse(found);
   }
 

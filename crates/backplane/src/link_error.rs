@@ -21,6 +21,9 @@ pub(crate) enum LinkError {
     NoName(Server),
     #[error("{0}: it is not a node of a working cluster")]
     NoCluster(Server),
+    /// An operator has to do something.
+    #[error("{0}: {1}")]
+    Unfit(Server, String),
     #[error("{0}: this Sentinel knows no master that is called {1:?}")]
     NoMaster(Server, String),
 }

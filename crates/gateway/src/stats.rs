@@ -258,7 +258,7 @@ pub struct HistoryStats {
     pub received: u64,
     /// Messages of other programs in the names of channels, which were dropped.
     pub foreign: u64,
-    /// How often a channel was read again because a message was not the next one.
+    /// How often a channel was read again because a message was not the next one, or might have been lost.
     pub reread: u64,
     /// How often the subscribers of a channel were told that the store no longer has what they have missed.
     pub gaps: u64,

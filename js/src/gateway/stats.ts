@@ -166,7 +166,10 @@ export interface HistoryStats {
   received: number;
   /** What other programs wrote under the names of followed channels. It was dropped. */
   foreign: number;
-  /** How often a followed channel was read again, because a message was not the next one. Nothing is missing then. */
+  /**
+   * How often a followed channel was read again, because a message was not the next one, or might have been lost in a
+   * cluster of NATS servers. Nothing is missing then.
+   */
   reread: number;
   /** How often the subscribers of a channel were told of a gap, because the server no longer had what this node had missed. */
   gaps: number;

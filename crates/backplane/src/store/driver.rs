@@ -109,10 +109,10 @@ pub(super) trait Work {
         count(self.signals().1, 1);
     }
 
-    /// Tells that the link was lost, or could not be made. `is_first`: an operator does not know it yet.
-    fn tell_loss(&self, error: &LinkError, is_first: bool) {
+    /// Tells that the link was lost, or could not be made. `is_news`: an operator does not know it yet.
+    fn tell_loss(&self, error: &LinkError, is_news: bool) {
         tracing::warn!(target: TARGET, %error, "{}", Self::LOST);
-        if is_first {
+        if is_news {
             self.report_loss(error);
         }
     }
@@ -160,15 +160,17 @@ impl<W: Work> Driver<W> {
     pub(super) async fn run(mut self) {
         let mut backoff = Backoff::default();
         let mut servers = Servers::new(self.config.servers.clone());
+        let mut is_explained = false;
         while let Some(server) = servers.next() {
             let error = match self.connect(server).await {
                 None => break,
                 Some(Err(error)) => error,
                 Some(Ok(mut link)) => {
                     let since = Instant::now();
-                    servers.report(link.servers());
                     self.worker.up(&mut link, since);
                     let ending = self.serve(&mut link).await;
+                    // with those that it was told of meanwhile
+                    servers.report(link.servers());
                     self.worker.down(Some(link));
                     match ending {
                         Ending::Asked => break,
@@ -181,7 +183,13 @@ impl<W: Work> Driver<W> {
                 }
             };
             self.worker.down(None);
-            self.worker.tell_loss(&error, backoff.failures() == 0);
+            let is_first = backoff.failures() == 0;
+            // an operator has to do something, and was told only that the link was lost
+            let explains = matches!(error, LinkError::Unfit(..))
+                && (is_first || backoff.failures() >= SETTLED);
+            let is_news = is_first || explains && !is_explained;
+            self.worker.tell_loss(&error, is_news);
+            is_explained = explains || (is_explained && !is_first);
             let wait = backoff.next(random());
             if self.meanwhile(sleep(wait)).await.is_none() {
                 break;
@@ -353,6 +361,9 @@ const CONNECTING: Duration = Duration::from_secs(5);
 
 /// How often what the node has noted is looked at while there is no link.
 const LOOKS: Duration = Duration::from_secs(5);
+
+/// After so many failures a reason that lasts is told: more than a second after the loss, so that it is not taken for the same.
+const SETTLED: u32 = 6;
 
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 

@@ -2,6 +2,7 @@
 //! `nats-server`, unless `MILLRACE_REQUIRE_ALL=1`.
 
 mod bounds;
+mod cluster;
 #[path = "../store/node.rs"]
 mod node;
 mod order;

@@ -18,10 +18,15 @@ pub(in crate::store) fn next_from(stream: &str, subject: &str, sequence: u64) ->
     (format!("{GET}{stream}"), body.into_bytes())
 }
 
+/// The request for what a stream is.
+pub(super) fn info(stream: &str) -> String {
+    format!("{INFO}{stream}")
+}
+
 /// The request for the subjects that have messages.
 pub(in crate::store) fn subjects(stream: &str, filter: &str) -> (String, Vec<u8>) {
     let body = format!("{{\"subjects_filter\":\"{filter}\"}}");
-    (format!("{INFO}{stream}"), body.into_bytes())
+    (info(stream), body.into_bytes())
 }
 
 /// Removes the messages of a subject, or those in front of a number.

@@ -36,7 +36,9 @@ pub(in crate::store) struct Link<R> {
     heard_at: Instant,
     /// The most bytes of a message that the server accepts, with its headers.
     most: usize,
+    version: Option<[u32; 3]>,
     servers: Vec<Server>,
+    is_disturbed: bool,
     failure: Option<String>,
 }
 
@@ -88,7 +90,9 @@ impl<R> Link<R> {
             heard: VecDeque::new(),
             heard_at: Instant::now(),
             most: info.max_payload.unwrap_or(LEAST_PAYLOAD),
+            version: info.version,
             servers: servers.collect(),
+            is_disturbed: false,
             failure: None,
         };
         link.await_pong().await?;
@@ -100,7 +104,7 @@ impl<R> Link<R> {
             match self.heard.pop_front() {
                 Some(Heard::Pong) => return Ok(()),
                 Some(Heard::Forbidden { text, .. }) => return Err(self.refused(text)),
-                Some(Heard::Servers(servers)) => self.servers = servers,
+                Some(Heard::Servers(servers)) => self.heed_servers(servers),
                 Some(Heard::Message(_)) => {}
                 None => poll_fn(|cx| self.poll_bytes(cx)).await?,
             }
@@ -198,7 +202,7 @@ impl<R> Link<R> {
                 }
                 Heard::Message(message) => return Some(Event::Told(message)),
                 Heard::Pong => {}
-                Heard::Servers(servers) => self.servers = servers,
+                Heard::Servers(servers) => self.heed_servers(servers),
                 Heard::Forbidden {
                     is_publish,
                     subject,
@@ -211,6 +215,13 @@ impl<R> Link<R> {
                     });
                 }
             }
+        }
+    }
+
+    fn heed_servers(&mut self, servers: Vec<Server>) {
+        if !servers.is_empty() {
+            self.is_disturbed |= self.servers.len() != servers.len();
+            self.servers = servers;
         }
     }
 
@@ -286,8 +297,27 @@ impl<R> Link<R> {
         self.servers.clone()
     }
 
+    /// Why a stream cannot be used that has so many copies, if several nodes write under one subject. Older servers take two
+    /// messages that name the same one as the newest.
+    pub(super) fn refuses(&self, copies: Option<u64>) -> Option<&'static str> {
+        let is_fit = copies.is_none_or(|copies| copies <= 1) || self.version >= Some(SERIAL);
+        (!is_fit).then_some(
+            "a stream of histories has copies, for which NATS 2.9.21 is needed: older servers keep two messages under one number",
+        )
+    }
+
+    /// Whether a server has come to its cluster or has gone since the last call: what another one has told may be lost.
+    pub(in crate::store) fn was_disturbed(&mut self) -> bool {
+        std::mem::take(&mut self.is_disturbed)
+    }
+
     pub(in crate::store) fn server(&self) -> &Server {
         self.pipe.server()
+    }
+
+    /// An error that lasts until an operator does something.
+    pub(in crate::store) fn unfit(&self, why: String) -> LinkError {
+        LinkError::Unfit(self.server().clone(), why)
     }
 
     /// An error with this reason.
@@ -295,6 +325,9 @@ impl<R> Link<R> {
         LinkError::wire(self.server(), WireError::Refused(why))
     }
 }
+
+/// Since this version the newest message of a subject is checked with those that are being copied.
+const SERIAL: [u32; 3] = [2, 9, 21];
 
 /// How long a request may take, and how long a server may be silent.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);

@@ -22,6 +22,8 @@ pub(in crate::store) struct Plan {
     pub(in crate::store) bounds: Vec<(&'static str, u64)>,
     /// What it must have, because nothing else works.
     pub(in crate::store) has: Vec<String>,
+    /// Whether several nodes write under one subject.
+    pub(in crate::store) is_shared: bool,
     /// What it is for.
     pub(in crate::store) purpose: &'static str,
 }
@@ -36,6 +38,7 @@ pub(super) fn plans(streams: &Streams) -> Vec<Plan> {
             config: config(stream),
             bounds: bounds(stream).into(),
             has,
+            is_shared: true,
             purpose: "channels with history",
         }
     };
@@ -95,10 +98,14 @@ async fn adapt<R>(
         json::find(found, text.as_bytes()).is_some()
     };
     if !plan.has.iter().all(has) {
-        return Err(link.refused(format!(
+        return Err(link.unfit(format!(
             "its stream {} has other subjects: delete it, so that it is made again",
             plan.name
         )));
+    }
+    let why = link.refuses(json::number(found, "num_replicas"));
+    if let Some(why) = why.filter(|_| plan.is_shared) {
+        return Err(link.unfit(why.to_owned()));
     }
     let mut changed = None;
     for (name, number) in &plan.bounds {
@@ -134,14 +141,17 @@ fn checked<R>(link: &Link<R>, plan: &Plan, answer: &Message) -> Result<(), LinkE
 fn refused<R>(link: &Link<R>, plan: &Plan, number: u64, failure: Failure) -> LinkError {
     let purpose = plan.purpose;
     let not_enabled = || {
-        format!("{purpose} need JetStream, which is not enabled on this server or for this account")
+        link.unfit(format!(
+            "{purpose} need JetStream, which is not enabled on this server or for this account: start nats-server with \
+            --jetstream, and enable it for the account"
+        ))
     };
-    link.refused(match failure {
+    match failure {
         Failure::Refused(_) if NOT_ENABLED.contains(&number) => not_enabled(),
         Failure::Away if number == 0 => not_enabled(),
-        Failure::Away => "its JetStream is not ready".to_owned(),
-        Failure::Refused(why) => format!("stream {}: {why}", plan.name),
-    })
+        Failure::Away => link.refused("its JetStream is not ready".to_owned()),
+        Failure::Refused(why) => link.unfit(format!("stream {}: {why}", plan.name)),
+    }
 }
 
 /// What the terms say about a stream.
@@ -206,6 +216,32 @@ mod tests {
     use super::super::responder::{link, run};
     use super::*;
 
+    fn plan(is_shared: bool) -> Plan {
+        Plan {
+            name: "s".to_owned(),
+            config: "{}".to_owned(),
+            bounds: Vec::new(),
+            has: Vec::new(),
+            is_shared,
+            purpose: "tests",
+        }
+    }
+
+    #[test]
+    fn copies_of_a_stream_that_nodes_share_need_a_new_server() {
+        // this one does not say its version
+        let answer = |copies: u64| {
+            format!("{{\"config\":{{\"num_replicas\":{copies}}},\"created\":\"2026-11-28\"}}")
+        };
+        for (copies, is_shared, is_fit) in [(1, true, true), (3, true, false), (3, false, true)] {
+            run(async {
+                let mut link = link(move |_| answer(copies)).await;
+                let made = prepare(&mut link, &[plan(is_shared)], || ()).await;
+                assert_eq!(made.is_ok(), is_fit, "{copies} {is_shared}");
+            });
+        }
+    }
+
     #[test]
     fn a_stream_that_is_being_made_for_another_node_is_awaited() {
         let made = "{\"config\":{\"name\":\"s\"},\"created\":\"2026-11-28T10:00:00Z\"}";
@@ -217,14 +253,7 @@ mod tests {
             let mut answers = answers.into_iter();
             run(async {
                 let mut link = link(move |_| answers.next().unwrap_or_default()).await;
-                let plan = Plan {
-                    name: "s".to_owned(),
-                    config: "{}".to_owned(),
-                    bounds: Vec::new(),
-                    has: Vec::new(),
-                    purpose: "tests",
-                };
-                let created = prepare(&mut link, &[plan], || ()).await.unwrap();
+                let created = prepare(&mut link, &[plan(true)], || ()).await.unwrap();
                 assert_eq!(created, [(*b"2026-11-28T10:00:00Z").into()]);
             });
         }

@@ -51,7 +51,7 @@ impl Work for Worker {
 
     fn up(&mut self, link: &mut Self::Link, now: Instant) {
         tracing::info!(target: TARGET, server = %link.server(), "the store is ready");
-        self.pings_at = now + PINGS;
+        self.pings_at = now;
         Worker::up(self);
     }
 
@@ -63,13 +63,21 @@ impl Work for Worker {
         self.heed_changes(link);
     }
 
-    fn tick(&mut self, link: &mut Self::Link, now: Instant, _: bool) -> Result<(), LinkError> {
+    fn tick(
+        &mut self,
+        link: &mut Self::Link,
+        now: Instant,
+        is_ending: bool,
+    ) -> Result<(), LinkError> {
         self.expire(link, now)?;
         if now >= self.pings_at {
             self.pings_at = now + PINGS;
             link.ping();
             if link.is_silent(now) {
                 return Err(LinkError::Silent(link.server().clone()));
+            }
+            if !is_ending {
+                self.watch(link, now);
             }
         }
         if now >= self.sweeps_at {

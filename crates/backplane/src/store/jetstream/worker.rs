@@ -6,6 +6,7 @@ mod job;
 mod publishing;
 mod reading;
 mod scanning;
+mod watching;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -46,6 +47,8 @@ pub(in crate::store) struct Worker {
     reads: VecDeque<Read>,
     jobs: AHashMap<u64, Job>,
     scans: AHashMap<u64, Scan>,
+    /// Who leads each stream, in a cluster; empty: it is not known.
+    leaders: Vec<Box<[u8]>>,
     /// How many channels are followed.
     followed: usize,
     /// The last number of a job or a scan.
@@ -104,6 +107,8 @@ pub(in crate::store) enum Request {
     Job(u64, Part),
     /// The next message of a scan.
     Scan(u64),
+    /// Who leads the stream with this place.
+    Leader(usize),
 }
 
 /// What a job has asked for.
@@ -133,6 +138,7 @@ impl Worker {
             reads: VecDeque::new(),
             jobs: AHashMap::new(),
             scans: AHashMap::new(),
+            leaders: Vec::new(),
             followed: 0,
             last_job: 0,
             generations: 0,
@@ -160,6 +166,7 @@ impl Worker {
         self.state = State::Up;
         let counters = &self.shared.counters;
         counters.is_connected.store(true, Ordering::Relaxed);
+        self.leaders = self.streams.iter().map(|_| Box::default()).collect();
         self.subscriptions.clear();
         self.beginning.clear();
         for (channel, known) in &mut self.channels {
@@ -270,6 +277,7 @@ impl Worker {
             }
             Request::Job(job, part) => self.job_answered((job, part), message, link, now),
             Request::Scan(scan) => self.scanned(scan, message, link, now),
+            Request::Leader(place) => self.leader(place, message, link),
             Request::Setup => {}
         }
     }
@@ -292,7 +300,7 @@ impl Worker {
                 Request::Head(channel) => self.head_late(&channel, link, now),
                 Request::Job(job, _) => self.job_failed(job, None, link, now),
                 Request::Scan(scan) => self.scan_late(scan, link, now),
-                Request::Setup => {}
+                Request::Setup | Request::Leader(_) => {}
             }
         }
         Ok(())

@@ -91,7 +91,7 @@ impl NatsRegister {
         let mut link = Link::connect(config, server, encryption).await?;
         if link.most() < LEAST_MOST {
             let why = format!("its max_payload is less than the {LEAST_MOST} that members need");
-            return Err(link.refused(why));
+            return Err(link.unfit(why));
         }
         let names = Names::new(&config.prefix);
         let made = setup::prepare(&mut link, &names.plans(), || Sent::Other).await?;
@@ -199,6 +199,9 @@ impl Register for NatsRegister {
     }
 
     fn beat(&mut self, session: Session, begins: bool, now: Instant) {
+        if self.link.was_disturbed() {
+            self.out.push_back(Event::Disturbed);
+        }
         self.own = Some(session);
         let life = self.life.filter(|(of, _)| *of == session);
         if begins {

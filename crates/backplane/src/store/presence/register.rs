@@ -65,6 +65,8 @@ pub(super) enum Event {
     Answer(Request, Result<Reply, Fault>),
     /// They refused something whose answer nobody waits for.
     Refused(String),
+    /// Something that was to be told may be lost.
+    Disturbed,
 }
 
 /// A part of all members of a session.

@@ -151,8 +151,9 @@ impl Worker {
         self.state = State::Connected;
         self.lease.back(now.at);
         self.loss.heed_era(register.era());
-        // one of several servers may have lost what others have written, and nothing says so
-        self.loss.spares |= register.is_split() && self.lease.is_begun();
+        if register.is_split() {
+            self.is_disturbed(now);
+        }
         register.follow_sessions(now.at);
         for (channel, followed) in &mut self.followed {
             followed.is_refused = false;
@@ -169,6 +170,12 @@ impl Worker {
                 self.writes.push_back(channel.clone());
             }
         }
+    }
+
+    /// One of several servers may have lost what others have written, and nothing says so.
+    fn is_disturbed(&mut self, now: Now) {
+        self.lease.back(now.at);
+        self.loss.spares |= self.lease.is_begun();
     }
 
     /// There is no link: nothing of it will be answered. What is known of other nodes stays.
@@ -261,6 +268,7 @@ impl Worker {
             Event::Told(Some(channel), told) => self.arrived(&channel, told, now),
             Event::Answer(request, answer) => self.answered(request, answer, register, now),
             Event::Refused(why) => self.report_refusal(&why, now),
+            Event::Disturbed => self.is_disturbed(now),
         }
     }
 

@@ -5,6 +5,8 @@ use crate::config::Server;
 /// The fields of `INFO` that matter here.
 #[derive(Debug, Default)]
 pub(crate) struct Info {
+    /// Its version.
+    pub(crate) version: Option<[u32; 3]>,
     /// The most bytes of a message.
     pub(crate) max_payload: Option<usize>,
     /// What we must sign if we authenticate by a key.
@@ -27,6 +29,7 @@ impl Info {
         // an address of IPv6 has brackets, too
         let list = list.and_then(|rest| Some(rest.split_once("\"]")?.0));
         Self {
+            version: behind("\"version\":").and_then(text).and_then(version),
             max_payload: digits.and_then(|digits| digits.parse().ok()),
             nonce: behind("\"nonce\":").and_then(text).map(str::to_owned),
             connect_urls: list.map(|list| {
@@ -44,6 +47,13 @@ fn text(json: &str) -> Option<&str> {
     let text = json.trim().strip_prefix('"')?;
     let text = text.split_once('"').map_or(text, |(text, _)| text);
     (!text.contains('\\')).then_some(text)
+}
+
+/// Reads `2.9.10`, or `2.11.0-dev`.
+fn version(text: &str) -> Option<[u32; 3]> {
+    let (text, _) = text.split_once('-').unwrap_or((text, ""));
+    let mut parts = text.split('.').map(|part| part.parse().ok());
+    Some([parts.next()??, parts.next()??, parts.next()??])
 }
 
 /// Reads `host:port`.
@@ -82,12 +92,13 @@ mod tests {
 
     #[test]
     fn the_first_line_has_its_verb() {
-        let line = b"INFO {\"max_payload\":7,\"nonce\":\"n\",\"connect_urls\":[\"a:1\", \"[::1]:2\"],\"other\":[{}]} \r\n";
+        let line = b"INFO {\"version\":\"2.11.0-dev\",\"max_payload\":7,\"nonce\":\"n\",\"connect_urls\":[\"a:1\", \"[::1]:2\"],\"other\":[{}]} \r\n";
         let info = Info::parse(line);
         assert_eq!(
             (info.max_payload, info.nonce.as_deref()),
             (Some(7), Some("n"))
         );
+        assert_eq!(info.version, Some([2, 11, 0]));
         assert_eq!(
             info.connect_urls,
             Some(vec!["a:1".to_owned(), "[::1]:2".to_owned()])
@@ -102,6 +113,8 @@ mod tests {
             "[]",
             "{\"max_payload\":\"x\"}",
             "{\"nonce\":1}",
+            "{\"version\":\"2.9\"}",
+            "{\"version\":\"2.9.x\"}",
             "{\"nonce\":\"a\\\"b\"}",
             "{\"connect_urls\":",
             "{\"connect_urls\":[",
@@ -114,6 +127,7 @@ mod tests {
                 (None, None, None),
                 "{json}"
             );
+            assert_eq!(info.version, None, "{json}");
         }
         let other = Info::parse(b"{\"connect_urls\":[1,\"a:1\"]}");
         assert_eq!(other.connect_urls, Some(vec!["a:1".to_owned()]));

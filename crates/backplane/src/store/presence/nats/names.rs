@@ -93,6 +93,7 @@ impl Names {
             name,
             bounds,
             has: vec![subject],
+            is_shared: false,
             purpose: "channels with presence",
         };
         let mut plans = [
