@@ -28,6 +28,9 @@ async function configured(t, text, accounts = []) {
 /** Two nodes with this backplane share a channel; one with `other` is told why it cannot. */
 async function shares(t, backplane, other, said) {
   const [here, there] = [await nodeOf(t, backplane), await nodeOf(t, backplane)];
+  // a subscription that comes after a first attempt in vain, and before the second, is refused
+  const isReady = async (node) => (await node.call('stats')).backplane.history.state === 'ready';
+  await until(async () => (await isReady(here)) && isReady(there), 'both nodes to reach the store');
   const follower = await Follower.enter(t, there, 'room:1');
   const { position } = await here.call('publish', 'room:1', 'hello');
   t.is(position.offset, 1);
