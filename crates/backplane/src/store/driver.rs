@@ -371,7 +371,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 const MOST_AT_ONCE: usize = 256;
 
 /// The same before what is not answered counts as late: more than there are requests on their way.
-const MOST_HEARD: usize = 4096;
+const MOST_HEARD: usize = 16_384;
 
 /// The target of what is logged.
 pub(super) const TARGET: &str = "millrace::backplane";

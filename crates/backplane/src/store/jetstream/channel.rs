@@ -64,6 +64,22 @@ pub(super) struct Followed {
     pub(super) is_refused: bool,
 }
 
+impl Followed {
+    /// The link was lost, or the store refused.
+    pub(super) fn lost(&mut self) {
+        self.follower.lost();
+        // what is read next says anew whether numbers are gone
+        self.renew = None;
+    }
+
+    /// Whether this epoch must end before the channel is read. It is asked for as long as the newest record has the epoch:
+    /// another node's record may come before the one that ends it, and have a number that this node has told.
+    pub(super) fn must_leave(&mut self, epoch: Epoch) -> bool {
+        self.renew = self.renew.filter(|renew| *renew == epoch);
+        self.renew.is_some()
+    }
+}
+
 /// A record to be published.
 pub(super) struct Sending {
     /// The number of the record in this channel.
@@ -307,3 +323,39 @@ const RECORD_LENGTH: usize = 128 * 1024;
 
 /// The bytes that a publication has in a record of its own, beside its payload.
 pub(super) const ALONE_BYTES: usize = RECORD_BYTES + MESSAGE_BYTES;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn followed(renew: Epoch) -> Followed {
+        Followed {
+            terms: HistoryTerms {
+                messages: 10,
+                age_ms: 1000,
+            },
+            generation: 1,
+            follower: Follower::default(),
+            subscription: None,
+            renew: Some(renew),
+            is_failure_told: false,
+            is_refused: false,
+        }
+    }
+
+    #[test]
+    fn an_epoch_is_left_until_the_newest_record_has_another() {
+        let (old, new) = (Epoch::new(1), Epoch::new(2));
+        let mut one = followed(old);
+        // a record of another node came first
+        assert!(one.must_leave(old) && one.must_leave(old));
+        assert!(!one.must_leave(new));
+        assert!(
+            !one.must_leave(old),
+            "another copy of the store may have it"
+        );
+        let mut one = followed(old);
+        one.lost();
+        assert!(!one.must_leave(old));
+    }
+}

@@ -197,7 +197,7 @@ impl Worker {
             );
             known.is_asking = false;
             if let Some(followed) = &mut known.followed {
-                followed.follower.lost();
+                followed.lost();
                 self.tell_failure(channel, followed, StoreError::Away);
             }
         }

@@ -219,7 +219,7 @@ impl Worker {
         };
         // a page that was asked for is not expected any more
         followed.generation = generation;
-        followed.follower.lost();
+        followed.lost();
         followed.is_refused = true;
         self.tell_failure(&place.channel, &mut followed, StoreError::Refused);
         if let Some(known) = self.channels.get_mut(&place.channel) {

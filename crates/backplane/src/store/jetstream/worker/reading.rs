@@ -150,6 +150,12 @@ impl Worker {
                 Outcome::Kept(_) => {
                     // only what can be read counts
                     job.is_marked = true;
+                    let place = job.place();
+                    let known = place.and_then(|place| self.channels.get(&place.channel));
+                    let followed = known.and_then(|known| known.followed.as_ref());
+                    if followed.is_some_and(|followed| followed.renew.is_some()) {
+                        count(&self.shared.counters.renewed, 1);
+                    }
                     self.ask_head(number, link, now);
                 }
                 Outcome::Overtaken | Outcome::Repeated(_) => self.ask_head(number, link, now),
@@ -181,9 +187,7 @@ impl Worker {
         let place = job.place();
         let known = place.and_then(|place| self.channels.get_mut(&place.channel));
         let followed = known.and_then(|known| known.followed.as_mut());
-        let renew = followed.and_then(|followed| followed.renew.take());
-        if renew == Some(head.state.epoch) {
-            count(&self.shared.counters.renewed, 1);
+        if followed.is_some_and(|followed| followed.must_leave(head.state.epoch)) {
             let state = super::super::record::State {
                 epoch: Epoch::new(random()),
                 ..head.state
