@@ -257,20 +257,19 @@ impl<R> Link<R> {
 
     /// Takes the next request whose deadline has passed; fails if the server says nothing at all.
     pub(in crate::store) fn overdue(&mut self, now: Instant) -> Result<Option<R>, LinkError> {
-        let Some(due) = self.due().filter(|due| *due <= now) else {
+        if self.due().is_none_or(|due| due > now) {
             return Ok(None);
-        };
-        // nothing since the request was sent
-        if self.heard_at + DEADLINE <= due {
+        }
+        if now.saturating_duration_since(self.heard_at) >= DEADLINE {
             return Err(LinkError::Silent(self.server().clone()));
         }
         let late = self.deadlines.pop_front();
         Ok(late.and_then(|(_, number)| self.flight.remove(&number)))
     }
 
-    /// Whether the server has said nothing for so long that it counts as lost, and nothing since the last ping.
-    pub(in crate::store) fn is_silent(&self, pinged_at: Instant, now: Instant) -> bool {
-        self.heard_at <= pinged_at && now.saturating_duration_since(self.heard_at) >= 2 * DEADLINE
+    /// Whether the server has said nothing for so long that it counts as lost. Called when it was pinged long ago.
+    pub(in crate::store) fn is_silent(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.heard_at) >= 2 * DEADLINE
     }
 
     /// Whether every request is answered.

@@ -71,10 +71,9 @@ impl Work for Worker {
     ) -> Result<(), LinkError> {
         self.expire(link, now)?;
         if now >= self.pings_at {
-            let pinged_at = self.pings_at.checked_sub(PINGS);
             self.pings_at = now + PINGS;
             link.ping();
-            if pinged_at.is_some_and(|pinged_at| link.is_silent(pinged_at, now)) {
+            if link.is_silent(now) {
                 return Err(LinkError::Silent(link.server().clone()));
             }
             if !is_ending {
