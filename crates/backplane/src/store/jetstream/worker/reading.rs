@@ -10,6 +10,7 @@ use super::super::super::requests::Reading;
 use super::super::super::scripts::Cut;
 use super::super::answers::{self, Failure, Found, Outcome};
 use super::super::api::{EXPECTED, newest, numbered};
+use super::super::channel::Followed;
 use super::super::link::Link;
 use super::super::record::{self, Head, Record};
 use super::super::wire::Message;
@@ -150,9 +151,7 @@ impl Worker {
                 Outcome::Kept(_) => {
                     // only what can be read counts
                     job.is_marked = true;
-                    let place = job.place();
-                    let known = place.and_then(|place| self.channels.get(&place.channel));
-                    let followed = known.and_then(|known| known.followed.as_ref());
+                    let followed = self.followed_by(number);
                     if followed.is_some_and(|followed| followed.renew.is_some()) {
                         count(&self.shared.counters.renewed, 1);
                     }
@@ -181,12 +180,7 @@ impl Worker {
         link: &mut Link<Request>,
         now: Instant,
     ) {
-        let Some(job) = self.jobs.get_mut(&number) else {
-            return;
-        };
-        let place = job.place();
-        let known = place.and_then(|place| self.channels.get_mut(&place.channel));
-        let followed = known.and_then(|known| known.followed.as_mut());
+        let followed = self.followed_by(number);
         if followed.is_some_and(|followed| followed.must_leave(head.state.epoch)) {
             let state = super::super::record::State {
                 epoch: Epoch::new(random()),
@@ -194,8 +188,17 @@ impl Worker {
             };
             return self.put_mark(number, &Head { state, ..head }, link, now);
         }
+        let Some(job) = self.jobs.get_mut(&number) else {
+            return;
+        };
         let next = job.begin(head, record);
         self.go_on(number, next, link, now);
+    }
+
+    /// The channel whose follower a job reads for.
+    fn followed_by(&mut self, number: u64) -> Option<&mut Followed> {
+        let place = self.jobs.get(&number)?.place()?;
+        self.channels.get_mut(&place.channel)?.followed.as_mut()
     }
 
     /// Writes where the numbers are. `head` has the number of the record behind which it goes, and the new
