@@ -323,6 +323,11 @@ impl<R> Link<R> {
         LinkError::Unfit(self.server().clone(), why)
     }
 
+    /// An error that may pass by itself.
+    pub(super) fn unready(&self, why: String) -> LinkError {
+        LinkError::Unready(self.server().clone(), why)
+    }
+
     /// An error with this reason.
     pub(in crate::store) fn refused(&self, why: String) -> LinkError {
         LinkError::wire(self.server(), WireError::Refused(why))
