@@ -349,18 +349,13 @@ impl Room {
         tells
     }
 
-    /// All members of other nodes are known from now on, of which subscribers were told nothing. Returns whether a number that
-    /// they were told is wrong because of that.
+    /// Members of other nodes are known from now on of whom nobody was told: whether a number that was told is wrong by that.
     pub(crate) fn was_told_wrong(&mut self) -> bool {
-        let others = self.elsewhere.as_ref().map_or(0, |others| others.len());
-        let Some(number) = self.number.take() else {
-            return false;
-        };
-        if self.is_counting {
-            number != self.len()
-        } else {
+        match self.number.take() {
+            None => false,
+            Some(number) if self.is_counting => number != self.len(),
             // since then they were told who has come and gone here
-            others > 0
+            Some(_) => self.len() > self.members.len(),
         }
     }
 
