@@ -78,7 +78,7 @@ pub(super) trait Work {
     /// Refuses a command, because there is no link.
     fn refuse(&mut self, command: Self::Command);
 
-    /// Whether commands are refused while there is no link: they wait for the first attempt.
+    /// Whether commands are refused while there is no link: they wait until each of the given servers was tried.
     fn is_away(&self) -> bool;
 
     /// Whether everything is answered.
@@ -161,11 +161,18 @@ impl<W: Work> Driver<W> {
         let mut backoff = Backoff::default();
         let mut servers = Servers::new(self.config.servers.clone());
         let mut is_explained = false;
+        // while one of them may be reached soon, what the node asks for waits
+        let mut untried = self.config.servers.len();
+        let begun = Instant::now();
         while let Some(server) = servers.next() {
             let error = match self.connect(server).await {
                 None => break,
-                Some(Err(error)) => error,
+                Some(Err(error)) => {
+                    untried = untried.saturating_sub(1);
+                    error
+                }
                 Some(Ok(mut link)) => {
+                    untried = 0;
                     let since = Instant::now();
                     self.worker.up(&mut link, since);
                     let ending = self.serve(&mut link).await;
@@ -182,7 +189,9 @@ impl<W: Work> Driver<W> {
                     }
                 }
             };
-            self.worker.down(None);
+            if untried == 0 || begun.elapsed() >= FIRST_ROUND {
+                self.worker.down(None);
+            }
             let is_first = backoff.failures() == 0;
             // an operator has to do something, and was told only that the link was lost
             let explains = matches!(error, LinkError::Unfit(..))
@@ -206,8 +215,8 @@ impl<W: Work> Driver<W> {
         Some(outcome.unwrap_or_else(|_| Err(LinkError::Silent(server))))
     }
 
-    /// Waits for a future while there is no link; `None` if the task must end. Commands are refused at once, but wait for
-    /// the end of the first attempt to connect.
+    /// Waits for a future while there is no link; `None` if the task must end. Commands are refused at once, but wait until
+    /// each of the given servers was tried once.
     async fn meanwhile<T>(&mut self, waits: impl Future<Output = T>) -> Option<T> {
         let mut waits = pin!(waits);
         loop {
@@ -358,6 +367,9 @@ async fn next<C>(commands: &mut Option<mpsc::Receiver<C>>) -> Option<C> {
 
 /// The deadline for connecting, including what the server needs before it can be used.
 const CONNECTING: Duration = Duration::from_secs(5);
+
+/// After this time what the node asks for does not wait any longer for servers that were not tried yet.
+const FIRST_ROUND: Duration = Duration::from_secs(5);
 
 /// How often what the node has noted is looked at while there is no link.
 const LOOKS: Duration = Duration::from_secs(5);

@@ -1,7 +1,7 @@
 //! The order in which a driver hears and judges, with a link and a worker that only record.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::*;
 use crate::config::{Bounds, Credentials, Protocol};
@@ -30,6 +30,11 @@ impl Line for Overdue {
 /// Ends the task when it knows whether something was late.
 struct Judge {
     is_silent: bool,
+    /// Servers with ports up to this one refuse.
+    refusing: u16,
+    attempts: AtomicUsize,
+    /// How many attempts there were when there was no link for the first time.
+    tried: Arc<AtomicUsize>,
     was_late: Arc<AtomicBool>,
     end: watch::Sender<Option<Instant>>,
     noted: Notify,
@@ -46,15 +51,30 @@ impl Work for Judge {
     type Link = Overdue;
     type Command = ();
 
-    fn connect(&self, _: Server, _: (Config, Option<Encryption>)) -> Connecting<Overdue> {
+    fn connect(&self, server: Server, _: (Config, Option<Encryption>)) -> Connecting<Overdue> {
+        self.attempts.fetch_add(1, Ordering::Relaxed);
         let is_silent = self.is_silent;
         let due = Some(Instant::now());
-        Box::pin(async move { Ok(Overdue { due, is_silent }) })
+        let refuses = server.port <= self.refusing;
+        Box::pin(async move {
+            if refuses {
+                return Err(LinkError::Closed(server));
+            }
+            Ok(Overdue { due, is_silent })
+        })
     }
 
     fn up(&mut self, _: &mut Overdue, _: Instant) {}
 
-    fn down(&mut self, _: Option<Overdue>) {}
+    fn down(&mut self, _: Option<Overdue>) {
+        let attempts = self.attempts.load(Ordering::Relaxed);
+        let tried = self
+            .tried
+            .compare_exchange(0, attempts, Ordering::Relaxed, Ordering::Relaxed);
+        if tried.is_ok() {
+            self.end();
+        }
+    }
 
     fn heed(&mut self, _: Option<&mut Overdue>) {}
 
@@ -101,11 +121,16 @@ impl Work for Judge {
     fn report_loss(&self, _: &LinkError) {}
 }
 
-fn was_late(is_silent: bool) -> bool {
+/// Whether an answer was late, and how many servers of three were tried when there was no link for the first time.
+fn judged(is_silent: bool, refusing: u16) -> (bool, usize) {
     let was_late = Arc::<AtomicBool>::default();
+    let tried = Arc::<AtomicUsize>::default();
     let (end, ended) = watch::channel(None);
     let judge = Judge {
         is_silent,
+        refusing,
+        attempts: AtomicUsize::new(0),
+        tried: Arc::clone(&tried),
         was_late: Arc::clone(&was_late),
         end,
         noted: Notify::new(),
@@ -113,10 +138,7 @@ fn was_late(is_silent: bool) -> bool {
     };
     let config = Config {
         protocol: Protocol::Redis,
-        servers: vec![Server {
-            host: "h".to_owned(),
-            port: 1,
-        }],
+        servers: (1..=3).map(server).collect(),
         prefix: "app".to_owned(),
         sentinel: None,
         credentials: Credentials::default(),
@@ -130,11 +152,29 @@ fn was_late(is_silent: bool) -> bool {
         .unwrap();
     let driver = Driver::new((config, None), judge, None, ended);
     runtime.block_on(driver.run());
-    was_late.load(Ordering::Relaxed)
+    (
+        was_late.load(Ordering::Relaxed),
+        tried.load(Ordering::Relaxed),
+    )
+}
+
+fn server(port: u16) -> Server {
+    Server {
+        host: "h".to_owned(),
+        port,
+    }
 }
 
 #[test]
 fn what_has_come_while_the_thread_did_not_run_is_not_late() {
-    assert!(!was_late(false));
-    assert!(was_late(true), "nothing has come");
+    assert!(!judged(false, 0).0);
+    assert!(judged(true, 0).0, "nothing has come");
+}
+
+#[test]
+fn what_is_asked_for_waits_until_each_given_server_was_tried() {
+    // the third one is reached, and lost at the end
+    assert_eq!(judged(false, 2).1, 3);
+    assert_eq!(judged(false, 3).1, 3);
+    assert_eq!(judged(false, 0).1, 1);
 }
