@@ -130,7 +130,7 @@ impl<R> Links<R> {
         self.all.iter().all(Link::is_idle)
     }
 
-    /// When the next command must be answered.
+    /// When the next command must be answered, or when a server counts as lost if it says nothing before.
     pub(super) fn due(&self) -> Option<Instant> {
         self.all.iter().filter_map(Link::due).min()
     }

@@ -1,5 +1,7 @@
 //! The order in which a driver hears and judges, with a link and a worker that only record.
 
+mod stall;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -47,9 +49,11 @@ impl Work for Judge {
     type Command = ();
 
     fn connect(&self, _: Server, _: (Config, Option<Encryption>)) -> Connecting<Overdue> {
-        let is_silent = self.is_silent;
-        let due = Some(Instant::now());
-        Box::pin(async move { Ok(Overdue { due, is_silent }) })
+        let link = Overdue {
+            due: Some(Instant::now()),
+            is_silent: self.is_silent,
+        };
+        Box::pin(async move { Ok(link) })
     }
 
     fn up(&mut self, _: &mut Overdue, _: Instant) {}
@@ -101,6 +105,33 @@ impl Work for Judge {
     fn report_loss(&self, _: &LinkError) {}
 }
 
+fn server() -> Server {
+    Server {
+        host: "h".to_owned(),
+        port: 1,
+    }
+}
+
+fn config() -> Config {
+    Config {
+        protocol: Protocol::Redis,
+        servers: vec![server()],
+        prefix: "app".to_owned(),
+        sentinel: None,
+        credentials: Credentials::default(),
+        tls: None,
+        bounds: Bounds::default(),
+        histories: vec![],
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
 fn was_late(is_silent: bool) -> bool {
     let was_late = Arc::<AtomicBool>::default();
     let (end, ended) = watch::channel(None);
@@ -111,25 +142,8 @@ fn was_late(is_silent: bool) -> bool {
         noted: Notify::new(),
         losses: AtomicU64::new(0),
     };
-    let config = Config {
-        protocol: Protocol::Redis,
-        servers: vec![Server {
-            host: "h".to_owned(),
-            port: 1,
-        }],
-        prefix: "app".to_owned(),
-        sentinel: None,
-        credentials: Credentials::default(),
-        tls: None,
-        bounds: Bounds::default(),
-        histories: vec![],
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    let driver = Driver::new((config, None), judge, None, ended);
-    runtime.block_on(driver.run());
+    let driver = Driver::new((config(), None), judge, None, ended);
+    runtime().block_on(driver.run());
     was_late.load(Ordering::Relaxed)
 }
 

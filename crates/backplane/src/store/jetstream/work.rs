@@ -72,10 +72,7 @@ impl Work for Worker {
         self.expire(link, now)?;
         if now >= self.pings_at {
             self.pings_at = now + PINGS;
-            link.ping();
-            if link.is_silent(now) {
-                return Err(LinkError::Silent(link.server().clone()));
-            }
+            link.ping(now);
             if !is_ending {
                 self.watch(link, now);
             }

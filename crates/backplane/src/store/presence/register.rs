@@ -88,7 +88,7 @@ pub(super) trait Register {
     /// Writes and reads, and returns what came. An error ends the link.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, LinkError>>;
 
-    /// When the next request must be answered.
+    /// When the next request must be answered, or when a server counts as lost if it says nothing before.
     fn due(&mut self) -> Option<Instant>;
 
     /// Takes a request whose deadline has passed; fails if the server says nothing at all.
