@@ -40,7 +40,7 @@ pub(in crate::store) struct Link<R> {
     version: Option<[u32; 3]>,
     servers: Vec<Server>,
     is_disturbed: bool,
-    failure: Option<String>,
+    failure: Option<LinkError>,
 }
 
 /// What came from the server.
@@ -169,7 +169,14 @@ impl<R> Link<R> {
 
     /// Ends the link at the next occasion, for this reason.
     pub(in crate::store) fn fail(&mut self, why: &str) {
-        self.failure.get_or_insert_with(|| why.to_owned());
+        let error = self.refused(why.to_owned());
+        self.failure.get_or_insert(error);
+    }
+
+    /// The same, for a reason that lasts until an operator does something.
+    pub(in crate::store) fn fail_unfit(&mut self, why: &str) {
+        let error = self.unfit(why.to_owned());
+        self.failure.get_or_insert(error);
     }
 
     /// Writes and reads, and returns what came. An error ends the link.
@@ -178,8 +185,8 @@ impl<R> Link<R> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<Event<R>, LinkError>> {
         loop {
-            if let Some(why) = self.failure.take() {
-                return Poll::Ready(Err(self.refused(why)));
+            if let Some(error) = self.failure.take() {
+                return Poll::Ready(Err(error));
             }
             if let Some(event) = self.next() {
                 return Poll::Ready(Ok(event));

@@ -1,8 +1,13 @@
 //! Late answers and silent servers. Time is an argument: no test waits for a deadline.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use tokio::time::timeout;
 
-use super::super::responder::{link, run};
+use super::super::super::feed::{Entry, Feed, StoreError, StoredPast};
+use super::super::responder::{config, link, run};
+use super::super::worker::{Request, Worker};
 use super::*;
 
 /// The subject of a request that is not answered.
@@ -85,5 +90,35 @@ fn a_server_does_not_owe_what_its_node_has_not_written() {
         link.ping(now);
         assert_eq!(link.overdue(now + LATER).unwrap(), Some(LATE));
         assert_eq!(link.overdue(now + LATER).unwrap(), None);
+    });
+}
+
+/// A node that is told nothing.
+struct Nobody;
+
+impl Feed for Nobody {
+    fn filled(&self, _: &[u8], _: StoredPast) {}
+    fn next(&self, _: &[u8], _: Entry) {}
+    fn failed(&self, _: &[u8], _: StoreError) {}
+    fn flush(&self) {}
+    fn report(&self, _: &str) {}
+}
+
+/// The next attempt to connect fails for the same reason, which was reported a second time.
+#[test]
+fn copies_that_this_server_cannot_keep_are_a_reason_that_lasts() {
+    run(async {
+        let mut link: Link<Request> = link(|_| String::new()).await;
+        let config = config(link.server());
+        let mut worker = Worker::new(&config, Arc::default(), (1, Arc::new(Nobody)));
+        let payload = Bytes::from_static(b"{\"config\":{\"num_replicas\":3}}");
+        let message = Message {
+            payload,
+            ..Message::default()
+        };
+        let answer = Event::Answer(Request::Leader(0), message);
+        worker.handle(answer, &mut link, Instant::now());
+        let ended = timeout(LATER, poll_fn(|cx| link.poll(cx))).await;
+        assert!(matches!(ended, Ok(Err(LinkError::Unfit(..)))));
     });
 }

@@ -25,7 +25,7 @@ impl Worker {
     pub(super) fn leader(&mut self, place: usize, message: &Message, link: &mut Link<Request>) {
         // an operator may have changed it
         if let Some(why) = link.refuses(json::number(&message.payload, "num_replicas")) {
-            return link.fail(why);
+            return link.fail_unfit(why);
         }
         let leader = json::text(&message.payload, "leader").unwrap_or_default();
         let Some(known) = self.leaders.get_mut(place) else {
