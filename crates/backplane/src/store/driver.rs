@@ -32,6 +32,9 @@ pub(super) trait Line {
     /// When the next request must be answered, or when the server counts as lost if it says nothing before.
     fn due(&mut self) -> Option<Instant>;
 
+    /// The link is lost: what the system has not sent yet must not come after what the next link sends.
+    fn cut(&mut self);
+
     /// The servers of a cluster that has told them, which are tried, too.
     fn servers(&self) -> Vec<Server> {
         Vec::new()
@@ -173,6 +176,9 @@ impl<W: Work> Driver<W> {
                     let ending = self.serve(&mut link).await;
                     // with those that it was told of meanwhile
                     servers.report(link.servers());
+                    if matches!(ending, Ending::Lost(_)) {
+                        link.cut();
+                    }
                     self.worker.down(Some(link));
                     match ending {
                         Ending::Asked => break,

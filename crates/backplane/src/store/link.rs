@@ -229,6 +229,11 @@ impl<R> Link<R> {
         Ok(if is_late { self.take_first() } else { None })
     }
 
+    /// Lets the system drop what it has not sent when the connection is closed.
+    pub(super) fn cut(&self) {
+        self.meter.cut();
+    }
+
     /// Takes everything that is not answered.
     pub(super) fn abandoned(self) -> impl Iterator<Item = R> {
         self.flight.into_iter().map(|sent| sent.what)

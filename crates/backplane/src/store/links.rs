@@ -155,6 +155,11 @@ impl<R> Links<R> {
         self.fails.get_or_insert(why);
     }
 
+    /// Lets the system drop what it has not sent when the connections are closed.
+    pub(super) fn cut(&self) {
+        self.all.iter().for_each(Link::cut);
+    }
+
     /// Takes everything that is not answered.
     pub(super) fn abandoned(self) -> impl Iterator<Item = R> {
         self.all.into_iter().flat_map(Link::abandoned)

@@ -12,6 +12,7 @@ use crate::config::{Bounds, Credentials, Protocol};
 struct Overdue {
     due: Option<Instant>,
     is_silent: bool,
+    was_cut: Arc<AtomicBool>,
 }
 
 impl Line for Overdue {
@@ -27,11 +28,18 @@ impl Line for Overdue {
     fn due(&mut self) -> Option<Instant> {
         self.due
     }
+
+    fn cut(&mut self) {
+        self.was_cut.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Ends the task when it knows whether something was late.
 struct Judge {
     is_silent: bool,
+    /// Whether the link is lost then.
+    loses: bool,
+    was_cut: Arc<AtomicBool>,
     was_late: Arc<AtomicBool>,
     end: watch::Sender<Option<Instant>>,
     noted: Notify,
@@ -52,6 +60,7 @@ impl Work for Judge {
         let link = Overdue {
             due: Some(Instant::now()),
             is_silent: self.is_silent,
+            was_cut: Arc::clone(&self.was_cut),
         };
         Box::pin(async move { Ok(link) })
     }
@@ -66,6 +75,9 @@ impl Work for Judge {
         if link.due.is_some_and(|due| due <= now) {
             self.was_late.store(true, Ordering::Relaxed);
             self.end();
+            if self.loses {
+                return Err(LinkError::Silent(server()));
+            }
         }
         Ok(())
     }
@@ -132,11 +144,14 @@ fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-fn was_late(is_silent: bool) -> bool {
-    let was_late = Arc::<AtomicBool>::default();
+/// Whether something was late, and whether the link was cut.
+fn judge(is_silent: bool, loses: bool) -> (bool, bool) {
+    let (was_late, was_cut) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
     let (end, ended) = watch::channel(None);
     let judge = Judge {
         is_silent,
+        loses,
+        was_cut: Arc::clone(&was_cut),
         was_late: Arc::clone(&was_late),
         end,
         noted: Notify::new(),
@@ -144,11 +159,20 @@ fn was_late(is_silent: bool) -> bool {
     };
     let driver = Driver::new((config(), None), judge, None, ended);
     runtime().block_on(driver.run());
-    was_late.load(Ordering::Relaxed)
+    (
+        was_late.load(Ordering::Relaxed),
+        was_cut.load(Ordering::Relaxed),
+    )
 }
 
 #[test]
 fn what_has_come_while_the_thread_did_not_run_is_not_late() {
-    assert!(!was_late(false));
-    assert!(was_late(true), "nothing has come");
+    assert!(!judge(false, false).0);
+    assert!(judge(true, false).0, "nothing has come");
+}
+
+#[test]
+fn only_of_a_lost_link_nothing_is_sent_later() {
+    assert_eq!(judge(true, true), (true, true));
+    assert_eq!(judge(true, false), (true, false));
 }

@@ -179,6 +179,11 @@ impl<R> Link<R> {
         self.failure.get_or_insert(error);
     }
 
+    /// Lets the system drop what it has not sent when the connection is closed.
+    pub(in crate::store) fn cut(&mut self) {
+        self.pipe.drop_unsent();
+    }
+
     /// Writes and reads, and returns what came. An error ends the link.
     pub(in crate::store) fn poll(
         &mut self,

@@ -27,6 +27,10 @@ impl<R> Line for Link<R> {
         Link::due(self)
     }
 
+    fn cut(&mut self) {
+        Link::cut(self);
+    }
+
     fn servers(&self) -> Vec<Server> {
         Link::servers(self)
     }

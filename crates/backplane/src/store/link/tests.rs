@@ -108,3 +108,17 @@ fn a_server_does_not_owe_what_its_node_has_not_written() {
         assert_eq!(link.overdue(now + LATER).unwrap(), None);
     });
 }
+
+#[test]
+fn a_lost_link_is_reset() {
+    for is_lost in [false, true] {
+        run(async {
+            let (link, outcome) = link().await;
+            if is_lost {
+                link.cut();
+            }
+            drop(link);
+            assert_eq!(outcome.join().unwrap().is_err(), is_lost);
+        });
+    }
+}

@@ -38,6 +38,8 @@ impl Line for Asking {
     fn due(&mut self) -> Option<Instant> {
         self.due
     }
+
+    fn cut(&mut self) {}
 }
 
 /// Asks once, and blocks the thread until the answer has come and its deadline is over.

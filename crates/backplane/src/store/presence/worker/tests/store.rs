@@ -239,6 +239,8 @@ impl Register for Link {
         None
     }
 
+    fn cut(&mut self) {}
+
     fn overdue(&mut self, _: Instant) -> Result<Option<Event>, LinkError> {
         Ok(None)
     }
