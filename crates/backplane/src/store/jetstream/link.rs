@@ -1,7 +1,7 @@
 //! The connection to a NATS server with JetStream: requests, and the answers that name them. Ensures that each request has
 //! a deadline. Knows no channel.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::future::poll_fn;
 use std::net::IpAddr;
 use std::task::{Context, Poll};
@@ -235,7 +235,10 @@ impl<R> Link<R> {
 
     fn heed_servers(&mut self, servers: Vec<Server>) {
         if !servers.is_empty() {
-            self.is_disturbed |= self.servers.len() != servers.len();
+            // they are told in any order
+            let known: BTreeSet<_> = self.servers.iter().collect();
+            let told: BTreeSet<_> = servers.iter().collect();
+            self.is_disturbed |= known != told;
             self.servers = servers;
         }
     }
@@ -334,6 +337,11 @@ impl<R> Link<R> {
     /// An error that lasts until an operator does something.
     pub(in crate::store) fn unfit(&self, why: String) -> LinkError {
         LinkError::Unfit(self.server().clone(), why)
+    }
+
+    /// An error that may pass by itself.
+    pub(super) fn unready(&self, why: String) -> LinkError {
+        LinkError::Unready(self.server().clone(), why)
     }
 
     /// An error with this reason.

@@ -1,4 +1,4 @@
-//! Late answers and silent servers. Time is an argument: no test waits for a deadline.
+//! Late answers, silent servers, and what servers tell. Time is an argument: no test waits for a deadline.
 
 use std::sync::Arc;
 
@@ -90,6 +90,29 @@ fn a_server_does_not_owe_what_its_node_has_not_written() {
         link.ping(now);
         assert_eq!(link.overdue(now + LATER).unwrap(), Some(LATE));
         assert_eq!(link.overdue(now + LATER).unwrap(), None);
+    });
+}
+
+#[test]
+fn a_server_in_the_place_of_another_is_a_disturbance_and_another_order_is_none() {
+    run(async {
+        let mut link = link::<()>(|_| String::new()).await;
+        let server = |port| Server {
+            host: "10.0.0.1".to_owned(),
+            port,
+        };
+        for (ports, disturbs) in [
+            ([1, 2, 3], true),
+            ([3, 1, 2], false),
+            ([3, 1, 4], true),
+            ([3, 1, 4], false),
+        ] {
+            link.heed_servers(ports.map(server).into());
+            assert_eq!(link.was_disturbed(), disturbs, "{ports:?}");
+        }
+        // it says nothing about them
+        link.heed_servers(Vec::new());
+        assert!(!link.was_disturbed());
     });
 }
 
