@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::coop::has_budget_remaining;
+use tokio::task::yield_now;
 use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::backoff::Backoff;
@@ -27,8 +29,11 @@ pub(super) trait Line {
     /// Writes and reads, and returns what came. An error ends the link.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Self::Event, LinkError>>;
 
-    /// When the next request must be answered.
+    /// When the next request must be answered, or when the server counts as lost if it says nothing before.
     fn due(&mut self) -> Option<Instant>;
+
+    /// The link is lost: what the system has not sent yet must not come after what the next link sends.
+    fn cut(&mut self);
 
     /// The servers of a cluster that has told them, which are tried, too.
     fn servers(&self) -> Vec<Server> {
@@ -178,6 +183,9 @@ impl<W: Work> Driver<W> {
                     let ending = self.serve(&mut link).await;
                     // with those that it was told of meanwhile
                     servers.report(link.servers());
+                    if matches!(ending, Ending::Lost(_)) {
+                        link.cut();
+                    }
                     self.worker.down(Some(link));
                     match ending {
                         Ending::Asked => break,
@@ -288,28 +296,30 @@ impl<W: Work> Driver<W> {
 
     /// Before something counts as late, handles what has come while this thread did not run.
     async fn hear_first(&mut self, link: &mut W::Link, now: Instant) -> Result<(), LinkError> {
-        for _ in 0..MOST_HEARD {
+        for _ in 0..MOST_LOOKS {
             if link.due().is_none_or(|due| due > now) {
                 break;
             }
-            match poll_fn(|cx| Poll::Ready(link.poll(cx))).await {
-                Poll::Ready(event) => self.worker.handle(event?, link, now),
-                Poll::Pending => break,
+            // before that, the runtime has not asked the system what has come
+            yield_now().await;
+            // it lets all tasks of this thread together read only so much in one turn
+            if self.catch_up(link, now).await? == 0 && has_budget_remaining() {
+                break;
             }
         }
         Ok(())
     }
 
-    /// Handles what else has come already, so that the node wakes its sockets once for all of it.
-    async fn catch_up(&mut self, link: &mut W::Link, now: Instant) -> Result<(), LinkError> {
-        for _ in 0..MOST_AT_ONCE {
+    /// Handles what else has come already, so that the node wakes its sockets once for all of it. Returns how much it was.
+    async fn catch_up(&mut self, link: &mut W::Link, now: Instant) -> Result<usize, LinkError> {
+        for count in 0..MOST_AT_ONCE {
             match poll_fn(|cx| Poll::Ready(link.poll(cx))).await {
                 Poll::Ready(Ok(event)) => self.worker.handle(event, link, now),
                 Poll::Ready(Err(error)) => return Err(error),
-                Poll::Pending => break,
+                Poll::Pending => return Ok(count),
             }
         }
-        Ok(())
+        Ok(MOST_AT_ONCE)
     }
 
     /// Takes a command, and those that wait behind it.
@@ -382,8 +392,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// How much is handled before the node may wake its sockets.
 const MOST_AT_ONCE: usize = 256;
 
-/// The same before what is not answered counts as late: more than there are requests on their way.
-const MOST_HEARD: usize = 16_384;
+/// How often that is done before what is not answered counts as late: in all for more than there are requests on their way.
+const MOST_LOOKS: usize = 64;
 
 /// The target of what is logged.
 pub(super) const TARGET: &str = "millrace::backplane";

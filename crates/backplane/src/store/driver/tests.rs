@@ -1,5 +1,7 @@
 //! The order in which a driver hears and judges, with a link and a worker that only record.
 
+mod stall;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -10,6 +12,7 @@ use crate::config::{Bounds, Credentials, Protocol};
 struct Overdue {
     due: Option<Instant>,
     is_silent: bool,
+    was_cut: Arc<AtomicBool>,
 }
 
 impl Line for Overdue {
@@ -25,16 +28,23 @@ impl Line for Overdue {
     fn due(&mut self) -> Option<Instant> {
         self.due
     }
+
+    fn cut(&mut self) {
+        self.was_cut.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Ends the task when it knows whether something was late.
 struct Judge {
     is_silent: bool,
+    /// Whether the link is lost then.
+    loses: bool,
     /// Servers with ports up to this one refuse.
     refusing: u16,
     attempts: AtomicUsize,
     /// How many attempts there were when there was no link for the first time.
     tried: Arc<AtomicUsize>,
+    was_cut: Arc<AtomicBool>,
     was_late: Arc<AtomicBool>,
     end: watch::Sender<Option<Instant>>,
     noted: Notify,
@@ -53,14 +63,17 @@ impl Work for Judge {
 
     fn connect(&self, server: Server, _: (Config, Option<Encryption>)) -> Connecting<Overdue> {
         self.attempts.fetch_add(1, Ordering::Relaxed);
-        let is_silent = self.is_silent;
-        let due = Some(Instant::now());
         let refuses = server.port <= self.refusing;
+        let link = Overdue {
+            due: Some(Instant::now()),
+            is_silent: self.is_silent,
+            was_cut: Arc::clone(&self.was_cut),
+        };
         Box::pin(async move {
             if refuses {
                 return Err(LinkError::Closed(server));
             }
-            Ok(Overdue { due, is_silent })
+            Ok(link)
         })
     }
 
@@ -82,6 +95,9 @@ impl Work for Judge {
         if link.due.is_some_and(|due| due <= now) {
             self.was_late.store(true, Ordering::Relaxed);
             self.end();
+            if self.loses {
+                return Err(LinkError::Silent(server(1)));
+            }
         }
         Ok(())
     }
@@ -121,22 +137,15 @@ impl Work for Judge {
     fn report_loss(&self, _: &LinkError) {}
 }
 
-/// Whether an answer was late, and how many servers of three were tried when there was no link for the first time.
-fn judged(is_silent: bool, refusing: u16) -> (bool, usize) {
-    let was_late = Arc::<AtomicBool>::default();
-    let tried = Arc::<AtomicUsize>::default();
-    let (end, ended) = watch::channel(None);
-    let judge = Judge {
-        is_silent,
-        refusing,
-        attempts: AtomicUsize::new(0),
-        tried: Arc::clone(&tried),
-        was_late: Arc::clone(&was_late),
-        end,
-        noted: Notify::new(),
-        losses: AtomicU64::new(0),
-    };
-    let config = Config {
+fn server(port: u16) -> Server {
+    Server {
+        host: "h".to_owned(),
+        port,
+    }
+}
+
+fn config() -> Config {
+    Config {
         protocol: Protocol::Redis,
         servers: (1..=3).map(server).collect(),
         prefix: "app".to_owned(),
@@ -145,36 +154,86 @@ fn judged(is_silent: bool, refusing: u16) -> (bool, usize) {
         tls: None,
         bounds: Bounds::default(),
         histories: vec![],
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    let driver = Driver::new((config, None), judge, None, ended);
-    runtime.block_on(driver.run());
-    (
-        was_late.load(Ordering::Relaxed),
-        tried.load(Ordering::Relaxed),
-    )
+    }
 }
 
-fn server(port: u16) -> Server {
-    Server {
-        host: "h".to_owned(),
-        port,
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+#[derive(Default)]
+struct Case {
+    is_silent: bool,
+    loses: bool,
+    refusing: u16,
+}
+
+struct Found {
+    was_late: bool,
+    was_cut: bool,
+    /// How many of three servers were tried when there was no link for the first time.
+    tried: usize,
+}
+
+fn judge(case: &Case) -> Found {
+    let (was_late, was_cut) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
+    let tried = Arc::<AtomicUsize>::default();
+    let (end, ended) = watch::channel(None);
+    let judge = Judge {
+        is_silent: case.is_silent,
+        loses: case.loses,
+        refusing: case.refusing,
+        attempts: AtomicUsize::new(0),
+        tried: Arc::clone(&tried),
+        was_cut: Arc::clone(&was_cut),
+        was_late: Arc::clone(&was_late),
+        end,
+        noted: Notify::new(),
+        losses: AtomicU64::new(0),
+    };
+    let driver = Driver::new((config(), None), judge, None, ended);
+    runtime().block_on(driver.run());
+    Found {
+        was_late: was_late.load(Ordering::Relaxed),
+        was_cut: was_cut.load(Ordering::Relaxed),
+        tried: tried.load(Ordering::Relaxed),
     }
 }
 
 #[test]
 fn what_has_come_while_the_thread_did_not_run_is_not_late() {
-    assert!(!judged(false, 0).0);
-    assert!(judged(true, 0).0, "nothing has come");
+    let found = judge(&Case::default());
+    assert!(!found.was_late);
+    let case = Case {
+        is_silent: true,
+        ..Case::default()
+    };
+    assert!(judge(&case).was_late, "nothing has come");
+}
+
+#[test]
+fn only_of_a_lost_link_nothing_is_sent_later() {
+    for loses in [true, false] {
+        let found = judge(&Case {
+            is_silent: true,
+            loses,
+            refusing: 0,
+        });
+        assert_eq!((found.was_late, found.was_cut), (true, loses));
+    }
 }
 
 #[test]
 fn what_is_asked_for_waits_until_each_given_server_was_tried() {
     // the third one is reached, and lost at the end
-    assert_eq!(judged(false, 2).1, 3);
-    assert_eq!(judged(false, 3).1, 3);
-    assert_eq!(judged(false, 0).1, 1);
+    for (refusing, tried) in [(2, 3), (3, 3), (0, 1)] {
+        let case = Case {
+            refusing,
+            ..Case::default()
+        };
+        assert_eq!(judge(&case).tried, tried, "{refusing} refuse");
+    }
 }

@@ -273,6 +273,8 @@ impl Register for Link {
         None
     }
 
+    fn cut(&mut self) {}
+
     fn overdue(&mut self, _: Instant) -> Result<Option<Event>, LinkError> {
         Ok(None)
     }
