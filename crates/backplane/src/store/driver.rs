@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, mpsc, watch};
-use tokio::task::coop::has_budget_remaining;
-use tokio::task::yield_now;
+use tokio::task::{coop::has_budget_remaining, yield_now};
 use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::backoff::Backoff;
@@ -314,8 +313,7 @@ impl<W: Work> Driver<W> {
     async fn catch_up(&mut self, link: &mut W::Link, now: Instant) -> Result<usize, LinkError> {
         for count in 0..MOST_AT_ONCE {
             match poll_fn(|cx| Poll::Ready(link.poll(cx))).await {
-                Poll::Ready(Ok(event)) => self.worker.handle(event, link, now),
-                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Ready(event) => self.worker.handle(event?, link, now),
                 Poll::Pending => return Ok(count),
             }
         }
