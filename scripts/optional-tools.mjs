@@ -39,7 +39,21 @@ export const TOOLS = {
   'redis-server of 7.0': redisServer(/^Redis server v=7\.0\./, 'redis-server (of Debian 12)'),
   'redis-cli': { debian: 'redis-tools' },
   'redis-benchmark': { debian: 'redis-tools' },
-  'nats-server': { debian: 'nats-server' },
+  'nats-server': { debian: 'nats-server', variable: 'MILLRACE_TEST_NATS' },
+  // older ones elect leaders late, and lose what they have accepted when they are killed
+  'nats-server of 2.10 or newer': {
+    programs: ['nats-server-current', 'nats-server'],
+    says: /^nats-server: v(2\.\d\d|[3-9]|\d\d)\./,
+    get: 'go install github.com/nats-io/nats-server/v2@v2.11.10, and put it on the PATH as nats-server-current',
+    variable: 'MILLRACE_TEST_NATS_CURRENT',
+  },
+  // histories have no copies on it
+  'nats-server of 2.9.20 or older': {
+    programs: ['nats-server'],
+    says: /^nats-server: v2\.([0-8]\.\d+|9\.(\d|1\d|20))\b/,
+    debian: 'nats-server (of Debian 12)',
+    variable: 'MILLRACE_TEST_NATS',
+  },
   'python3 with redis': pythonWith('redis'),
   'python3 with prometheus_client': pythonWith('prometheus_client'),
   valgrind: { tried: ['--tool=callgrind', '--callgrind-out-file=/dev/null', 'true'], debian: 'valgrind' },

@@ -6,16 +6,21 @@ import test from 'ava';
 import { TOOLS } from './optional-tools.mjs';
 import { ROOT } from './process.mjs';
 
-test('everything that installs actionlint installs one version', (t) => {
-  const versions = ['.ci/run', '.github/workflows/ci.yml', 'scripts/optional-tools.mjs', 'CONTRIBUTING.md'].map(
-    (file) => {
-      const text = readFileSync(path.join(ROOT, file), 'utf8');
-      return /rhysd\/actionlint\/cmd\/actionlint@(\S+?)[\s,]/.exec(text)?.[1];
-    },
-  );
-  t.is(new Set(versions).size, 1, versions.join(', '));
-  t.regex(versions[0], /^v\d+\.\d+\.\d+$/);
-});
+for (const [what, program, workflow] of [
+  ['actionlint', /rhysd\/actionlint\/cmd\/actionlint@(\S+?)[\s,]/g, 'ci'],
+  ['a current nats-server', /nats-io\/nats-server\/v2@(\S+?)[\s,]/g, 'nightly'],
+]) {
+  test(`everything that installs ${what} installs one version`, (t) => {
+    const files = ['.ci/run', `.github/workflows/${workflow}.yml`, 'scripts/optional-tools.mjs', 'CONTRIBUTING.md'];
+    const versions = files.flatMap((file) => {
+      const found = [...readFileSync(path.join(ROOT, file), 'utf8').matchAll(program)].map(([, version]) => version);
+      t.true(found.length > 0, file);
+      return found;
+    });
+    t.is(new Set(versions).size, 1, versions.join(', '));
+    t.regex(versions[0], /^v\d+\.\d+\.\d+$/);
+  });
+}
 
 test('every job of the hosted workflows has a time limit', (t) => {
   const folder = path.join(ROOT, '.github/workflows');

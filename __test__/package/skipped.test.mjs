@@ -20,6 +20,7 @@ const emptyFolder = (t) => removeWith(t, mkdtempSync(path.join(tmpdir(), 'millra
 const WITH = {
   'redis-server': ['redis-server of 7.0 or newer', 'redis-server of 7.0'],
   'redis-server of 7.0 or newer': ['redis-server of 7.0'],
+  'nats-server': ['nats-server of 2.9.20 or older'],
 };
 
 for (const name of NAMES) {

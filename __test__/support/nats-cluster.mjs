@@ -1,31 +1,53 @@
 // A cluster of three nats-servers with JetStream on loopback for all tests of a file, and what an operator does there.
-import { execFileSync } from 'node:child_process';
-
-import { toolPath } from '../../scripts/optional-tools.mjs';
 import { SOON, until } from './deadline.mjs';
 import { Nats, needingNats } from './nats.mjs';
+import { linkThat } from './nodes.mjs';
 import { freePort } from './ports.mjs';
+import { presentNodes } from './presence.mjs';
+
+/** Servers whose streams may all have copies, and whose elections are steady. */
+export const CURRENT = 'nats-server of 2.10 or newer';
+
+/** Servers that are too old for copies of histories. */
+export const OLD = 'nats-server of 2.9.20 or older';
 
 const COUNT = 3;
 /** How long a server may take for an answer: while a leader is elected there is none. */
 const ANSWER_MS = 2000;
+
+/** Messages are kept so long that none is gone while a leader is elected. */
+const channels = (messages) => [
+  ['room:*', { presence: true, clients: { subscribe: true, info: true } }],
+  ['kept:*', { history: { messages, ageMs: 3_600_000 }, clients: { subscribe: true } }],
+];
+
+/** A node that knows one server: `room:…` has members, and `kept:…` so many messages. */
+export async function nodeAt(t, { url }, prefix, messages = 10_000) {
+  const [node] = await presentNodes(t, url, 1, { backplane: { url, prefix }, channels: channels(messages) });
+  return node;
+}
+
+/** Waits until a node can publish again, over another server than before or over the same. */
+export async function isBack(node) {
+  await linkThat(node, 'is ready', ({ state, history }) => state === 'ready' && history.state === 'ready');
+}
 
 /** See the file. */
 export class NatsCluster {
   /** They are called `n0`, `n1` and `n2`. */
   servers = [];
 
-  /** One for all tests of a file; not started if it is not installed. */
-  static of(test) {
+  /** One for all tests of a file, of servers that are this program (see `Nats`); not started if it is not installed. */
+  static of(test, program) {
     const cluster = new NatsCluster();
-    const hooks = needingNats(test);
-    hooks.before(() => cluster.#start());
+    const hooks = needingNats(test, program);
+    hooks.before(() => cluster.#start(program));
     hooks.after.always(() => Promise.all(cluster.servers.map((server) => server.end())));
     return cluster;
   }
 
-  async #start() {
-    this.servers = Array.from({ length: COUNT }, () => new Nats());
+  async #start(program) {
+    this.servers = Array.from({ length: COUNT }, () => new Nats(program));
     const ports = await Promise.all(this.servers.map(freePort));
     const routes = ports.map((port) => `nats-route://127.0.0.1:${port}`);
     const all = ['--cluster_name', 'chat', '--routes', routes.join(',')];
@@ -107,25 +129,6 @@ export class NatsCluster {
     );
   }
 
-  /** Whether histories may have copies: since NATS 2.9.21. */
-  get isSerial() {
-    const version = execFileSync(toolPath('nats-server'), ['--version'], { encoding: 'utf8' });
-    const [major, minor, patch] = version.match(/\d+/g).map(Number);
-    return (major - 2) * 1e6 + (minor - 9) * 1e3 + (patch - 21) >= 0;
-  }
-
-  /** Lets this server alone have a stream. */
-  async place(stream, server) {
-    await this.copy([stream]);
-    await this.stepDown(stream, server);
-    await this.edit(stream, { num_replicas: 1 });
-    const isPlaced = async () => {
-      const { leader, replicas = [] } = (await this.info(stream)).cluster;
-      return replicas.length === 0 && leader === this.#nameOf(server);
-    };
-    await until(isPlaced, 'the stream to be where it should');
-  }
-
   #nameOf(server) {
     return `n${this.servers.indexOf(server)}`;
   }
@@ -134,6 +137,19 @@ export class NatsCluster {
   async copy(streams) {
     for (const stream of streams) await this.edit(stream, { num_replicas: COUNT });
     for (const stream of streams) await this.hasCopies(stream);
+  }
+
+  /** Waits until another server than this one leads a stream. */
+  async isLedByAnother(stream, server) {
+    let leader;
+    await until(
+      async () => {
+        ({ leader } = (await this.info(stream)).cluster);
+        return leader && leader !== this.#nameOf(server);
+      },
+      () => `another leader of ${stream} than ${leader}`,
+      2 * SOON,
+    );
   }
 
   /** Lets another server lead a stream that has copies: this one, if it is given. */

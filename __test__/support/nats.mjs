@@ -14,8 +14,11 @@ import { needing } from './needing.mjs';
 import { freePort } from './ports.mjs';
 import { exitOf, kill, remove } from './teardown.mjs';
 
-/** Tests with a `Nats`. */
-export const needingNats = (test) => needing(test, 'nats-server');
+/** A name in scripts/optional-tools.mjs: what `Nats` runs if no other is named. */
+const ANY = 'nats-server';
+
+/** Tests with a `Nats` that runs this program. */
+export const needingNats = (test, program = ANY) => needing(test, program);
 
 /** See the file. */
 export class Nats {
@@ -25,6 +28,12 @@ export class Nats {
   #child;
   #exited;
   #folder;
+  #program;
+
+  /** `program`: a name in scripts/optional-tools.mjs. */
+  constructor(program = ANY) {
+    this.#program = program;
+  }
 
   /** One for a single test. `args`: more options, such as `['--user', 'me', '--pass', 'secret']`. */
   static async with(t, args = []) {
@@ -119,7 +128,7 @@ export class Nats {
   /** Starts it, the first time or again after `stop`, on the same port; `args`: others than before. */
   async launchAgain(args = this.#args) {
     this.output = '';
-    this.#child = spawn(toolPath('nats-server'), ['--addr', '127.0.0.1', '--port', String(this.port), ...args], {
+    this.#child = spawn(toolPath(this.#program), ['--addr', '127.0.0.1', '--port', String(this.port), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#exited = exitOf(this.#child);

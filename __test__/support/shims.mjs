@@ -5,13 +5,20 @@ import path from 'node:path';
 
 import { TOOLS, toolPath } from '../../scripts/optional-tools.mjs';
 
-/** The output of every pretended program. */
-const PRETENDED = "echo 'Redis server v=7.0.15, with HTTP2'";
+/** What a pretended program says. */
+const PRETENDED = {
+  'nats-server': 'nats-server: v2.9.10',
+  'nats-server-current': 'nats-server: v2.11.10',
+};
+
+/** The same for all others. */
+const OTHERS_PRETEND = 'Redis server v=7.0.15, with HTTP2';
 
 /** Shell commands that hide a part of a program. */
 const PARTS = {
   'redis-server of 7.0 or newer': () => '[ "$1" = --version ] && echo "Redis server v=6.0.16" && exit',
   'redis-server of 7.0': () => '[ "$1" = --version ] && echo "Redis server v=7.4.0" && exit',
+  'nats-server of 2.9.20 or older': () => '[ "$1" = --version ] && echo "nats-server: v2.9.21" && exit',
   'python3 with redis': (folder) => withoutModule('redis', folder),
   'python3 with prometheus_client': (folder) => withoutModule('prometheus_client', folder),
   'cargo-deny': () => '[ "$1" = deny ] && exit 101',
@@ -29,7 +36,8 @@ export function machineWithout(hidden, folder, { pretended = false } = {}) {
     const real = names.map((name) => toolPath(name)).find((file) => file !== undefined);
     const parts = names.filter((name) => hidden.includes(name)).map((name) => PARTS[name]?.(folder));
     if (parts.includes(undefined) || (real === undefined && !pretended)) continue;
-    const runs = pretended ? PRETENDED : `PATH='${process.env.PATH}' exec '${real}' "$@"`;
+    const says = PRETENDED[program] ?? OTHERS_PRETEND;
+    const runs = pretended ? `echo '${says}'` : `PATH='${process.env.PATH}' exec '${real}' "$@"`;
     writeFileSync(path.join(folder, program), ['#!/bin/sh', ...parts, runs, ''].join('\n'), { mode: 0o755 });
   }
   const named = ['MILLRACE_REQUIRE_ALL', ...Object.values(TOOLS).map(({ variable }) => variable)];

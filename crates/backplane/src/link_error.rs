@@ -24,6 +24,9 @@ pub(crate) enum LinkError {
     /// An operator has to do something.
     #[error("{0}: {1}")]
     Unfit(Server, String),
+    /// It may pass by itself.
+    #[error("{0}: {1}")]
+    Unready(Server, String),
     #[error("{0}: this Sentinel knows no master that is called {1:?}")]
     NoMaster(Server, String),
 }

@@ -174,6 +174,9 @@ fn a_server_that_keeps_nothing_makes_no_gaps() {
     let node = Node::start(&server.config(), 1);
     node.await_connected(true);
     server.lose_files();
+    if server.keeps_records() {
+        return goes_on_until_it_ends(&mut server, &node);
+    }
     node.follow(ROOM, MANY);
     until("the node to be told", || !node.failures().is_empty());
     assert_eq!(node.failures(), [(ROOM.to_vec(), StoreError::Refused)]);
@@ -193,6 +196,34 @@ fn a_server_that_keeps_nothing_makes_no_gaps() {
     let after = node.publish("kept");
     let view = node.await_room(1);
     assert_eq!((view.position, view.fills), (after, 1));
+}
+
+/// Newer servers write to the files that they have open, and can read what they have written.
+fn goes_on_until_it_ends(server: &mut Server, node: &Node) {
+    node.follow(ROOM, MANY);
+    node.await_room(0);
+    let before: Vec<_> = (0..5)
+        .map(|number| node.publish(&number.to_string()))
+        .collect();
+    let before = before[4];
+    assert_eq!(before.offset, 5);
+    assert_eq!(node.await_room(5).fills, 1);
+    let past = node.read(MANY, ALL).expect("they can be read");
+    assert_eq!(texts(&past.entries), node.room().texts());
+    assert_eq!((node.failures(), node.reports()), (vec![], vec![]));
+    server.stop();
+    server.start_again();
+    let mut after = None;
+    until("a message to be accepted", || {
+        after = node.append(message("kept")).ok();
+        after.is_some()
+    });
+    // it is the truth: the others are lost
+    let after = after.expect("it was accepted").position;
+    assert_eq!(after.offset, 1);
+    assert_ne!(after.epoch, before.epoch);
+    until("the room to have it", || node.room().position == after);
+    assert_eq!(node.room().texts(), ["kept"]);
 }
 
 /// What a failover does whose new leader has not received the last messages.

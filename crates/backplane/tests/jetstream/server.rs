@@ -110,6 +110,15 @@ impl Server {
         fs::remove_dir_all(data).expect("there are streams");
     }
 
+    /// Whether what it accepts can be read again, after its files were removed.
+    pub(crate) fn keeps_records(&self) -> bool {
+        let subject = self.subject('h', "any");
+        self.publish(&subject, b"of another program");
+        let newest = format!("{{\"last_by_subj\":\"{subject}\"}}");
+        let get = format!("$JS.API.STREAM.MSG.GET.{}", self.stream());
+        self.ask(&get, &newest).contains("\"seq\":")
+    }
+
     /// Gives it the data of a copy.
     pub(crate) fn restore(&self, copy: &Path) {
         let data = self.folder.join("jetstream");

@@ -1,7 +1,7 @@
 //! The connection to a NATS server with JetStream: requests, and the answers that name them. Ensures that each request has
 //! a deadline. Knows no channel.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::future::poll_fn;
 use std::net::IpAddr;
 use std::task::{Context, Poll};
@@ -220,7 +220,10 @@ impl<R> Link<R> {
 
     fn heed_servers(&mut self, servers: Vec<Server>) {
         if !servers.is_empty() {
-            self.is_disturbed |= self.servers.len() != servers.len();
+            // they are told in any order
+            let known: BTreeSet<_> = self.servers.iter().collect();
+            let told: BTreeSet<_> = servers.iter().collect();
+            self.is_disturbed |= known != told;
             self.servers = servers;
         }
     }
@@ -320,6 +323,11 @@ impl<R> Link<R> {
         LinkError::Unfit(self.server().clone(), why)
     }
 
+    /// An error that may pass by itself.
+    pub(super) fn unready(&self, why: String) -> LinkError {
+        LinkError::Unready(self.server().clone(), why)
+    }
+
     /// An error with this reason.
     pub(in crate::store) fn refused(&self, why: String) -> LinkError {
         LinkError::wire(self.server(), WireError::Refused(why))
@@ -340,3 +348,32 @@ const LEAST_LONGEST: usize = 64 * 1024 * 1024;
 
 /// From this many bytes that are to be written on, no subscription and no read is added.
 const MOST_OUTPUT: usize = 256 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::super::responder::{link, run};
+    use super::*;
+
+    #[test]
+    fn a_server_in_the_place_of_another_is_a_disturbance_and_another_order_is_none() {
+        run(async {
+            let mut link = link::<()>(|_| String::new()).await;
+            let server = |port| Server {
+                host: "10.0.0.1".to_owned(),
+                port,
+            };
+            for (ports, disturbs) in [
+                ([1, 2, 3], true),
+                ([3, 1, 2], false),
+                ([3, 1, 4], true),
+                ([3, 1, 4], false),
+            ] {
+                link.heed_servers(ports.map(server).into());
+                assert_eq!(link.was_disturbed(), disturbs, "{ports:?}");
+            }
+            // it says nothing about them
+            link.heed_servers(Vec::new());
+            assert!(!link.was_disturbed());
+        });
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::answers::{self, Failure, NO_STREAM, NOT_ENABLED};
 use super::json;
@@ -52,106 +52,156 @@ pub(in crate::store) async fn prepare<R>(
     plans: &[Plan],
     what: impl Fn() -> R,
 ) -> Result<Vec<Box<[u8]>>, LinkError> {
+    prepare_within(PATIENCE, link, plans, what).await
+}
+
+async fn prepare_within<R>(
+    patience: Duration,
+    link: &mut Link<R>,
+    plans: &[Plan],
+    what: impl Fn() -> R,
+) -> Result<Vec<Box<[u8]>>, LinkError> {
+    let until = Instant::now() + patience;
+    let mut setup = Setup {
+        link,
+        what,
+        awaits_another: false,
+    };
     let mut made = Vec::new();
     for plan in plans {
-        let mut info = call(link, "INFO", plan, (what(), b"")).await?;
-        let is_missing = matches!(answers::failure(&info), Some((NO_STREAM, _)));
-        if is_missing {
-            let body = plan.config.as_bytes();
-            info = call(link, "CREATE", plan, (what(), body)).await?;
+        match timeout_at(until, setup.stream(plan)).await {
+            Ok(created) => made.push(created?),
+            Err(_) => return Err(setup.late(plan)),
         }
-        while is_being_made(&info) {
-            sleep(LOOKS).await;
-            info = call(link, "INFO", plan, (what(), b"")).await?;
-        }
-        checked(link, plan, &info)?;
-        if !is_missing {
-            adapt(link, plan, (&info, &what)).await?;
-        }
-        made.push(
-            json::text(&info.payload, "created")
-                .unwrap_or_default()
-                .into(),
-        );
     }
     Ok(made)
+}
+
+/// The streams of a link while they are made.
+struct Setup<'l, R, W> {
+    link: &'l mut Link<R>,
+    /// What the link notes for a request.
+    what: W,
+    /// Whether the server says that it makes the stream for another node.
+    awaits_another: bool,
+}
+
+impl<R, W: Fn() -> R> Setup<'_, R, W> {
+    /// Makes a stream, or sets its bounds. Returns when it was made.
+    async fn stream(&mut self, plan: &Plan) -> Result<Box<[u8]>, LinkError> {
+        let mut info = self.call("INFO", plan, b"").await?;
+        let mut is_new = false;
+        if number(&info) == Some(NO_STREAM) {
+            info = self.call("CREATE", plan, plan.config.as_bytes()).await?;
+            // a node with other bounds may have made it meanwhile
+            is_new = number(&info) != Some(IN_USE);
+            if !is_new {
+                info = self.call("INFO", plan, b"").await?;
+            }
+        }
+        self.awaits_another = is_being_made(&info);
+        while self.awaits_another {
+            sleep(LOOKS).await;
+            info = self.call("INFO", plan, b"").await?;
+            self.awaits_another = is_being_made(&info);
+        }
+        self.check(plan, &info)?;
+        if !is_new {
+            self.adapt(plan, &info).await?;
+        }
+        let made = json::text(&info.payload, "created");
+        Ok(made.unwrap_or_default().into())
+    }
+
+    /// Sets the bounds of a stream that exists.
+    async fn adapt(&mut self, plan: &Plan, info: &Message) -> Result<(), LinkError> {
+        let Some(found) = json::object(&info.payload, "config") else {
+            return Err(self.link.refused("its answer cannot be read".to_owned()));
+        };
+        // servers write `>` as `\\u003e`
+        let has = |text: &String| {
+            let text = text.trim_end_matches('>');
+            json::find(found, text.as_bytes()).is_some()
+        };
+        if !plan.has.iter().all(has) {
+            return Err(self.link.unfit(format!(
+                "its stream {} has other subjects: delete it, so that it is made again",
+                plan.name
+            )));
+        }
+        let why = self.link.refuses(json::number(found, "num_replicas"));
+        if let Some(why) = why.filter(|_| plan.is_shared) {
+            return Err(self.link.unfit(why.to_owned()));
+        }
+        let mut changed = None;
+        for (name, number) in &plan.bounds {
+            let config = changed.as_deref().unwrap_or(found);
+            if json::number(config, name) != Some(*number) {
+                changed = json::with_number(config, name, *number);
+            }
+        }
+        if let Some(changed) = changed {
+            let answer = self.call("UPDATE", plan, &changed).await?;
+            self.check(plan, &answer)?;
+        }
+        Ok(())
+    }
+
+    async fn call(&mut self, verb: &str, plan: &Plan, body: &[u8]) -> Result<Message, LinkError> {
+        let subject = format!("$JS.API.STREAM.{verb}.{}", plan.name);
+        self.link.call((self.what)(), &subject, body).await
+    }
+
+    fn check(&self, plan: &Plan, answer: &Message) -> Result<(), LinkError> {
+        match answers::failure(answer) {
+            None => Ok(()),
+            Some((number, failure)) => Err(self.refused(plan, number, failure)),
+        }
+    }
+
+    fn refused(&self, plan: &Plan, number: u64, failure: Failure) -> LinkError {
+        let (link, purpose) = (&self.link, plan.purpose);
+        let not_enabled = || {
+            link.unfit(format!(
+                "{purpose} need JetStream, which is not enabled on this server or for this account: start nats-server with \
+                --jetstream, and enable it for the account"
+            ))
+        };
+        match failure {
+            Failure::Refused(_) if NOT_ENABLED.contains(&number) => not_enabled(),
+            Failure::Away if number == 0 => not_enabled(),
+            Failure::Away => link.unready("its JetStream is not ready".to_owned()),
+            Failure::Refused(why) => {
+                let why = format!("stream {}: {why}", plan.name);
+                if PASSING.contains(&number) {
+                    link.unready(why)
+                } else {
+                    link.unfit(why)
+                }
+            }
+        }
+    }
+
+    /// It has taken too long.
+    fn late(&self, plan: &Plan) -> LinkError {
+        let name = &plan.name;
+        self.link.unready(if self.awaits_another {
+            format!("stream {name} is still being made, as another node has asked")
+        } else {
+            format!("its JetStream does not answer what is asked of stream {name}")
+        })
+    }
+}
+
+/// The number of the error in an answer.
+fn number(answer: &Message) -> Option<u64> {
+    answers::failure(answer).map(|(number, _)| number)
 }
 
 /// Whether the server still makes the stream, for another node. It answers as if it were there, but nobody takes a record.
 fn is_being_made(info: &Message) -> bool {
     let made = json::text(&info.payload, "created");
     made.is_some_and(|made| made.starts_with(b"0001-"))
-}
-
-/// Sets the bounds of a stream that exists.
-async fn adapt<R>(
-    link: &mut Link<R>,
-    plan: &Plan,
-    (info, what): (&Message, impl Fn() -> R),
-) -> Result<(), LinkError> {
-    let Some(found) = json::object(&info.payload, "config") else {
-        return Err(link.refused("its answer cannot be read".to_owned()));
-    };
-    // servers write `>` as `\\u003e`
-    let has = |text: &String| {
-        let text = text.trim_end_matches('>');
-        json::find(found, text.as_bytes()).is_some()
-    };
-    if !plan.has.iter().all(has) {
-        return Err(link.unfit(format!(
-            "its stream {} has other subjects: delete it, so that it is made again",
-            plan.name
-        )));
-    }
-    let why = link.refuses(json::number(found, "num_replicas"));
-    if let Some(why) = why.filter(|_| plan.is_shared) {
-        return Err(link.unfit(why.to_owned()));
-    }
-    let mut changed = None;
-    for (name, number) in &plan.bounds {
-        let config = changed.as_deref().unwrap_or(found);
-        if json::number(config, name) != Some(*number) {
-            changed = json::with_number(config, name, *number);
-        }
-    }
-    if let Some(changed) = changed {
-        let answer = call(link, "UPDATE", plan, (what(), &changed)).await?;
-        checked(link, plan, &answer)?;
-    }
-    Ok(())
-}
-
-async fn call<R>(
-    link: &mut Link<R>,
-    verb: &str,
-    plan: &Plan,
-    (what, body): (R, &[u8]),
-) -> Result<Message, LinkError> {
-    let subject = format!("$JS.API.STREAM.{verb}.{}", plan.name);
-    link.call(what, &subject, body).await
-}
-
-fn checked<R>(link: &Link<R>, plan: &Plan, answer: &Message) -> Result<(), LinkError> {
-    match answers::failure(answer) {
-        None => Ok(()),
-        Some((number, failure)) => Err(refused(link, plan, number, failure)),
-    }
-}
-
-fn refused<R>(link: &Link<R>, plan: &Plan, number: u64, failure: Failure) -> LinkError {
-    let purpose = plan.purpose;
-    let not_enabled = || {
-        link.unfit(format!(
-            "{purpose} need JetStream, which is not enabled on this server or for this account: start nats-server with \
-            --jetstream, and enable it for the account"
-        ))
-    };
-    match failure {
-        Failure::Refused(_) if NOT_ENABLED.contains(&number) => not_enabled(),
-        Failure::Away if number == 0 => not_enabled(),
-        Failure::Away => link.refused("its JetStream is not ready".to_owned()),
-        Failure::Refused(why) => link.unfit(format!("stream {}: {why}", plan.name)),
-    }
 }
 
 /// What the terms say about a stream.
@@ -211,51 +261,15 @@ const MOST_NANOSECONDS: u64 = u64::MAX / 2;
 /// How often it is looked at whether a stream is made.
 const LOOKS: Duration = Duration::from_millis(20);
 
+/// How long all streams of a link may take: less than connecting may, so that an operator is told what it is that takes so long.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// The number of the error that a stream exists, with another configuration.
+const IN_USE: u64 = 10_058;
+
+/// Errors that pass without an operator: one without a number (the server has answered a status), of servers of the cluster
+/// that have not answered the one that was asked, and of a stream that all of its servers have left.
+const PASSING: [u64; 3] = [0, 10_004, 10_118];
+
 #[cfg(test)]
-mod tests {
-    use super::super::responder::{link, run};
-    use super::*;
-
-    fn plan(is_shared: bool) -> Plan {
-        Plan {
-            name: "s".to_owned(),
-            config: "{}".to_owned(),
-            bounds: Vec::new(),
-            has: Vec::new(),
-            is_shared,
-            purpose: "tests",
-        }
-    }
-
-    #[test]
-    fn copies_of_a_stream_that_nodes_share_need_a_new_server() {
-        // this one does not say its version
-        let answer = |copies: u64| {
-            format!("{{\"config\":{{\"num_replicas\":{copies}}},\"created\":\"2026-11-28\"}}")
-        };
-        for (copies, is_shared, is_fit) in [(1, true, true), (3, true, false), (3, false, true)] {
-            run(async {
-                let mut link = link(move |_| answer(copies)).await;
-                let made = prepare(&mut link, &[plan(is_shared)], || ()).await;
-                assert_eq!(made.is_ok(), is_fit, "{copies} {is_shared}");
-            });
-        }
-    }
-
-    #[test]
-    fn a_stream_that_is_being_made_for_another_node_is_awaited() {
-        let made = "{\"config\":{\"name\":\"s\"},\"created\":\"2026-11-28T10:00:00Z\"}";
-        let being_made = made.replace("2026-11-28T10", "0001-01-01T00");
-        let missing = "{\"error\":{\"code\":404,\"err_code\":10059}}".to_owned();
-        let found = vec![being_made.clone(), made.to_owned()];
-        let told = vec![missing, being_made.clone(), being_made, made.to_owned()];
-        for answers in [found, told] {
-            let mut answers = answers.into_iter();
-            run(async {
-                let mut link = link(move |_| answers.next().unwrap_or_default()).await;
-                let created = prepare(&mut link, &[plan(true)], || ()).await.unwrap();
-                assert_eq!(created, [(*b"2026-11-28T10:00:00Z").into()]);
-            });
-        }
-    }
-}
+mod tests;

@@ -31,6 +31,7 @@ use crate::link_error::LinkError;
 use crate::outlet::random;
 use job::Job;
 use scanning::Scan;
+use watching::Leaders;
 
 /// See the module.
 pub(in crate::store) struct Worker {
@@ -47,8 +48,8 @@ pub(in crate::store) struct Worker {
     reads: VecDeque<Read>,
     jobs: AHashMap<u64, Job>,
     scans: AHashMap<u64, Scan>,
-    /// Who leads each stream, in a cluster; empty: it is not known.
-    leaders: Vec<Box<[u8]>>,
+    /// Who leads each stream, in a cluster.
+    leaders: Leaders,
     /// How many channels are followed.
     followed: usize,
     /// The last number of a job or a scan.
@@ -138,7 +139,7 @@ impl Worker {
             reads: VecDeque::new(),
             jobs: AHashMap::new(),
             scans: AHashMap::new(),
-            leaders: Vec::new(),
+            leaders: Leaders::default(),
             followed: 0,
             last_job: 0,
             generations: 0,
@@ -166,7 +167,7 @@ impl Worker {
         self.state = State::Up;
         let counters = &self.shared.counters;
         counters.is_connected.store(true, Ordering::Relaxed);
-        self.leaders = self.streams.iter().map(|_| Box::default()).collect();
+        self.leaders = Leaders::unknown(self.streams.iter().count());
         self.subscriptions.clear();
         self.beginning.clear();
         for (channel, known) in &mut self.channels {
@@ -300,7 +301,8 @@ impl Worker {
                 Request::Head(channel) => self.head_late(&channel, link, now),
                 Request::Job(job, _) => self.job_failed(job, None, link, now),
                 Request::Scan(scan) => self.scan_late(scan, link, now),
-                Request::Setup | Request::Leader(_) => {}
+                Request::Leader(place) => self.leaders.unheard(place),
+                Request::Setup => {}
             }
         }
         Ok(())

@@ -20,8 +20,16 @@ pub(super) struct Lease {
     beats_at: Instant,
     /// When the beat on its way was sent.
     sent: Option<Instant>,
-    /// Until then nobody is dead: the store has lost what it knew, and others have to tell it again.
-    grace_until: Option<Instant>,
+    /// The store has lost what it knew, and others have to tell it again.
+    grace: Option<Grace>,
+}
+
+/// A time in which nobody is dead.
+#[derive(Clone, Copy, Debug)]
+struct Grace {
+    until: Instant,
+    /// By how much it can still be extended before a session may be dead.
+    left: Duration,
 }
 
 /// What a beat has shown.
@@ -42,7 +50,7 @@ impl Lease {
             seen: AHashMap::new(),
             beats_at: now,
             sent: None,
-            grace_until: None,
+            grace: None,
         }
     }
 
@@ -65,8 +73,24 @@ impl Lease {
     pub(super) fn back(&mut self, now: Instant) {
         self.hurry(now);
         if self.is_begun {
-            self.grace_until = Some(now + GRACE);
+            self.spare(now);
         }
+    }
+
+    /// Nobody is dead from now on until others had the time to make themselves known. If there is a reason again and again, it
+    /// is not put off for ever.
+    fn spare(&mut self, now: Instant) {
+        let last = self.grace.unwrap_or(Grace {
+            until: now,
+            left: LONGEST_GRACE,
+        });
+        let from = last.until.max(now);
+        let more = (now + GRACE).saturating_duration_since(from);
+        let more = more.min(last.left);
+        self.grace = Some(Grace {
+            until: from + more,
+            left: last.left.saturating_sub(more),
+        });
     }
 
     /// The link was lost, or a beat was not answered as it should be.
@@ -76,7 +100,7 @@ impl Lease {
 
     /// Whether nobody is declared dead, because others may have to make themselves known.
     pub(super) fn has_grace(&self, now: Instant) -> bool {
-        self.grace_until.is_some_and(|until| now < until)
+        self.grace.is_some_and(|grace| now < grace.until)
     }
 
     /// When the next beat is due.
@@ -110,7 +134,7 @@ impl Lease {
         if self.has_grace(now) {
             return Beat::Dead(Vec::new());
         }
-        self.grace_until = None;
+        self.grace = None;
         let live = &self.live;
         let is_dead = |(session, since): (&Session, &Instant)| {
             (*since < sent && !live.contains(session)).then_some(*session)
@@ -128,7 +152,7 @@ impl Lease {
         self.own = old.next(unix_ms);
         self.is_begun = false;
         self.beats_at = now;
-        self.grace_until = Some(now + GRACE);
+        self.spare(now);
         old
     }
 
@@ -151,6 +175,9 @@ const BEATS: Duration = Duration::from_secs(3);
 /// How long other nodes have to make themselves known to a store that has lost everything: longer than any of them waits for
 /// its next beat, or before it connects again.
 const GRACE: Duration = Duration::from_secs(4);
+
+/// So long nobody is dead at most, if links are lost or servers come and go all the time.
+const LONGEST_GRACE: Duration = Duration::from_secs(12);
 
 #[cfg(test)]
 mod tests {
@@ -212,5 +239,32 @@ mod tests {
         lease.beat(start + BEATS * 3);
         let beat = lease.beaten(true, live(&[]), after(start, 9));
         assert_eq!(beat, Beat::Dead(vec![session(2)]));
+    }
+
+    /// What each beat finds, every three seconds, if a server of the cluster comes or goes before each.
+    #[test]
+    fn servers_that_come_and_go_do_not_keep_the_dead_alive() {
+        let start = Instant::now();
+        let mut lease = Lease::new(1, 7, start);
+        lease.beat(start);
+        lease.beaten(true, live(&[2, 3]), after(start, 0));
+        lease.see(session(2), start);
+        let mut found = Vec::new();
+        for number in 1..=10 {
+            let (unix_ms, now) = after(start, 3 * number);
+            lease.back(now);
+            // as after a new link
+            lease.back(now);
+            assert_eq!(lease.beat(now), Some(false));
+            if number == 6 {
+                lease.see(session(3), now);
+            }
+            found.push(lease.beaten(true, live(&[]), (unix_ms, now)));
+        }
+        let mut expected = vec![Beat::Dead(vec![]); 10];
+        for (number, node) in [(5, 2), (10, 3)] {
+            expected[number - 1] = Beat::Dead(vec![session(node)]);
+        }
+        assert_eq!(found, expected);
     }
 }
