@@ -6,7 +6,7 @@ import { freePort } from './ports.mjs';
 import { presentNodes } from './presence.mjs';
 
 /** Servers whose streams may all have copies, and whose elections are steady. */
-export const CURRENT = 'nats-server of 2.10 or newer';
+export const CURRENT = 'nats-server of 2.11 or newer';
 
 /** Servers that are too old for copies of histories. */
 export const OLD = 'nats-server of 2.9.20 or older';

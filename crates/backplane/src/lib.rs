@@ -30,6 +30,7 @@ mod sentinel;
 mod sequence;
 mod servers;
 mod signer;
+mod silence;
 mod source;
 pub mod store;
 mod task;

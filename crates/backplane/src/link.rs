@@ -4,11 +4,13 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use crate::config::{Config, Protocol, Server};
 use crate::connection;
 use crate::link_error::LinkError;
 use crate::pipe::{Pipe, first_line};
+use crate::silence::Silence;
 use crate::tls::Encryption;
 use crate::wire::nats::Nats;
 use crate::wire::redis::Redis;
@@ -18,8 +20,7 @@ use crate::wire::{Event, SlotRange, Wire};
 pub(crate) struct Link {
     pipe: Pipe,
     wire: Box<dyn Wire>,
-    /// Whether anything was received since the last ping.
-    is_alive: bool,
+    silence: Silence,
 }
 
 impl fmt::Debug for Link {
@@ -57,7 +58,7 @@ impl Link {
         Ok(Self {
             pipe,
             wire,
-            is_alive: true,
+            silence: Silence::default(),
         })
     }
 
@@ -85,6 +86,7 @@ impl Link {
         each: &mut dyn FnMut(Event<'_>),
     ) -> Poll<Result<(), LinkError>> {
         let wrote = self.pipe.poll_write(cx)?.is_ready();
+        self.silence.wrote(Instant::now);
         let read = reads && self.poll_read(cx, each)?.is_ready();
         if read {
             // writes at once what reading has produced
@@ -115,7 +117,9 @@ impl Link {
             // the server sends data but does not answer
             return Err(LinkError::Silent(self.server().clone()));
         }
-        self.is_alive |= read.is_ready();
+        if read.is_ready() {
+            self.silence.heard();
+        }
         Ok(read)
     }
 
@@ -124,10 +128,15 @@ impl Link {
         self.pipe.close().await;
     }
 
-    /// Sends a ping. Returns false if nothing was received since the last one.
-    pub(crate) fn is_alive(&mut self) -> bool {
+    /// Sends a ping.
+    pub(crate) fn ping(&mut self, now: Instant) {
         self.wire.ping(self.pipe.output());
-        std::mem::take(&mut self.is_alive)
+        self.silence.asked(now);
+    }
+
+    /// Whether the server has not answered a ping in time, if what has come until now was read.
+    pub(crate) fn is_silent(&self, now: Instant) -> bool {
+        self.silence.is_over(now)
     }
 
     /// The protocol and the output buffer.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use crate::config::{Config, Protocol, Server};
 use crate::link::Link;
@@ -109,15 +110,17 @@ impl Links {
         went_on
     }
 
-    /// Returns a server that did not answer since the last call. The other servers get a new ping.
-    pub(crate) fn silent(&mut self) -> Option<Server> {
-        let mut silent = None;
+    /// Sends a ping to every server.
+    pub(crate) fn ping(&mut self, now: Instant) {
         for link in &mut self.links {
-            if !link.is_alive() {
-                silent = Some(link.server().clone());
-            }
+            link.ping(now);
         }
-        silent
+    }
+
+    /// Returns a server that has not answered a ping in time, if what has come until now was read.
+    pub(crate) fn silent(&self, now: Instant) -> Option<&Server> {
+        let silent = self.links.iter().find(|link| link.is_silent(now));
+        silent.map(Link::server)
     }
 
     /// The number of published messages that are not confirmed yet.

@@ -124,6 +124,11 @@ impl Pipe {
         Ok(Poll::Ready(()))
     }
 
+    /// Lets the system drop what it has not sent when the connection is closed.
+    pub(crate) fn drop_unsent(&mut self) {
+        self.stream.drop_unsent();
+    }
+
     /// Closes the connection after the pending output was written.
     pub(crate) async fn close(mut self) {
         let _closes_anyway = poll_fn(|cx| {

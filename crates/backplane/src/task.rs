@@ -8,6 +8,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
+use tokio::task::coop::has_budget_remaining;
+use tokio::task::yield_now;
 use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::backoff::Backoff;
@@ -250,8 +252,8 @@ impl Task {
             // while nothing is read, no answer can be seen
             if now >= pings_at && reads {
                 pings_at = now + PINGS;
-                if let Some(silent) = links.silent() {
-                    break Ending::Lost(LinkError::Silent(silent));
+                if let Err(error) = self.ping(&mut links, node, now).await {
+                    break Ending::Lost(error);
                 }
             }
             if reads
@@ -307,6 +309,24 @@ impl Task {
         ending
     }
 
+    /// Pings every server; fails if one has not answered the last ping.
+    async fn ping(
+        &self,
+        links: &mut Links,
+        node: &mut Node,
+        now: Duration,
+    ) -> Result<(), LinkError> {
+        let at = self.epoch + now;
+        if links.silent(at).is_some() {
+            read_ahead(links, node, now).await?;
+            if let Some(silent) = links.silent(at) {
+                return Err(LinkError::Silent(silent.clone()));
+            }
+        }
+        links.ping(at);
+        Ok(())
+    }
+
     /// The time since the task was made.
     fn now(&self) -> Duration {
         self.epoch.elapsed()
@@ -315,12 +335,16 @@ impl Task {
 
 /// Reads what came while this thread was not scheduled: a busy machine may delay it beyond a deadline.
 async fn read_ahead(links: &mut Links, node: &mut Node, now: Duration) -> Result<(), LinkError> {
+    // before that, the runtime has not asked the system what has come
+    yield_now().await;
     for _ in 0..MOST_READ_AHEAD {
         let read =
             poll_fn(|cx| Poll::Ready(links.poll(cx, true, &mut |event| node.handle(event, now))));
         match read.await {
             Poll::Ready(outcome) => outcome?,
-            Poll::Pending => break,
+            Poll::Pending if has_budget_remaining() => break,
+            // it lets all tasks of this thread together read only so much in one turn
+            Poll::Pending => yield_now().await,
         }
         node.flush();
     }

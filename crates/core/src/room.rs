@@ -30,6 +30,8 @@ pub(crate) struct Room {
     changes: BTreeMap<MemberId, Change>,
     /// Only the number is told.
     is_counting: bool,
+    /// The number that was told last, since all members were known.
+    number: Option<usize>,
     /// Whether it is in the list of the dirty ones.
     pub(crate) is_dirty: bool,
     /// The next room with the same hash in the table's map.
@@ -56,6 +58,7 @@ impl Room {
             unnamed: 0,
             changes: BTreeMap::new(),
             is_counting: false,
+            number: None,
             is_dirty: false,
             next: None,
         }
@@ -125,6 +128,7 @@ impl Room {
         }
         self.changes = BTreeMap::new();
         self.is_counting = false;
+        self.number = None;
         if let Some(elsewhere) = &mut self.elsewhere {
             elsewhere.save_all();
         }
@@ -185,11 +189,6 @@ impl Room {
         }
     }
 
-    /// Whether only the number is told.
-    pub(crate) fn is_counting(&self) -> bool {
-        self.is_counting
-    }
-
     pub(crate) fn count_from_now_on(&mut self) {
         self.is_counting = true;
         self.changes = BTreeMap::new();
@@ -210,6 +209,7 @@ impl Room {
         let count = self.len();
         if self.is_counting {
             self.is_counting = count > most;
+            self.number = Some(count);
             return Some(News::Count(count));
         }
         let mut news = Changes::default();
@@ -347,6 +347,16 @@ impl Room {
             self.note(id, (was_there, false), most);
         }
         tells
+    }
+
+    /// Members of other nodes are known from now on of whom nobody was told: whether a number that was told is wrong by that.
+    pub(crate) fn was_told_wrong(&mut self) -> bool {
+        match self.number.take() {
+            None => false,
+            Some(number) if self.is_counting => number != self.len(),
+            // since then they were told who has come and gone here
+            Some(_) => self.len() > self.members.len(),
+        }
     }
 
     /// A member of another node has left. True: there is something to tell.

@@ -203,10 +203,17 @@ impl Rooms {
         }
     }
 
-    /// All members of other nodes are known from now on: those who were told a number are told the right one. True: it has to
-    /// be told.
+    /// All members of other nodes are known from now on: those who were told a number that is wrong are told the right one.
+    /// True: it has to be told.
     pub(crate) fn tell_number(&mut self, key: Hashed<'_>) -> bool {
-        self.rows.get(key).is_some_and(Room::is_counting) && self.mark(key)
+        let Some(room) = self.rows.get_mut(key) else {
+            return false;
+        };
+        if !room.was_told_wrong() {
+            return false;
+        }
+        room.count_from_now_on();
+        self.mark(key)
     }
 
     /// At most so many members of this node behind a socket.

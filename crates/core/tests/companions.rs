@@ -5,6 +5,8 @@
 #[path = "presence/viewers.rs"]
 #[expect(dead_code, reason = "shared with the tests of one node")]
 mod viewers;
+#[path = "presence/watchers.rs"]
+mod watchers;
 
 use std::collections::BTreeMap;
 
@@ -248,6 +250,32 @@ fn a_number_that_was_told_before_everything_was_known_is_told_anew() {
     core.tell_number(ROOM, false, &mut post);
     post.tell(&core);
     assert_eq!(post.take_told(), ["count 5"]);
+}
+
+#[test]
+fn a_number_is_told_anew_only_if_it_is_wrong() {
+    let core = core(2, 1 << 20);
+    let mut post = Viewers::default();
+    let own: Vec<_> = (0..3).map(|_| open(&core)).collect();
+    for id in &own {
+        enter(&core, *id, "1", &mut post);
+    }
+    post.tell(&core);
+    assert_eq!(post.take_told(), ["count 3"]);
+    core.tell_number(ROOM, false, &mut post);
+    post.tell(&core);
+    assert!(post.take_told().is_empty(), "nobody else has members");
+    // the number, then changes, are told of the members here alone
+    core.close(own[0], &mut post);
+    post.tell(&core);
+    assert_eq!(post.take_told(), ["count 2"]);
+    core.close(own[1], &mut post);
+    put(&core, (8, 1, false), 1, None, &mut post);
+    post.tell(&core);
+    assert_eq!(post.take_told(), ["left 1"]);
+    core.tell_number(ROOM, false, &mut post);
+    post.tell(&core);
+    assert_eq!(post.take_told(), ["count 2"]);
 }
 
 #[test]

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::coop::has_budget_remaining;
+use tokio::task::yield_now;
 use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::backoff::Backoff;
@@ -27,8 +29,11 @@ pub(super) trait Line {
     /// Writes and reads, and returns what came. An error ends the link.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Self::Event, LinkError>>;
 
-    /// When the next request must be answered.
+    /// When the next request must be answered, or when the server counts as lost if it says nothing before.
     fn due(&mut self) -> Option<Instant>;
+
+    /// The link is lost: what the system has not sent yet must not come after what the next link sends.
+    fn cut(&mut self);
 
     /// The servers of a cluster that has told them, which are tried, too.
     fn servers(&self) -> Vec<Server> {
@@ -78,7 +83,7 @@ pub(super) trait Work {
     /// Refuses a command, because there is no link.
     fn refuse(&mut self, command: Self::Command);
 
-    /// Whether commands are refused while there is no link: they wait for the first attempt.
+    /// Whether commands are refused while there is no link: they wait until each of the given servers was tried.
     fn is_away(&self) -> bool;
 
     /// Whether everything is answered.
@@ -161,16 +166,26 @@ impl<W: Work> Driver<W> {
         let mut backoff = Backoff::default();
         let mut servers = Servers::new(self.config.servers.clone());
         let mut is_explained = false;
+        // while one of them may be reached soon, what the node asks for waits
+        let mut untried = self.config.servers.len();
+        let begun = Instant::now();
         while let Some(server) = servers.next() {
             let error = match self.connect(server).await {
                 None => break,
-                Some(Err(error)) => error,
+                Some(Err(error)) => {
+                    untried = untried.saturating_sub(1);
+                    error
+                }
                 Some(Ok(mut link)) => {
+                    untried = 0;
                     let since = Instant::now();
                     self.worker.up(&mut link, since);
                     let ending = self.serve(&mut link).await;
                     // with those that it was told of meanwhile
                     servers.report(link.servers());
+                    if matches!(ending, Ending::Lost(_)) {
+                        link.cut();
+                    }
                     self.worker.down(Some(link));
                     match ending {
                         Ending::Asked => break,
@@ -182,7 +197,9 @@ impl<W: Work> Driver<W> {
                     }
                 }
             };
-            self.worker.down(None);
+            if untried == 0 || begun.elapsed() >= FIRST_ROUND {
+                self.worker.down(None);
+            }
             let is_first = backoff.failures() == 0;
             // an operator has to do something, and was told only that the link was lost
             let explains = matches!(error, LinkError::Unfit(..))
@@ -206,8 +223,8 @@ impl<W: Work> Driver<W> {
         Some(outcome.unwrap_or_else(|_| Err(LinkError::Silent(server))))
     }
 
-    /// Waits for a future while there is no link; `None` if the task must end. Commands are refused at once, but wait for
-    /// the end of the first attempt to connect.
+    /// Waits for a future while there is no link; `None` if the task must end. Commands are refused at once, but wait until
+    /// each of the given servers was tried once.
     async fn meanwhile<T>(&mut self, waits: impl Future<Output = T>) -> Option<T> {
         let mut waits = pin!(waits);
         loop {
@@ -279,28 +296,30 @@ impl<W: Work> Driver<W> {
 
     /// Before something counts as late, handles what has come while this thread did not run.
     async fn hear_first(&mut self, link: &mut W::Link, now: Instant) -> Result<(), LinkError> {
-        for _ in 0..MOST_HEARD {
+        for _ in 0..MOST_LOOKS {
             if link.due().is_none_or(|due| due > now) {
                 break;
             }
-            match poll_fn(|cx| Poll::Ready(link.poll(cx))).await {
-                Poll::Ready(event) => self.worker.handle(event?, link, now),
-                Poll::Pending => break,
+            // before that, the runtime has not asked the system what has come
+            yield_now().await;
+            // it lets all tasks of this thread together read only so much in one turn
+            if self.catch_up(link, now).await? == 0 && has_budget_remaining() {
+                break;
             }
         }
         Ok(())
     }
 
-    /// Handles what else has come already, so that the node wakes its sockets once for all of it.
-    async fn catch_up(&mut self, link: &mut W::Link, now: Instant) -> Result<(), LinkError> {
-        for _ in 0..MOST_AT_ONCE {
+    /// Handles what else has come already, so that the node wakes its sockets once for all of it. Returns how much it was.
+    async fn catch_up(&mut self, link: &mut W::Link, now: Instant) -> Result<usize, LinkError> {
+        for count in 0..MOST_AT_ONCE {
             match poll_fn(|cx| Poll::Ready(link.poll(cx))).await {
                 Poll::Ready(Ok(event)) => self.worker.handle(event, link, now),
                 Poll::Ready(Err(error)) => return Err(error),
-                Poll::Pending => break,
+                Poll::Pending => return Ok(count),
             }
         }
-        Ok(())
+        Ok(MOST_AT_ONCE)
     }
 
     /// Takes a command, and those that wait behind it.
@@ -359,6 +378,9 @@ async fn next<C>(commands: &mut Option<mpsc::Receiver<C>>) -> Option<C> {
 /// The deadline for connecting, including what the server needs before it can be used.
 const CONNECTING: Duration = Duration::from_secs(5);
 
+/// After this time what the node asks for does not wait any longer for servers that were not tried yet.
+const FIRST_ROUND: Duration = Duration::from_secs(5);
+
 /// How often what the node has noted is looked at while there is no link.
 const LOOKS: Duration = Duration::from_secs(5);
 
@@ -370,8 +392,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// How much is handled before the node may wake its sockets.
 const MOST_AT_ONCE: usize = 256;
 
-/// The same before what is not answered counts as late: more than there are requests on their way.
-const MOST_HEARD: usize = 16_384;
+/// How often that is done before what is not answered counts as late: in all for more than there are requests on their way.
+const MOST_LOOKS: usize = 64;
 
 /// The target of what is logged.
 pub(super) const TARGET: &str = "millrace::backplane";

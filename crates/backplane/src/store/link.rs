@@ -25,6 +25,7 @@ use crate::config::{Config, Protocol, Server};
 use crate::connection;
 use crate::link_error::LinkError;
 use crate::sentinel;
+use crate::silence::Silence;
 use crate::tls::Encryption;
 use crate::wire::{SlotRange, WireError, shown};
 pub(crate) use fault::Fault;
@@ -42,8 +43,9 @@ pub(super) struct Link<R> {
     pushes: Arc<Mutex<VecDeque<PushInfo>>>,
     flight: VecDeque<Sent<R>>,
     bytes: usize,
-    /// When anything was received for the last time, and what the meter said then.
-    heard: (Instant, usize),
+    silence: Silence,
+    /// What the meter said when something was received for the last time.
+    heard: usize,
 }
 
 struct Sent<R> {
@@ -100,7 +102,8 @@ impl<R> Link<R> {
             connection,
             driver: Box::pin(driver),
             is_over: false,
-            heard: (Instant::now(), meter.total()),
+            silence: Silence::default(),
+            heard: 0,
             meter,
             pushes,
             flight: VecDeque::new(),
@@ -146,6 +149,7 @@ impl<R> Link<R> {
         });
         let answer = answer.await;
         self.meter.parsed();
+        self.heard = self.meter.total();
         match answer {
             None => Err(LinkError::Closed(self.server.clone())),
             Some(answer) => answer
@@ -168,6 +172,7 @@ impl<R> Link<R> {
             answer = Box::pin(std::future::ready(outcome));
         }
         self.bytes += bytes;
+        self.silence.asked(now);
         self.flight.push_back(Sent {
             what,
             bytes,
@@ -209,20 +214,24 @@ impl<R> Link<R> {
         self.flight.is_empty()
     }
 
-    /// When the next command must be answered.
+    /// When the next command must be answered, or when the server counts as lost if it says nothing before.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.flight.front().map(|sent| sent.due)
+        let front = self.flight.front().map(|sent| sent.due);
+        front.into_iter().chain(self.silence.ends_at()).min()
     }
 
     /// Takes the next command whose deadline has passed; fails if the server says nothing at all.
     pub(super) fn overdue(&mut self, now: Instant) -> Result<Option<R>, LinkError> {
-        if self.due().is_none_or(|due| due > now) {
-            return Ok(None);
-        }
-        if now.saturating_duration_since(self.heard.0) >= DEADLINE {
+        if self.silence.is_over(now) {
             return Err(LinkError::Silent(self.server.clone()));
         }
-        Ok(self.take_first())
+        let is_late = self.flight.front().is_some_and(|sent| sent.due <= now);
+        Ok(if is_late { self.take_first() } else { None })
+    }
+
+    /// Lets the system drop what it has not sent when the connection is closed.
+    pub(super) fn cut(&self) {
+        self.meter.cut();
     }
 
     /// Takes everything that is not answered.
@@ -238,8 +247,10 @@ impl<R> Link<R> {
         if !self.is_over {
             self.meter.refill();
             self.is_over = self.driver.as_mut().poll(cx).is_ready();
-            if self.meter.total() != self.heard.1 {
-                self.heard = (Instant::now(), self.meter.total());
+            self.silence.wrote(Instant::now);
+            if self.meter.total() != self.heard {
+                self.heard = self.meter.total();
+                self.silence.heard();
             }
             if let Some(event) = self.next(cx) {
                 return Poll::Ready(Ok(event));
@@ -328,7 +339,7 @@ fn failed(server: &Server, error: &RedisError) -> LinkError {
     )
 }
 
-/// How long a command may take, and how long a server may be silent.
+/// How long a command may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The most commands without an answer.
@@ -339,3 +350,6 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 /// What a value may have in any case: other nodes may allow longer messages.
 const LEAST_LONGEST: usize = 64 * 1024 * 1024;
+
+#[cfg(test)]
+mod tests;

@@ -130,7 +130,7 @@ impl<R> Links<R> {
         self.all.iter().all(Link::is_idle)
     }
 
-    /// When the next command must be answered.
+    /// When the next command must be answered, or when a server counts as lost if it says nothing before.
     pub(super) fn due(&self) -> Option<Instant> {
         self.all.iter().filter_map(Link::due).min()
     }
@@ -153,6 +153,11 @@ impl<R> Links<R> {
     /// Ends the links now: their answers cannot be trusted any more.
     pub(super) fn fail(&mut self, why: &'static str) {
         self.fails.get_or_insert(why);
+    }
+
+    /// Lets the system drop what it has not sent when the connections are closed.
+    pub(super) fn cut(&self) {
+        self.all.iter().for_each(Link::cut);
     }
 
     /// Takes everything that is not answered.

@@ -73,6 +73,10 @@ impl<R> Line for Links<R> {
     fn due(&mut self) -> Option<Instant> {
         Links::due(self)
     }
+
+    fn cut(&mut self) {
+        Links::cut(self);
+    }
 }
 
 impl Work for Worker {

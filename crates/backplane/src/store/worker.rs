@@ -67,7 +67,7 @@ pub(super) struct Worker {
 /// Whether there is a link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The first attempt to connect has not ended.
+    /// There was no link yet, and not each of the given servers was tried.
     Awaited,
     Up,
     Away,
@@ -211,7 +211,7 @@ impl Worker {
         }
     }
 
-    /// Whether requests are refused while there is no link: the first link is awaited.
+    /// Whether requests are refused while there is no link: at first each of the given servers is tried.
     pub(super) fn is_away(&self) -> bool {
         self.state == State::Away
     }

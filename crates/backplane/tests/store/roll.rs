@@ -1,6 +1,7 @@
 //! A node with members for the tests: what it has, what it was told of others, and its task on a thread of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -92,8 +93,8 @@ impl Roll for Rooms {
         });
     }
 
-    fn filled(&self, channel: &[u8], nodes: &[u64]) {
-        assert!(nodes.is_sorted());
+    fn filled(&self, channel: &[u8], following: u64, nodes: &[u64]) {
+        assert!(following != 0 && nodes.is_sorted());
         self.with(channel, |room| {
             room.fills += 1;
             for (node, _) in room.others.keys() {
@@ -102,7 +103,7 @@ impl Roll for Rooms {
         });
     }
 
-    fn failed(&self, channel: &[u8]) {
+    fn failed(&self, channel: &[u8], _: u64) {
         self.with(channel, |room| room.failures += 1);
     }
 
@@ -119,6 +120,7 @@ pub(crate) struct Attendant {
     pub(crate) number: u64,
     presence: Arc<Attendance>,
     rooms: Arc<Rooms>,
+    followings: AtomicU64,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -138,6 +140,7 @@ impl Attendant {
             number,
             presence,
             rooms,
+            followings: AtomicU64::new(0),
             thread: Some(thread),
         }
     }
@@ -147,7 +150,8 @@ impl Attendant {
     }
 
     pub(crate) fn follow(&self, channel: &[u8]) {
-        self.presence.follow(channel);
+        let number = self.followings.fetch_add(1, Ordering::Relaxed) + 1;
+        self.presence.follow(channel, number);
     }
 
     /// A socket becomes a member, or says something else.

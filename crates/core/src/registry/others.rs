@@ -145,7 +145,8 @@ impl<K> Core<K> {
     }
 
     /// All members of other nodes are known from now on, of which subscribers were told nothing: those who were told a number
-    /// are told the right one. `in_vain`: a subscriber may have asked for the members in vain, so that all are told to ask anew.
+    /// that is wrong are told the right one. `in_vain`: a subscriber has asked for the members in vain, so that all are told to
+    /// ask anew.
     pub fn tell_number<P: Post<Kept = K>>(&self, channel: &[u8], in_vain: bool, post: &mut P) {
         let key = self.hashed(Space::Channel, channel);
         let mut table = self.channel_table(key);

@@ -62,13 +62,13 @@ impl Roll for NodeRoll {
         self.hub.sweep_members(channel, (node, mark), dirty);
     }
 
-    fn filled(&self, channel: &[u8], nodes: &[u64]) {
-        self.hub
-            .members_known(channel, nodes, &mut self.dirty.lock());
+    fn filled(&self, channel: &[u8], following: u64, nodes: &[u64]) {
+        let dirty = &mut self.dirty.lock();
+        self.hub.members_known((channel, following), nodes, dirty);
     }
 
-    fn failed(&self, channel: &[u8]) {
-        self.hub.members_unknown(channel);
+    fn failed(&self, channel: &[u8], following: u64) {
+        self.hub.members_unknown(channel, following);
     }
 
     fn flush(&self) {

@@ -9,7 +9,7 @@ use millrace_core::{MemberId, OtherMembers, ShardSet, SocketId};
 use millrace_protocol::v1;
 
 use super::asking::Asked;
-use super::rosters::{Filled, Readiness};
+use super::rosters::{Asker, Filled, Readiness};
 use super::teller::{Outcome, Teller};
 use super::{Hub, Rosters};
 use crate::config::ChannelTerms;
@@ -34,13 +34,14 @@ impl Hub {
         channel: &[u8],
         (socket, number): (SocketId, u32),
     ) -> Readiness {
-        self.ready(channel, || Teller::Session(socket, number))
+        let teller = || Teller::Session(socket, number);
+        self.ready(channel, Asker::Client, teller)
     }
 
     /// Without presence nothing is awaited: there are no members.
-    fn ready(&self, channel: &[u8], teller: impl FnOnce() -> Teller) -> Readiness {
+    fn ready(&self, channel: &[u8], asker: Asker, teller: impl FnOnce() -> Teller) -> Readiness {
         if self.core.has_presence(channel) {
-            self.rosters.ready(channel, teller)
+            self.rosters.ready(channel, asker, teller)
         } else {
             Readiness::Known
         }
@@ -65,7 +66,7 @@ impl Hub {
             return Some(None);
         };
         let asker = || Teller::Asker(Question::new(number, answers, &place));
-        match self.ready(channel, asker) {
+        match self.ready(channel, Asker::Application, asker) {
             Readiness::Known => {
                 place.free();
                 None
@@ -161,12 +162,20 @@ impl Hub {
             .sweep_members(channel, of, tells, &mut self.poster(dirty));
     }
 
-    /// The members of all nodes are known: those of these.
-    pub(crate) fn members_known(&self, channel: &[u8], nodes: &[u64], dirty: &mut ShardSet) {
+    /// The members of all nodes are known, by this following of the channel: those of these.
+    pub(crate) fn members_known(
+        &self,
+        (channel, following): (&[u8], u64),
+        nodes: &[u64],
+        dirty: &mut ShardSet,
+    ) {
+        if !self.rosters.is_followed_by(channel, following) {
+            return;
+        }
         let tells = self.rosters.is_known(channel);
         self.core
             .keep_nodes(channel, nodes, tells, &mut self.poster(dirty));
-        let Filled { waiting, news } = self.rosters.filled(channel);
+        let Filled { waiting, news } = self.rosters.filled(channel, following);
         if let Some(in_vain) = news {
             self.core
                 .tell_number(channel, in_vain, &mut self.poster(dirty));
@@ -176,9 +185,9 @@ impl Hub {
         }
     }
 
-    /// The members of other nodes cannot be read now.
-    pub(crate) fn members_unknown(&self, channel: &[u8]) {
-        for teller in self.rosters.failed(channel) {
+    /// The members of other nodes cannot be read now, by this following of the channel.
+    pub(crate) fn members_unknown(&self, channel: &[u8], following: u64) {
+        for teller in self.rosters.failed(channel, following) {
             teller.tell(self, Outcome::MembersUnknown);
         }
     }

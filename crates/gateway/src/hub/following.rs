@@ -14,8 +14,10 @@ pub(super) trait State {
         false
     }
 
-    /// A caller has waited too long for it.
-    fn has_kept_waiting(&mut self) {}
+    /// These have waited too long for it.
+    fn has_kept_waiting(&mut self, late: &[Teller]) {
+        let _ = late;
+    }
 }
 
 /// See the module.
@@ -85,8 +87,9 @@ impl<S: State> Following<S> {
                 let all = std::mem::take(&mut followed.waiting);
                 let (late, rest) = all.into_iter().partition(late);
                 followed.waiting = rest;
-                followed.state.has_kept_waiting();
-                overdue.waiting.extend(tellers(late));
+                let late = tellers(late);
+                followed.state.has_kept_waiting(&late);
+                overdue.waiting.extend(late);
             }
         }
         overdue

@@ -20,14 +20,23 @@ pub(crate) struct Rosters {
     terms: AtomicU64,
     store: Mutex<Option<SharedPresence>>,
     channels: Mutex<Following<Knowledge>>,
+    /// The number of the last following.
+    followings: AtomicU64,
 }
 
 /// What is known of a channel's members on other nodes.
+#[derive(Debug)]
+struct Knowledge {
+    /// The number of this following. What an earlier one has come to may be told late, and says nothing.
+    following: u64,
+    view: View,
+    /// Whether a client that has asked does not know the members.
+    was_asked_in_vain: bool,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Knowledge {
+enum View {
     Awaited,
-    /// The same, and a caller that has waited too long does not know the members.
-    Late,
     Known,
     /// The store cannot be reached, or refuses.
     Failed,
@@ -49,15 +58,31 @@ pub(crate) enum Readiness {
 pub(super) struct Filled {
     /// Those who have waited for that.
     pub(super) waiting: Vec<Teller>,
-    /// They were not known before; then whether a caller may have asked in vain.
+    /// They were not known before; then whether a client has asked in vain.
     pub(super) news: Option<bool>,
 }
 
-impl State for Knowledge {
-    fn has_kept_waiting(&mut self) {
-        if *self == Self::Awaited {
-            *self = Self::Late;
+/// Who asks for members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// A client, which is told when it should ask anew.
+    Client,
+    Application,
+}
+
+impl Knowledge {
+    fn new(following: u64) -> Self {
+        Self {
+            following,
+            view: View::Awaited,
+            was_asked_in_vain: false,
         }
+    }
+}
+
+impl State for Knowledge {
+    fn has_kept_waiting(&mut self, late: &[Teller]) {
+        self.was_asked_in_vain |= late.iter().any(Teller::is_session);
     }
 }
 
@@ -87,8 +112,8 @@ impl Rosters {
         let channels = self.channels.lock();
         // first of all, so that no change falls between what is gone through here and what is passed on
         *self.store.lock() = Some(Arc::clone(store));
-        for (channel, _) in channels.iter() {
-            store.follow(channel);
+        for (channel, known) in channels.iter() {
+            store.follow(channel, known.following);
             store.changed(channel);
         }
     }
@@ -112,8 +137,13 @@ impl Rosters {
         }
         let now = Instant::now();
         let mut channels = self.channels.lock();
-        if channels.want(channel, (wanted, now), || Knowledge::Awaited) {
-            self.follow(channel);
+        let mut following = 0;
+        let state = || {
+            following = self.next_following();
+            Knowledge::new(following)
+        };
+        if channels.want(channel, (wanted, now), state) {
+            self.follow(channel, following);
         }
         drop(channels);
         if !wanted {
@@ -130,7 +160,12 @@ impl Rosters {
     }
 
     /// Whether the members of all nodes can be read of a channel with presence; if that is awaited, the caller is told.
-    pub(super) fn ready(&self, channel: &[u8], teller: impl FnOnce() -> Teller) -> Readiness {
+    pub(super) fn ready(
+        &self,
+        channel: &[u8],
+        asker: Asker,
+        teller: impl FnOnce() -> Teller,
+    ) -> Readiness {
         if !self.is_on() {
             return Readiness::Known;
         }
@@ -138,25 +173,33 @@ impl Rosters {
         let mut channels = self.channels.lock();
         if let Some(followed) = channels.get_mut(channel) {
             followed.use_at(now);
-            return match followed.state {
-                Knowledge::Known => Readiness::Known,
-                Knowledge::Failed => Readiness::Unknown,
-                Knowledge::Awaited | Knowledge::Late => {
+            return match followed.state.view {
+                View::Known => Readiness::Known,
+                View::Failed => {
+                    followed.state.was_asked_in_vain |= asker == Asker::Client;
+                    Readiness::Unknown
+                }
+                View::Awaited => {
                     followed.wait(now, teller());
                     Readiness::Awaited
                 }
             };
         }
-        channels.add(channel, now, Knowledge::Awaited, teller());
-        self.follow(channel);
+        let following = self.next_following();
+        channels.add(channel, now, Knowledge::new(following), teller());
+        self.follow(channel, following);
         Readiness::Awaited
     }
 
     /// Has the store follow a channel. The table is locked.
-    fn follow(&self, channel: &[u8]) {
+    fn follow(&self, channel: &[u8], following: u64) {
         if let Some(store) = &*self.store.lock() {
-            store.follow(channel);
+            store.follow(channel, following);
         }
+    }
+
+    fn next_following(&self) -> u64 {
+        self.followings.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Whether a channel is followed.
@@ -168,31 +211,42 @@ impl Rosters {
     pub(super) fn is_known(&self, channel: &[u8]) -> bool {
         let channels = self.channels.lock();
         let followed = channels.get(channel);
-        followed.is_some_and(|followed| followed.state == Knowledge::Known)
+        followed.is_some_and(|followed| followed.state.view == View::Known)
     }
 
-    /// The members of all nodes are known.
-    pub(super) fn filled(&self, channel: &[u8]) -> Filled {
+    /// Whether a channel is followed by this number.
+    pub(super) fn is_followed_by(&self, channel: &[u8], following: u64) -> bool {
+        let channels = self.channels.lock();
+        let followed = channels.get(channel);
+        followed.is_some_and(|followed| followed.state.following == following)
+    }
+
+    /// The members of all nodes are known, by this following.
+    pub(super) fn filled(&self, channel: &[u8], following: u64) -> Filled {
         let mut channels = self.channels.lock();
-        let Some(followed) = channels.get_mut(channel) else {
+        let followed = channels.get_mut(channel);
+        let Some(followed) = followed.filter(|one| one.state.following == following) else {
             return Filled::default();
         };
-        let before = std::mem::replace(&mut followed.state, Knowledge::Known);
-        let in_vain = matches!(before, Knowledge::Late | Knowledge::Failed);
+        let before = std::mem::replace(&mut followed.state.view, View::Known);
+        let in_vain = std::mem::take(&mut followed.state.was_asked_in_vain);
         Filled {
             waiting: followed.take_waiting(Instant::now()),
-            news: (before != Knowledge::Known).then_some(in_vain),
+            news: (before != View::Known).then_some(in_vain),
         }
     }
 
-    /// A channel cannot be followed now: returns who has waited for it.
-    pub(super) fn failed(&self, channel: &[u8]) -> Vec<Teller> {
+    /// A channel cannot be followed now by this number: returns who has waited for it.
+    pub(super) fn failed(&self, channel: &[u8], following: u64) -> Vec<Teller> {
         let mut channels = self.channels.lock();
-        let Some(followed) = channels.get_mut(channel) else {
+        let followed = channels.get_mut(channel);
+        let Some(followed) = followed.filter(|one| one.state.following == following) else {
             return Vec::new();
         };
-        followed.state = Knowledge::Failed;
-        followed.take_waiting(Instant::now())
+        followed.state.view = View::Failed;
+        let waiting = followed.take_waiting(Instant::now());
+        followed.state.was_asked_in_vain |= waiting.iter().any(Teller::is_session);
+        waiting
     }
 
     /// What is due at this time. Unused channels are still followed until [`forget`](Self::forget).

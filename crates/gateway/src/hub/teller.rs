@@ -31,6 +31,11 @@ pub(crate) enum Outcome {
 }
 
 impl Teller {
+    /// Whether it is a session, whose client may ask once more.
+    pub(super) fn is_session(&self) -> bool {
+        matches!(self, Self::Session(..))
+    }
+
     pub(super) fn tell(self, hub: &Hub, outcome: Outcome) {
         match self {
             Self::Session(socket, number) => {

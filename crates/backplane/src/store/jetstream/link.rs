@@ -15,6 +15,7 @@ use crate::connection;
 use crate::link_error::LinkError;
 use crate::outlet::random;
 use crate::pipe::{Pipe, first_line};
+use crate::silence::Silence;
 use crate::tls::Encryption;
 use crate::wire::WireError;
 use crate::wire::nats::LEAST_PAYLOAD;
@@ -33,13 +34,13 @@ pub(in crate::store) struct Link<R> {
     /// The deadlines of the requests in the order in which they were sent; some are answered.
     deadlines: VecDeque<(Instant, u64)>,
     heard: VecDeque<Heard>,
-    heard_at: Instant,
+    silence: Silence,
     /// The most bytes of a message that the server accepts, with its headers.
     most: usize,
     version: Option<[u32; 3]>,
     servers: Vec<Server>,
     is_disturbed: bool,
-    failure: Option<String>,
+    failure: Option<LinkError>,
 }
 
 /// What came from the server.
@@ -88,7 +89,7 @@ impl<R> Link<R> {
             flight: AHashMap::new(),
             deadlines: VecDeque::new(),
             heard: VecDeque::new(),
-            heard_at: Instant::now(),
+            silence: Silence::default(),
             most: info.max_payload.unwrap_or(LEAST_PAYLOAD),
             version: info.version,
             servers: servers.collect(),
@@ -140,6 +141,7 @@ impl<R> Link<R> {
         wire::publish((subject, &reply), headers, parts, self.pipe.output());
         self.flight.insert(self.numbers, what);
         self.deadlines.push_back((now + DEADLINE, self.numbers));
+        self.silence.asked(now);
     }
 
     /// Sends a message that nobody answers.
@@ -160,13 +162,26 @@ impl<R> Link<R> {
     }
 
     /// Sends a ping, so that a living server says something.
-    pub(in crate::store) fn ping(&mut self) {
+    pub(in crate::store) fn ping(&mut self, now: Instant) {
         self.pipe.output().extend_from_slice(b"PING\r\n");
+        self.silence.asked(now);
     }
 
     /// Ends the link at the next occasion, for this reason.
     pub(in crate::store) fn fail(&mut self, why: &str) {
-        self.failure.get_or_insert_with(|| why.to_owned());
+        let error = self.refused(why.to_owned());
+        self.failure.get_or_insert(error);
+    }
+
+    /// The same, for a reason that lasts until an operator does something.
+    pub(in crate::store) fn fail_unfit(&mut self, why: &str) {
+        let error = self.unfit(why.to_owned());
+        self.failure.get_or_insert(error);
+    }
+
+    /// Lets the system drop what it has not sent when the connection is closed.
+    pub(in crate::store) fn cut(&mut self) {
+        self.pipe.drop_unsent();
     }
 
     /// Writes and reads, and returns what came. An error ends the link.
@@ -175,8 +190,8 @@ impl<R> Link<R> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<Event<R>, LinkError>> {
         loop {
-            if let Some(why) = self.failure.take() {
-                return Poll::Ready(Err(self.refused(why)));
+            if let Some(error) = self.failure.take() {
+                return Poll::Ready(Err(error));
             }
             if let Some(event) = self.next() {
                 return Poll::Ready(Ok(event));
@@ -231,12 +246,13 @@ impl<R> Link<R> {
     /// Writes and reads once. Ready if anything was written or read.
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
         let wrote = self.pipe.poll_write(cx)?.is_ready();
+        self.silence.wrote(Instant::now);
         let (reader, heard) = (&mut self.reader, &mut self.heard);
         let read = self.pipe.poll_read(cx, &mut |input, out| {
             reader.read(input, out, &mut |one| heard.push_back(one))
         })?;
         if read.is_ready() {
-            self.heard_at = Instant::now();
+            self.silence.heard();
             // writes at once what reading has produced
             let _goes_on_later = self.pipe.poll_write(cx)?;
         }
@@ -247,8 +263,13 @@ impl<R> Link<R> {
         }
     }
 
-    /// When the next request must be answered.
+    /// When the next request must be answered, or when the server counts as lost if it says nothing before.
     pub(in crate::store) fn due(&mut self) -> Option<Instant> {
+        let request = self.request_due();
+        request.into_iter().chain(self.silence.ends_at()).min()
+    }
+
+    fn request_due(&mut self) -> Option<Instant> {
         while let Some((due, number)) = self.deadlines.front() {
             if self.flight.contains_key(number) {
                 return Some(*due);
@@ -260,19 +281,14 @@ impl<R> Link<R> {
 
     /// Takes the next request whose deadline has passed; fails if the server says nothing at all.
     pub(in crate::store) fn overdue(&mut self, now: Instant) -> Result<Option<R>, LinkError> {
-        if self.due().is_none_or(|due| due > now) {
-            return Ok(None);
-        }
-        if now.saturating_duration_since(self.heard_at) >= DEADLINE {
+        if self.silence.is_over(now) {
             return Err(LinkError::Silent(self.server().clone()));
+        }
+        if self.request_due().is_none_or(|due| due > now) {
+            return Ok(None);
         }
         let late = self.deadlines.pop_front();
         Ok(late.and_then(|(_, number)| self.flight.remove(&number)))
-    }
-
-    /// Whether the server has said nothing for so long that it counts as lost. Called when it was pinged long ago.
-    pub(in crate::store) fn is_silent(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.heard_at) >= 2 * DEADLINE
     }
 
     /// Whether every request is answered.
@@ -337,7 +353,7 @@ impl<R> Link<R> {
 /// Since this version the newest message of a subject is checked with those that are being copied.
 const SERIAL: [u32; 3] = [2, 9, 21];
 
-/// How long a request may take, and how long a server may be silent.
+/// How long a request may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The number of the subscription to answers.
@@ -350,30 +366,4 @@ const LEAST_LONGEST: usize = 64 * 1024 * 1024;
 const MOST_OUTPUT: usize = 256 * 1024;
 
 #[cfg(test)]
-mod tests {
-    use super::super::responder::{link, run};
-    use super::*;
-
-    #[test]
-    fn a_server_in_the_place_of_another_is_a_disturbance_and_another_order_is_none() {
-        run(async {
-            let mut link = link::<()>(|_| String::new()).await;
-            let server = |port| Server {
-                host: "10.0.0.1".to_owned(),
-                port,
-            };
-            for (ports, disturbs) in [
-                ([1, 2, 3], true),
-                ([3, 1, 2], false),
-                ([3, 1, 4], true),
-                ([3, 1, 4], false),
-            ] {
-                link.heed_servers(ports.map(server).into());
-                assert_eq!(link.was_disturbed(), disturbs, "{ports:?}");
-            }
-            // it says nothing about them
-            link.heed_servers(Vec::new());
-            assert!(!link.was_disturbed());
-        });
-    }
-}
+mod tests;

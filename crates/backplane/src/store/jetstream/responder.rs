@@ -1,4 +1,4 @@
-//! A server for tests that answers requests, and a link to it.
+//! A server for tests that answers requests and pings, and a link to it.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use super::link::Link;
 use crate::config::{BackplaneFull, Bounds, Config, Credentials, Protocol, Server};
 
-/// A link to a server that gives this answer to a request with this subject.
+/// A link to a server that gives this answer to a request with this subject; none if it is empty.
 pub(in crate::store) async fn link<R>(
     answer: impl FnMut(&str) -> String + Send + 'static,
 ) -> Link<R> {
@@ -16,7 +16,14 @@ pub(in crate::store) async fn link<R>(
         port: listener.local_addr().unwrap().port(),
     };
     std::thread::spawn(move || serve(listener.accept()?.0, answer));
-    let config = Config {
+    Link::connect(&config(&server), &server, None)
+        .await
+        .unwrap()
+}
+
+/// The configuration of a node with this server.
+pub(in crate::store) fn config(server: &Server) -> Config {
+    Config {
         protocol: Protocol::Nats,
         servers: vec![server.clone()],
         prefix: "app".to_owned(),
@@ -30,8 +37,7 @@ pub(in crate::store) async fn link<R>(
             full: BackplaneFull::default(),
         },
         histories: Vec::new(),
-    };
-    Link::connect(&config, &server, None).await.unwrap()
+    }
 }
 
 /// Answers until the connection ends.
@@ -47,8 +53,10 @@ fn serve(mut out: TcpStream, mut answer: impl FnMut(&str) -> String) -> io::Resu
                 let body = length.parse::<u64>().map_err(io::Error::other)? + 2;
                 io::copy(&mut input.by_ref().take(body), &mut io::sink())?;
                 let answer = answer(subject);
-                let message = format!("MSG {reply} 1 {}\r\n{answer}\r\n", answer.len());
-                out.write_all(message.as_bytes())?;
+                if !answer.is_empty() {
+                    let message = format!("MSG {reply} 1 {}\r\n{answer}\r\n", answer.len());
+                    out.write_all(message.as_bytes())?;
+                }
             }
             _ => {}
         }

@@ -27,6 +27,10 @@ impl<R> Line for Link<R> {
         Link::due(self)
     }
 
+    fn cut(&mut self) {
+        Link::cut(self);
+    }
+
     fn servers(&self) -> Vec<Server> {
         Link::servers(self)
     }
@@ -72,10 +76,7 @@ impl Work for Worker {
         self.expire(link, now)?;
         if now >= self.pings_at {
             self.pings_at = now + PINGS;
-            link.ping();
-            if link.is_silent(now) {
-                return Err(LinkError::Silent(link.server().clone()));
-            }
+            link.ping(now);
             if !is_ending {
                 self.watch(link, now);
             }

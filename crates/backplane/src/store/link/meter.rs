@@ -1,9 +1,10 @@
-//! Counts what a server sends. Ensures that a value without end cannot take all memory, and that reading lets others work.
+//! Counts what a server sends. Ensures that a value without end cannot take all memory, that reading lets others work, and
+//! that nothing of a lost link is sent later.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -21,6 +22,8 @@ pub(super) struct Meter {
     most_unparsed: usize,
     /// Everything that was read; it may wrap.
     total: AtomicUsize,
+    /// Whether the connection is closed without what is not sent yet.
+    is_cut: AtomicBool,
 }
 
 impl Meter {
@@ -31,7 +34,13 @@ impl Meter {
             unparsed: AtomicUsize::new(0),
             most_unparsed: longest.saturating_add(2 * AT_ONCE),
             total: AtomicUsize::new(0),
+            is_cut: AtomicBool::new(false),
         }
+    }
+
+    /// Lets the connection be closed without what is not sent yet: the library owns it.
+    pub(super) fn cut(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
     }
 
     /// Allows reading again.
@@ -69,6 +78,14 @@ impl Metered {
         Self {
             stream,
             meter: Arc::clone(meter),
+        }
+    }
+}
+
+impl Drop for Metered {
+    fn drop(&mut self) {
+        if self.meter.is_cut.load(Ordering::Relaxed) {
+            self.stream.drop_unsent();
         }
     }
 }
@@ -119,6 +136,10 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     use super::*;
+
+    impl Connection for tokio::io::Join<tokio::io::Repeat, tokio::io::Sink> {
+        fn drop_unsent(&self) {}
+    }
 
     fn run<T>(test: impl Future<Output = T>) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().build();

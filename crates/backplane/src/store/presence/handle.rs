@@ -77,15 +77,16 @@ impl Attendance {
 }
 
 impl Presence for Attendance {
-    fn follow(&self, channel: &[u8]) {
-        self.shared.follow(channel, |change| change.begins = true);
+    fn follow(&self, channel: &[u8], following: u64) {
+        self.shared
+            .follow(channel, |change| change.begins = Some(following));
     }
 
     fn forget(&self, channel: &[u8]) {
         self.shared.follow(channel, |change| {
             *change = Change {
                 ends: true,
-                begins: false,
+                begins: None,
             };
         });
     }

@@ -142,6 +142,10 @@ impl Register for NatsRegister {
         self.link.due()
     }
 
+    fn cut(&mut self) {
+        self.link.cut();
+    }
+
     fn overdue(&mut self, now: Instant) -> Result<Option<Event>, LinkError> {
         while let Some(sent) = self.link.overdue(now)? {
             let is_over = match &sent {

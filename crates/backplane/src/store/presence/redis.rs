@@ -181,6 +181,10 @@ impl Register for RedisRegister {
         self.links.due()
     }
 
+    fn cut(&mut self) {
+        self.links.cut();
+    }
+
     fn overdue(&mut self, now: Instant) -> Result<Option<Event>, LinkError> {
         while let Some(sent) = self.links.overdue(now)? {
             if !matches!(sent, Sent::Other | Sent::Load | Sent::End(_)) {

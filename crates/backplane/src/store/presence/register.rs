@@ -88,8 +88,11 @@ pub(super) trait Register {
     /// Writes and reads, and returns what came. An error ends the link.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, LinkError>>;
 
-    /// When the next request must be answered.
+    /// When the next request must be answered, or when a server counts as lost if it says nothing before.
     fn due(&mut self) -> Option<Instant>;
+
+    /// The link is lost: see [`Line::cut`].
+    fn cut(&mut self);
 
     /// Takes a request whose deadline has passed; fails if the server says nothing at all.
     fn overdue(&mut self, now: Instant) -> Result<Option<Event>, LinkError>;
@@ -174,6 +177,10 @@ impl Line for Box<dyn Register> {
 
     fn due(&mut self) -> Option<Instant> {
         (**self).due()
+    }
+
+    fn cut(&mut self) {
+        (**self).cut();
     }
 
     fn servers(&self) -> Vec<Server> {

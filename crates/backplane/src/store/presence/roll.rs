@@ -51,12 +51,13 @@ pub trait Roll: Send + Sync {
     fn sweep(&self, channel: &[u8], node: u64, mark: u32);
 
     /// Everything is known: no other node than these, in ascending order, has members. Called when a channel is
-    /// followed, and again after each time that its nodes were read.
-    fn filled(&self, channel: &[u8], nodes: &[u64]);
+    /// followed, and again after each time that its nodes were read. `following` is the number that it was
+    /// [followed](Presence::follow) by.
+    fn filled(&self, channel: &[u8], following: u64, nodes: &[u64]);
 
-    /// The channel could not be followed: the store is away or refused. Not called after [`filled`](Self::filled); the store
-    /// tries again by itself.
-    fn failed(&self, channel: &[u8]);
+    /// The channel could not be followed by this number: the store is away or refused. Not called after
+    /// [`filled`](Self::filled); the store tries again by itself.
+    fn failed(&self, channel: &[u8], following: u64);
 
     /// Everything that has arrived at once was passed on.
     fn flush(&self);
@@ -67,8 +68,9 @@ pub trait Roll: Send + Sync {
 
 /// What the node does with the members in a store. No call waits or blocks, or calls the [`Roll`].
 pub trait Presence: Send + Sync {
-    /// Begins to follow a channel. Without effect if it is followed.
-    fn follow(&self, channel: &[u8]);
+    /// Begins to follow a channel. What comes of it names this number, which is another one each time, because what an
+    /// earlier following has come to may be told late. Without effect if the channel is followed by this number.
+    fn follow(&self, channel: &[u8], following: u64);
 
     /// Ends following it.
     fn forget(&self, channel: &[u8]);

@@ -27,8 +27,8 @@ pub(super) struct Changes {
 pub(super) struct Change {
     /// It is not followed any more.
     pub(super) ends: bool,
-    /// It is followed, after that.
-    pub(super) begins: bool,
+    /// It is followed by this number, after that.
+    pub(super) begins: Option<u64>,
 }
 
 /// See [`AttendanceStats`](super::AttendanceStats).

@@ -66,7 +66,7 @@ pub(super) struct Now {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The first attempt to connect has not ended.
+    /// There was no link yet, and not each of the given servers was tried.
     Awaited,
     /// There is a link, but whether this node's session lives is not known.
     Connected,
@@ -95,6 +95,9 @@ impl Loss {
 }
 
 struct Followed {
+    /// The number that the node knows it by.
+    following: u64,
+    /// What answers of the store are for.
     generation: u64,
     follower: Follower,
     /// The node was told that it failed.
@@ -205,11 +208,14 @@ impl Worker {
     pub(super) fn heed(&mut self) {
         let changes = self.shared.changes();
         for (channel, change) in changes.followed {
-            if change.ends {
+            let followed = self.followed.get(&channel).map(|one| one.following);
+            if change.ends || change.begins.is_some() && change.begins != followed {
                 self.forget(&channel);
             }
-            if change.begins && !self.followed.contains_key(&channel) {
-                self.follow(channel);
+            if let Some(following) = change.begins
+                && !self.followed.contains_key(&channel)
+            {
+                self.follow(channel, following);
             }
         }
         for channel in changes.members {
@@ -217,9 +223,10 @@ impl Worker {
         }
     }
 
-    fn follow(&mut self, channel: Box<[u8]>) {
+    fn follow(&mut self, channel: Box<[u8]>, following: u64) {
         self.generations += 1;
         let mut followed = Followed {
+            following,
             generation: self.generations,
             follower: Follower::default(),
             is_failure_told: false,
@@ -362,7 +369,7 @@ impl Followed {
         if self.follower.is_filled() || std::mem::replace(&mut self.is_failure_told, true) {
             return false;
         }
-        roll.failed(channel);
+        roll.failed(channel, self.following);
         true
     }
 }

@@ -26,8 +26,8 @@ impl Notes {
 }
 
 impl Presence for Notes {
-    fn follow(&self, channel: &[u8]) {
-        self.note("follow", channel);
+    fn follow(&self, channel: &[u8], following: u64) {
+        self.note(&format!("follow as {following}"), channel);
     }
 
     fn forget(&self, channel: &[u8]) {
@@ -77,10 +77,10 @@ fn only_channels_whose_terms_have_presence_are_followed() {
     rosters.wanted(ROOMS, ROOM, false);
     rosters.wanted(ROOMS, ROOM, true);
     // with its last subscriber the members of this node are gone
-    assert_eq!(notes.take(), ["follow room:1", "changed room:1"]);
+    assert_eq!(notes.take(), ["follow as 1 room:1", "changed room:1"]);
     rosters.set(false, [false, true].into_iter());
     rosters.wanted(ROOMS, b"room:2", true);
-    let ready = rosters.ready(b"room:2", || panic!("no caller has to wait"));
+    let ready = rosters.ready(b"room:2", Asker::Client, || panic!("no caller has to wait"));
     assert_eq!(ready, Readiness::Known);
     assert!(notes.take().is_empty());
 }
@@ -94,25 +94,28 @@ fn what_is_needed_before_there_is_a_store_is_followed_and_written_then() {
     assert!(notes.take().is_empty());
     let store: SharedPresence = Arc::<Notes>::clone(&notes);
     rosters.connect(&store);
-    assert_eq!(notes.take(), ["follow room:1", "changed room:1"]);
+    assert_eq!(notes.take(), ["follow as 1 room:1", "changed room:1"]);
 }
 
 #[test]
 fn those_who_wait_are_told_once_when_the_members_are_known() {
     let (rosters, notes) = rosters();
     for number in [1, 2] {
-        assert_eq!(rosters.ready(ROOM, || session(number)), Readiness::Awaited);
+        assert_eq!(
+            rosters.ready(ROOM, Asker::Client, || session(number)),
+            Readiness::Awaited
+        );
     }
-    assert_eq!(notes.take(), ["follow room:1"]);
+    assert_eq!(notes.take(), ["follow as 1 room:1"]);
     assert!(rosters.is_followed(ROOM) && !rosters.is_known(ROOM));
-    assert!(rosters.filled(b"room:2").news.is_none());
-    let filled = rosters.filled(ROOM);
+    assert!(rosters.filled(b"room:2", 1).news.is_none());
+    let filled = rosters.filled(ROOM, 1);
     assert_eq!(numbers(filled.waiting), [1, 2]);
     assert_eq!(filled.news, Some(false));
     assert!(rosters.is_known(ROOM));
-    let known = rosters.ready(ROOM, || panic!("no caller has to wait"));
+    let known = rosters.ready(ROOM, Asker::Client, || panic!("no caller has to wait"));
     assert_eq!(known, Readiness::Known);
-    let filled = rosters.filled(ROOM);
+    let filled = rosters.filled(ROOM, 1);
     assert!(filled.waiting.is_empty() && filled.news.is_none());
     let (channels, waiting) = rosters.disconnect();
     assert_eq!((channels.len(), waiting.len()), (1, 0));
@@ -122,31 +125,90 @@ fn those_who_wait_are_told_once_when_the_members_are_known() {
 #[test]
 fn those_who_wait_are_told_if_it_takes_too_long_or_fails() {
     let (rosters, _) = rosters();
-    assert_eq!(rosters.ready(ROOM, || session(1)), Readiness::Awaited);
+    assert_eq!(
+        rosters.ready(ROOM, Asker::Client, || session(1)),
+        Readiness::Awaited
+    );
     let now = Instant::now();
     assert!(rosters.due(now).waiting.is_empty());
     let late = rosters.due(now + MOST_WAIT);
     assert_eq!((numbers(late.waiting), late.unused.len()), (vec![1], 0));
-    assert_eq!(rosters.ready(ROOM, || session(2)), Readiness::Awaited);
-    assert_eq!(numbers(rosters.failed(ROOM)), [2]);
+    assert_eq!(
+        rosters.ready(ROOM, Asker::Client, || session(2)),
+        Readiness::Awaited
+    );
+    assert_eq!(numbers(rosters.failed(ROOM, 1)), [2]);
     // nobody waits for a store that cannot be reached
-    let unknown = rosters.ready(ROOM, || panic!("no caller has to wait"));
+    let unknown = rosters.ready(ROOM, Asker::Client, || panic!("no caller has to wait"));
     assert_eq!(unknown, Readiness::Unknown);
-    let filled = rosters.filled(ROOM);
+    let filled = rosters.filled(ROOM, 1);
     assert!(filled.waiting.is_empty());
     assert_eq!(filled.news, Some(true), "a caller has asked in vain");
-    assert_eq!(rosters.ready(ROOM, || session(3)), Readiness::Known);
+    assert_eq!(
+        rosters.ready(ROOM, Asker::Client, || session(3)),
+        Readiness::Known
+    );
 }
 
 #[test]
 fn who_has_waited_too_long_has_asked_in_vain() {
     let (rosters, _) = rosters();
-    assert_eq!(rosters.ready(ROOM, || session(1)), Readiness::Awaited);
+    assert_eq!(
+        rosters.ready(ROOM, Asker::Client, || session(1)),
+        Readiness::Awaited
+    );
     assert_eq!(rosters.due(Instant::now() + MOST_WAIT).waiting.len(), 1);
-    assert_eq!(rosters.ready(ROOM, || session(2)), Readiness::Awaited);
-    let filled = rosters.filled(ROOM);
+    assert_eq!(
+        rosters.ready(ROOM, Asker::Client, || session(2)),
+        Readiness::Awaited
+    );
+    let filled = rosters.filled(ROOM, 1);
     assert_eq!(numbers(filled.waiting), [2]);
     assert_eq!(filled.news, Some(true));
+}
+
+#[test]
+fn only_a_client_that_asked_in_vain_is_told_that_it_may_ask_anew() {
+    // the store was away, and nobody has asked
+    let (rosters, _) = rosters();
+    rosters.wanted(ROOMS, ROOM, true);
+    assert!(rosters.failed(ROOM, 1).is_empty());
+    let unknown = rosters.ready(ROOM, Asker::Application, || panic!("it does not wait"));
+    assert_eq!(unknown, Readiness::Unknown);
+    assert_eq!(rosters.filled(ROOM, 1).news, Some(false));
+    // a client has waited for what failed
+    let rosters = self::rosters().0;
+    rosters.ready(ROOM, Asker::Client, || session(1));
+    assert_eq!(numbers(rosters.failed(ROOM, 1)), [1]);
+    assert_eq!(rosters.filled(ROOM, 1).news, Some(true));
+    // a client has asked when it had failed
+    let rosters = self::rosters().0;
+    rosters.wanted(ROOMS, ROOM, true);
+    rosters.failed(ROOM, 1);
+    rosters.ready(ROOM, Asker::Client, || panic!("it does not wait"));
+    assert_eq!(rosters.filled(ROOM, 1).news, Some(true));
+}
+
+#[test]
+fn what_an_earlier_following_has_come_to_says_nothing_of_the_next_one() {
+    let (rosters, notes) = rosters();
+    let long = || Instant::now() + LINGER + Duration::from_secs(1);
+    rosters.wanted(ROOMS, ROOM, true);
+    rosters.wanted(ROOMS, ROOM, false);
+    notes.take();
+    assert!(rosters.forget(ROOM, long()));
+    assert_eq!(
+        rosters.ready(ROOM, Asker::Client, || session(1)),
+        Readiness::Awaited
+    );
+    assert_eq!(notes.take(), ["forget room:1", "follow as 2 room:1"]);
+    // the store's thread has told it before it heard that the channel is forgotten
+    assert!(rosters.failed(ROOM, 1).is_empty());
+    let filled = rosters.filled(ROOM, 1);
+    assert!(filled.waiting.is_empty() && filled.news.is_none());
+    assert!(!rosters.is_known(ROOM) && !rosters.is_followed_by(ROOM, 1));
+    assert_eq!(numbers(rosters.filled(ROOM, 2).waiting), [1]);
+    assert!(rosters.is_known(ROOM));
 }
 
 /// A store; while the first channel is passed on to it, another thread changes members there.
@@ -157,8 +219,8 @@ struct Meanwhile {
 }
 
 impl Presence for Meanwhile {
-    fn follow(&self, channel: &[u8]) {
-        self.notes.follow(channel);
+    fn follow(&self, channel: &[u8], following: u64) {
+        self.notes.follow(channel, following);
     }
 
     fn forget(&self, channel: &[u8]) {
@@ -186,7 +248,7 @@ fn what_changes_while_the_store_comes_is_passed_on() {
     });
     rosters.connect(&store);
     let changed = "changed room:1";
-    assert_eq!(notes.take(), ["follow room:1", changed, changed]);
+    assert_eq!(notes.take(), ["follow as 1 room:1", changed, changed]);
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl Worker {
     pub(super) fn leader(&mut self, place: usize, message: &Message, link: &mut Link<Request>) {
         // an operator may have changed it
         if let Some(why) = link.refuses(json::number(&message.payload, "num_replicas")) {
-            return link.fail(why);
+            return link.fail_unfit(why);
         }
         if self.leaders.heard(place, &message.payload) {
             self.read_again(Some(place));

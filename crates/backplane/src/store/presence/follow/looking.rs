@@ -16,6 +16,14 @@ impl Follower {
         out.push(Step::Index);
     }
 
+    /// The subscription is confirmed. What was told until now may have come by an earlier one, and between the two something may
+    /// be missing: so it is not known to be newer than the index that is being read.
+    pub(in super::super) fn subscribed(&mut self) {
+        if self.index == Index::Sent && !self.told.is_empty() {
+            self.index = Index::Outdated;
+        }
+    }
+
     /// The index is asked for now: returns the number of this look. `None`: it is not needed.
     pub(in super::super) fn index_sent(&mut self) -> Option<u32> {
         if self.index != Index::Wanted {

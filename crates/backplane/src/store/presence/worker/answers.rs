@@ -33,6 +33,8 @@ impl Worker {
             Request::Subscribe(place) => {
                 if let Err(Fault::Refused(_)) = answer {
                     self.refused(&place, now);
+                } else if let Some(followed) = self.current(&place) {
+                    followed.follower.subscribed();
                 }
             }
             Request::Index(place, look) => self.index((&place, look), answer, now),
@@ -201,19 +203,15 @@ impl Worker {
     fn refused(&mut self, place: &Place, now: Now) {
         self.generations += 1;
         let generation = self.generations;
-        let Some(followed) = self.current(place) else {
+        let followed = self.followed.get_mut(&place.channel);
+        let Some(followed) = followed.filter(|one| one.generation == place.generation) else {
             return;
         };
         // a page that was asked for is not expected any more
         followed.generation = generation;
         followed.follower.lost();
         followed.is_refused = true;
-        let is_unknown = !followed.follower.is_filled();
-        let is_news = is_unknown && !std::mem::replace(&mut followed.is_failure_told, true);
-        if is_news {
-            self.roll.failed(&place.channel);
-            self.has_told = true;
-        }
+        self.has_told |= followed.fail(&self.roll, &place.channel);
         self.retries_at.get_or_insert(now.at + RETRY);
     }
 

@@ -11,10 +11,11 @@ impl Worker {
     /// Does what a follower needs.
     pub(super) fn step(&mut self, channel: &[u8]) {
         let mut steps = std::mem::take(&mut self.steps);
-        let Some(generation) = self.followed.get(channel).map(|one| one.generation) else {
+        let Some(followed) = self.followed.get(channel) else {
             // nobody wants them any more
             return;
         };
+        let (generation, following) = (followed.generation, followed.following);
         let place = || Place {
             channel: channel.into(),
             generation,
@@ -31,7 +32,7 @@ impl Worker {
                 Step::Put { node, mark, seats } => self.roll.put(channel, node, mark, seats),
                 Step::Left { node, sockets } => self.roll.left(channel, node, &sockets),
                 Step::Sweep { node, mark } => self.roll.sweep(channel, node, mark),
-                Step::Filled(nodes) => self.roll.filled(channel, &nodes),
+                Step::Filled(nodes) => self.roll.filled(channel, following, &nodes),
             }
         }
         self.steps = steps;

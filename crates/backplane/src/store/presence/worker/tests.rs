@@ -1,6 +1,8 @@
 //! Nodes whose commands are executed and answered at any moment, which stand still for longer than they live, and whose links and
 //! store lose what they have. In the end each knows the members of all.
 
+mod cases;
+mod command;
 mod rooms;
 mod store;
 
@@ -10,6 +12,7 @@ use proptest::prelude::*;
 
 use super::super::shared::Change;
 use super::*;
+use command::Failure;
 use rooms::Rooms;
 use store::{Link, Store};
 
@@ -26,6 +29,8 @@ struct World {
     store: Store,
     start: Instant,
     ms: u64,
+    /// The number of the last following.
+    followings: u64,
 }
 
 impl World {
@@ -36,6 +41,7 @@ impl World {
             store: Store::default(),
             start: Instant::now(),
             ms: 0,
+            followings: 0,
         };
         for number in 1..=NODES {
             let (rooms, shared) = (Arc::<Rooms>::default(), Arc::<Shared>::default());
@@ -79,21 +85,26 @@ impl World {
 
     fn follow(&mut self, at: usize, channel: &[u8]) {
         let node = &self.nodes[at];
-        if node.rooms.all().followed.insert(channel.into()) {
-            node.shared.follow(channel, |change| change.begins = true);
+        let mut all = node.rooms.all();
+        if !all.followed.contains_key(channel) {
+            self.followings += 1;
+            let following = self.followings;
+            all.followed.insert(channel.into(), following);
+            node.shared
+                .follow(channel, |change| change.begins = Some(following));
         }
     }
 
     fn forget(&mut self, at: usize, channel: &[u8]) {
         let node = &self.nodes[at];
         let mut all = node.rooms.all();
-        if all.followed.remove(channel) {
+        if all.followed.remove(channel).is_some() {
             all.known.remove(channel);
             all.others.retain(|(of, _, _), _| **of != *channel);
             node.shared.follow(channel, |change| {
                 *change = Change {
                     ends: true,
-                    begins: false,
+                    begins: None,
                 };
             });
         }
@@ -137,7 +148,7 @@ impl World {
     /// The link is lost. `is_executed`: what was sent has come through, but not its answers.
     fn cut(&mut self, at: usize, is_executed: bool) {
         while is_executed && self.execute(at) {}
-        self.links[at] = Link::default();
+        self.links[at] = Link::of(self.links[at].room);
         let node = &mut self.nodes[at];
         node.is_up = false;
         node.worker.down();
@@ -195,9 +206,11 @@ impl World {
                 .map(|(id, (info, _))| (id.clone(), info.clone()))
                 .collect();
             let mut expected = members.clone();
-            expected.retain(|(channel, of, _), _| *of != number && all.followed.contains(channel));
+            expected
+                .retain(|(channel, of, _), _| *of != number && all.followed.contains_key(channel));
             assert_eq!(found, expected, "what {number} knows");
-            assert_eq!(all.known, all.followed, "what {number} follows");
+            let followed = all.followed.keys().cloned().collect();
+            assert_eq!(all.known, followed, "what {number} follows");
         }
     }
 }
@@ -206,8 +219,12 @@ impl World {
 enum Op {
     Enter(usize, usize, u64, u8),
     Leave(usize, usize, u64),
+    /// A change that the store has executed, and answered, at once.
+    Say(usize, usize, u64, bool),
     Follow(usize, usize),
     Forget(usize, usize),
+    /// A channel is forgotten, and followed again before the node's task looks, or behind that.
+    Again(usize, usize, bool),
     Run(usize),
     Execute(usize),
     Hear(usize, bool),
@@ -216,6 +233,26 @@ enum Op {
     Link(usize),
     Pass(u64),
     Lose,
+    Fail(Failure, usize),
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    prop_oneof![
+        Just(Failure::Refuses),
+        Just(Failure::IsMute),
+        Just(Failure::LacksScripts),
+    ]
+}
+
+/// One node has a member, or none, while the other follows the channel anew.
+fn turns() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        3 => any::<bool>().prop_map(|is_there| Op::Say(0, 0, 1, is_there)),
+        1 => any::<bool>().prop_map(|runs| Op::Again(1, 0, runs)),
+        1 => Just(Op::Run(1)),
+        3 => Just(Op::Execute(1)),
+        2 => any::<bool>().prop_map(|first| Op::Hear(1, first)),
+    ]
 }
 
 fn ops() -> impl Strategy<Value = Op> {
@@ -226,8 +263,12 @@ fn ops() -> impl Strategy<Value = Op> {
             .prop_map(|(at, channel, socket, what)| Op::Enter(at, channel, socket, what)),
         3 => (at(), channel(), 1..6_u64)
             .prop_map(|(at, channel, socket)| Op::Leave(at, channel, socket)),
+        3 => (at(), channel(), 1..3_u64, any::<bool>())
+            .prop_map(|(at, channel, socket, is_there)| Op::Say(at, channel, socket, is_there)),
         2 => (at(), channel()).prop_map(|(at, channel)| Op::Follow(at, channel)),
         1 => (at(), channel()).prop_map(|(at, channel)| Op::Forget(at, channel)),
+        2 => (at(), channel(), any::<bool>())
+            .prop_map(|(at, channel, runs)| Op::Again(at, channel, runs)),
         6 => at().prop_map(Op::Run),
         8 => at().prop_map(Op::Execute),
         8 => (at(), any::<bool>()).prop_map(|(at, first)| Op::Hear(at, first)),
@@ -237,16 +278,24 @@ fn ops() -> impl Strategy<Value = Op> {
         2 => (1..3500_u64).prop_map(Op::Pass),
         1 => (8000..20_000_u64).prop_map(Op::Pass),
         1 => Just(Op::Lose),
+        1 => (failure(), 1..6_usize).prop_map(|(failure, count)| Op::Fail(failure, count)),
     ]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn all_nodes_know_the_members_of_all_in_the_end(ops in prop::collection::vec(ops(), 0..200)) {
+    fn all_nodes_know_the_members_of_all_in_the_end(
+        room in prop_oneof![2 => Just(None), 1 => (1..6_usize).prop_map(Some)],
+        ops in prop_oneof![
+            prop::collection::vec(ops(), 0..200),
+            prop::collection::vec(turns(), 0..30),
+        ],
+    ) {
         let mut world = World::new();
         for at in 0..3 {
+            world.links[at].room = room;
             world.link(at);
         }
         for op in ops {
@@ -255,8 +304,23 @@ proptest! {
                     world.change(at, CHANNELS[channel], socket, Some(what.to_string()));
                 }
                 Op::Leave(at, channel, socket) => world.change(at, CHANNELS[channel], socket, None),
+                Op::Say(at, channel, socket, is_there) => {
+                    let what = is_there.then(String::new);
+                    world.change(at, CHANNELS[channel], socket, what);
+                    world.run(at);
+                    while world.execute(at) {}
+                    while world.hear(at, false) {}
+                }
                 Op::Follow(at, channel) => world.follow(at, CHANNELS[channel]),
                 Op::Forget(at, channel) => world.forget(at, CHANNELS[channel]),
+                Op::Again(at, channel, runs) => {
+                    world.forget(at, CHANNELS[channel]);
+                    if runs {
+                        world.run(at);
+                    }
+                    world.follow(at, CHANNELS[channel]);
+                    world.run(at);
+                }
                 Op::Run(at) => world.run(at),
                 Op::Execute(at) => {
                     world.execute(at);
@@ -269,69 +333,13 @@ proptest! {
                 Op::Link(at) => world.link(at),
                 Op::Pass(ms) => world.ms += ms,
                 Op::Lose => world.store.lose(),
+                Op::Fail(failure, count) => world.store.fails = Some((failure, count)),
             }
         }
+        world.store.fails = None;
         world.settle(30);
         world.check();
     }
-}
-
-/// A node stands still until the others have removed its members, and goes on.
-#[test]
-fn a_node_that_was_declared_dead_has_its_members_again() {
-    let mut world = World::new();
-    for at in 0..3 {
-        world.follow(at, CHANNELS[0]);
-        world.change(at, CHANNELS[0], 7, Some("x".to_owned()));
-    }
-    world.settle(2);
-    world.check();
-    for _ in 0..12 {
-        world.ms += 1000;
-        for at in 1..3 {
-            world.run(at);
-            while world.execute(at) {}
-            while world.hear(at, false) {}
-        }
-    }
-    let others = |at: usize| world.nodes[at].rooms.all().others.len();
-    assert_eq!([others(0), others(1), others(2)], [2, 1, 1]);
-    world.settle(1);
-    world.check();
-}
-
-/// A channel is forgotten and followed again before the node's task looks. What comes until then is for the earlier one.
-#[test]
-fn nothing_stays_of_what_came_before_a_channel_was_followed_again() {
-    let mut world = World::new();
-    let room = CHANNELS[0];
-    world.follow(1, room);
-    world.change(0, room, 7, Some("x".to_owned()));
-    world.settle(2);
-    world.forget(1, room);
-    world.follow(1, room);
-    world.change(0, room, 8, Some("x".to_owned()));
-    world.run(0);
-    while world.execute(0) {}
-    while world.hear(1, true) {}
-    world.run(1);
-    assert!(world.execute(1), "it has ended its subscription");
-    for socket in [7, 8] {
-        world.change(0, room, socket, None);
-    }
-    world.run(0);
-    while world.hear(0, false) {}
-    world.run(0);
-    while world.execute(0) {}
-    while world.hear(0, false) {}
-    while world.execute(1) {}
-    // the index has nobody, and the next member is told of in front of it
-    world.change(0, room, 9, Some("x".to_owned()));
-    world.run(0);
-    while world.execute(0) {}
-    while world.hear(1, true) {}
-    world.settle(2);
-    world.check();
 }
 
 const NODES: u64 = 3;

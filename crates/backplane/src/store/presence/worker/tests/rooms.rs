@@ -19,7 +19,8 @@ pub(super) struct Inner {
     pub(super) here: BTreeMap<Channel, BTreeMap<u64, String>>,
     /// Nothing: everything has to be written.
     pub(super) unsaved: BTreeMap<Channel, BTreeSet<u64>>,
-    pub(super) followed: BTreeSet<Channel>,
+    /// By the number of the following.
+    pub(super) followed: BTreeMap<Channel, u64>,
     pub(super) known: BTreeSet<Channel>,
     pub(super) others: Others,
 }
@@ -70,7 +71,7 @@ impl Roll for Rooms {
 
     fn put(&self, channel: &[u8], node: u64, mark: u32, seats: Vec<Seat>) {
         let mut all = self.all();
-        if all.followed.contains(channel) {
+        if all.followed.contains_key(channel) {
             for seat in seats {
                 let info = seat.info.map(String::from).unwrap_or_default();
                 let id = (channel.into(), node, seat.socket);
@@ -91,16 +92,20 @@ impl Roll for Rooms {
         });
     }
 
-    fn filled(&self, channel: &[u8], nodes: &[u64]) {
+    fn filled(&self, channel: &[u8], following: u64, nodes: &[u64]) {
         let mut all = self.all();
-        all.others
-            .retain(|(of, node, _), _| **of != *channel || nodes.contains(node));
-        if all.followed.contains(channel) {
+        if all.followed.get(channel) == Some(&following) {
+            all.others
+                .retain(|(of, node, _), _| **of != *channel || nodes.contains(node));
             all.known.insert(channel.into());
         }
     }
 
-    fn failed(&self, _: &[u8]) {}
+    fn failed(&self, channel: &[u8], following: u64) {
+        let all = self.all();
+        let is_current = all.followed.get(channel) == Some(&following);
+        assert!(!is_current || !all.known.contains(channel), "it is known");
+    }
 
     fn flush(&self) {}
 

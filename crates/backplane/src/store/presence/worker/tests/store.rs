@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use super::command::{Command, Failure, Whole};
 use crate::config::Server;
 use crate::link_error::LinkError;
+use crate::store::link::Fault;
 use crate::store::presence::follow::Page;
 use crate::store::presence::message::{self, Told};
 use crate::store::presence::own::Written;
@@ -15,33 +17,13 @@ use crate::store::presence::session::Session;
 
 pub(super) type Channel = Box<[u8]>;
 
-/// What was asked for. What has an answer is told by that.
-pub(super) enum Command {
-    FollowSessions,
-    Unsubscribe(Channel),
-    Beat(Session, bool),
-    Subscribe(Place),
-    Index(Place, u32),
-    Page(Place, (Session, u32), u64),
-    Check(Channel, Session, u64),
-    Change(Channel, Session, (u64, u64), Vec<Result<Seat, u64>>),
-    Write(Channel, Session, Whole),
-    Purge(Channel, Session),
-}
-
-/// An owned [`Part`].
-pub(super) struct Whole {
-    is_first: bool,
-    version: Option<u64>,
-    seats: Vec<Seat>,
-    old: Option<Session>,
-}
-
 /// A link: what waits for the store, and what waits for the node, in its order.
 #[derive(Default)]
 pub(super) struct Link {
     pub(super) sent: VecDeque<Command>,
     pub(super) heard: VecDeque<Event>,
+    /// The most commands that wait for the store, if there is such a bound.
+    pub(super) room: Option<usize>,
     /// `None`: what is told of sessions.
     topics: BTreeSet<Option<Channel>>,
 }
@@ -51,12 +33,28 @@ pub(super) struct Store {
     leases: BTreeMap<Session, u64>,
     index: BTreeMap<(Channel, Session), Option<u64>>,
     members: BTreeMap<(Channel, Session), BTreeMap<u64, Seat>>,
+    /// How the next commands fail, and how many.
+    pub(super) fails: Option<(Failure, usize)>,
 }
 
 impl Store {
     /// It has lost everything.
     pub(super) fn lose(&mut self) {
-        *self = Self::default();
+        *self = Self {
+            fails: self.fails,
+            ..Self::default()
+        };
+    }
+
+    /// How the next command fails.
+    fn failure(&mut self) -> Option<Failure> {
+        let (failure, left) = self.fails.as_mut()?;
+        let failure = *failure;
+        *left -= 1;
+        if *left == 0 {
+            self.fails = None;
+        }
+        Some(failure)
     }
 
     /// Executes the next command of a link. Returns whether there was one.
@@ -64,6 +62,16 @@ impl Store {
         let Some(command) = links[at].sent.pop_front() else {
             return false;
         };
+        let failure = self.failure();
+        let command = match command.fail(failure) {
+            Ok(command) => command,
+            Err((request, fault)) => {
+                let answer = request.map(|request| Event::Answer(request, Err(fault)));
+                links[at].heard.extend(answer);
+                return true;
+            }
+        };
+        let is_mute = failure == Some(Failure::IsMute);
         match command {
             Command::FollowSessions => {
                 links[at].topics.insert(None);
@@ -99,15 +107,13 @@ impl Store {
             Command::Purge(channel, session) => self.purge(&(channel, session)),
             Command::Change(channel, session, numbers, seats) => {
                 let key = (channel, session);
-                let (written, told) = self.change(&key, numbers, seats);
-                tell(links, &key.0, told);
-                links[at].answer(Request::Write(key.0, session), Reply::Written(written));
+                let done = self.change(&key, numbers, seats);
+                links_hear(links, (at, is_mute), key, done);
             }
             Command::Write(channel, session, whole) => {
                 let key = (channel, session);
-                let (written, told) = self.write(&key, whole);
-                tell(links, &key.0, told);
-                links[at].answer(Request::Write(key.0, session), Reply::Written(written));
+                let done = self.write(&key, whole);
+                links_hear(links, (at, is_mute), key, done);
             }
         }
         true
@@ -212,6 +218,26 @@ fn written(is_empty: bool) -> Written {
     }
 }
 
+/// What comes of a write, on all links.
+fn links_hear(
+    links: &mut [Link],
+    (at, is_mute): (usize, bool),
+    (channel, session): (Channel, Session),
+    (written, told): (Written, Option<Told>),
+) {
+    let is_untold = is_mute && told.is_some();
+    if !is_untold {
+        tell(links, &channel, told);
+    }
+    let request = Request::Write(channel, session);
+    let reply = if is_untold {
+        Err(Fault::Untold(String::new()))
+    } else {
+        Ok(Reply::Written(written))
+    };
+    links[at].heard.push_back(Event::Answer(request, reply));
+}
+
 /// Publishes on the topic of a channel.
 fn tell(links: &mut [Link], channel: &Channel, told: Option<Told>) {
     let Some(told) = told else { return };
@@ -225,6 +251,14 @@ fn tell(links: &mut [Link], channel: &Channel, told: Option<Told>) {
 }
 
 impl Link {
+    /// A new link with this [room](Self::room).
+    pub(super) fn of(room: Option<usize>) -> Self {
+        Self {
+            room,
+            ..Self::default()
+        }
+    }
+
     fn answer(&mut self, request: Request, reply: Reply) {
         self.heard.push_back(Event::Answer(request, Ok(reply)));
     }
@@ -239,6 +273,8 @@ impl Register for Link {
         None
     }
 
+    fn cut(&mut self) {}
+
     fn overdue(&mut self, _: Instant) -> Result<Option<Event>, LinkError> {
         Ok(None)
     }
@@ -252,11 +288,12 @@ impl Register for Link {
     }
 
     fn has_room(&self) -> bool {
-        true
+        self.room.is_none_or(|room| self.sent.len() < room)
     }
 
     fn has_much_room(&self) -> bool {
-        true
+        self.room
+            .is_none_or(|room| self.sent.len() < room.div_ceil(2))
     }
 
     fn follow_sessions(&mut self, _: Instant) {
