@@ -1,22 +1,18 @@
-//! The doorbell: how any thread wakes a JavaScript thread. Owns the environment's one bell, a handle of its event loop or
-//! a `ThreadsafeFunction`, and the lock that guards it against an environment that is ending; never drains.
-#![expect(
-    unsafe_code,
-    reason = "a bell may be rung only while its environment lives"
-)]
+//! The doorbell: how any thread wakes a JavaScript thread. Owns the environment's one bell, a signal of its event loop or
+//! a `ThreadsafeFunction`, and the lock that guards its memory against an environment that is ending; never drains.
 
 mod function;
 #[cfg(unix)]
-mod handle;
-#[cfg(unix)]
-mod libuv;
-#[cfg(unix)]
 mod rings;
+#[cfg(unix)]
+mod signal;
 
 use std::ffi::c_void;
 use std::sync::{Arc, Weak};
 
 use millrace_gateway::Doorbell;
+#[cfg(unix)]
+pub(crate) use millrace_sockets::Libuv;
 use parking_lot::RwLock;
 
 use crate::addon::ADDON;
@@ -26,11 +22,9 @@ use crate::ring_again::{Counts, Rung};
 pub(crate) use function::Answer;
 use function::Function;
 #[cfg(unix)]
-use handle::{Calls, Handle};
-#[cfg(unix)]
-pub(crate) use libuv::Libuv;
-#[cfg(unix)]
 pub(crate) use rings::PLACES;
+#[cfg(unix)]
+use signal::Signal;
 
 /// An environment's bell, which all doorbells of the environment share.
 #[derive(Debug)]
@@ -45,13 +39,13 @@ pub(crate) struct Line {
 enum Bell {
     Function(Function),
     #[cfg(unix)]
-    Handle(Handle),
+    Signal(Signal),
 }
 
 /// Whether an environment may still be rung: the runtimes abort or misbehave if one is that is ending.
 #[derive(Debug, Default)]
 struct Life {
-    /// Read-locked during every ring, and write-locked by the first code that notices the end.
+    /// Read-locked while something of the environment is used, and write-locked by the first code that notices the end.
     dead: RwLock<bool>,
 }
 
@@ -70,6 +64,13 @@ impl Life {
     fn is_over(&self) -> bool {
         *self.dead.read()
     }
+
+    fn while_alive(&self, work: impl FnOnce()) {
+        let dead = self.dead.read();
+        if !*dead {
+            work();
+        }
+    }
 }
 
 impl Line {
@@ -83,20 +84,21 @@ impl Line {
         again: bool,
     ) -> Outcome<Arc<Self>> {
         let name = js.string(NAME)?;
-        let function = Function::new(js, name, callbacks, context)?;
+        let life = Arc::default();
+        let function = Function::new(js, name, callbacks, context, &life)?;
         function.release(js)?;
-        let line = Arc::new(Self {
+        let opened = Arc::new(Self {
             bell: Bell::Function(function),
-            life: Arc::default(),
+            life,
             counts: again.then(Counts::default),
         });
         if again {
-            let watched: Weak<dyn Rung> = Arc::<Self>::downgrade(&line);
+            let watched: Weak<dyn Rung> = Arc::<Self>::downgrade(&opened);
             ADDON.ring_again().watch(watched).map_err(|error| {
                 Failure::internal(&format!("a thread could not be started: {error}"))
             })?;
         }
-        Ok(line)
+        Ok(opened)
     }
 
     /// Opens a line to a thread with an event loop of libuv, in the same way. `answer` is called with the place of a source
@@ -105,17 +107,12 @@ impl Line {
     pub(crate) fn open_at_loop(
         js: Js<'_>,
         libuv: Libuv,
-        answer: Box<dyn Fn(Js<'_>, usize)>,
+        answer: impl Fn(Js<'_>, usize) + 'static,
     ) -> Outcome<Arc<Self>> {
         let name = js.string(NAME)?;
-        let life = Arc::<Life>::default();
-        let ending = Arc::clone(&life);
-        let calls = Calls {
-            answer,
-            ended: Box::new(move || ending.end()),
-        };
+        let life = Arc::default();
         Ok(Arc::new(Self {
-            bell: Bell::Handle(Handle::open(js, libuv, name, calls)?),
+            bell: Bell::Signal(Signal::open(js, libuv, name, &life, answer)?),
             life,
             counts: None,
         }))
@@ -126,9 +123,8 @@ impl Line {
         match &self.bell {
             Bell::Function(function) => function.hold(js),
             #[cfg(unix)]
-            Bell::Handle(handle) => {
-                // SAFETY: `js` proves the thread, and the handle is closed after the end is noted.
-                self.while_alive(|| unsafe { handle.hold() });
+            Bell::Signal(signal) => {
+                signal.hold();
                 Ok(())
             }
         }
@@ -139,9 +135,8 @@ impl Line {
         match &self.bell {
             Bell::Function(function) => function.release(js),
             #[cfg(unix)]
-            Bell::Handle(handle) => {
-                // SAFETY: as in `hold`.
-                self.while_alive(|| unsafe { handle.release() });
+            Bell::Signal(signal) => {
+                signal.release();
                 Ok(())
             }
         }
@@ -151,14 +146,15 @@ impl Line {
     /// when this returns.
     pub(crate) fn cut(&self) {
         self.life.end();
+        #[cfg(unix)]
+        if let Bell::Signal(signal) = &self.bell {
+            signal.close();
+        }
     }
 
     /// Calls `work` unless the environment has ended. The environment cannot end during the call.
     pub(crate) fn while_alive(&self, work: impl FnOnce()) {
-        let dead = self.life.dead.read();
-        if !*dead {
-            work();
-        }
+        self.life.while_alive(work);
     }
 
     /// Records that the runtime has called back for a ring, of whatever source.
@@ -169,13 +165,11 @@ impl Line {
     }
 
     fn ring(&self, source: usize) {
-        self.while_alive(|| match &self.bell {
-            // SAFETY: the lock that is held here keeps the environment from ending.
-            Bell::Function(function) => unsafe { function.ring(source) },
+        match &self.bell {
+            Bell::Function(function) => function.ring(source),
             #[cfg(unix)]
-            // SAFETY: as above. The thread that is woken does not wait for the lock: only the end locks it for writing.
-            Bell::Handle(handle) => unsafe { handle.ring(source) },
-        });
+            Bell::Signal(signal) => signal.ring(source),
+        }
     }
 }
 

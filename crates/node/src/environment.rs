@@ -110,9 +110,13 @@ impl Environment {
     ///
     /// # Safety
     /// `data` is that of a slot.
-    unsafe fn in_slot(data: *mut c_void) -> Option<Rc<Self>> {
+    unsafe fn of_data(data: *mut c_void) -> Option<Rc<Self>> {
         // SAFETY: as the caller promises.
-        let slot = unsafe { Slot::of(data) };
+        Self::in_slot(unsafe { Slot::of(data) })
+    }
+
+    /// The environment in this slot, if it has not ended and the caller is on its thread.
+    fn in_slot(slot: &Slot) -> Option<Rc<Self>> {
         let environment = slot.content()?.cast::<Self>();
         // SAFETY: the content is what `new` put there, on this thread, on which `close` removes it before the hook's
         // reference can be dropped.
@@ -157,8 +161,7 @@ impl Environment {
         let slot = self.slot;
         #[cfg(unix)]
         if let Some(libuv) = self.libuv.get() {
-            let answer = move |js: Js<'_>, place| on_signal(js, slot, place);
-            return Line::open_at_loop(js, libuv, Box::new(answer));
+            return Line::open_at_loop(js, libuv, move |js, place| on_signal(js, slot, place));
         }
         let callbacks: (Answer, Finalizer) = (on_ring, on_line_ended);
         Line::open(js, callbacks, slot.data(), self.rings_again.get())
@@ -222,12 +225,9 @@ impl Environment {
         let Some(line) = self.line.get() else {
             return Err(Failure::internal("nothing rings in this environment yet"));
         };
-        self.holds.set(self.holds.get() + 1);
-        if self.holds.get() == 1 {
-            line.hold(js)
-        } else {
-            Ok(())
-        }
+        let held = self.holds.get() + 1;
+        self.holds.set(held);
+        if held == 1 { line.hold(js) } else { Ok(()) }
     }
 
     /// Undoes one [`hold`](Self::hold).
@@ -321,7 +321,7 @@ impl Owner for Environment {
 
     unsafe fn of(data: *mut c_void) -> Option<Rc<Self>> {
         // SAFETY: as the caller promises, `data` comes from `data` above.
-        unsafe { Self::in_slot(data) }
+        unsafe { Self::of_data(data) }
     }
 }
 
@@ -337,7 +337,7 @@ extern "C" fn on_ring(
         return;
     }
     // SAFETY: `context` is the slot of the environment that opened the line.
-    let Some(environment) = (unsafe { Environment::in_slot(context) }) else {
+    let Some(environment) = (unsafe { Environment::of_data(context) }) else {
         return;
     };
     // SAFETY: the runtime calls this on the environment's thread.
@@ -347,11 +347,10 @@ extern "C" fn on_ring(
     });
 }
 
-/// The line calls this on the environment's thread after rings of sources with this place.
+/// The line calls this on the environment's thread after rings of sources with this place. Does not panic.
 #[cfg(unix)]
-fn on_signal(js: Js<'_>, slot: &'static Slot, place: usize) {
-    // SAFETY: it is the data of a slot.
-    let Some(environment) = (unsafe { Environment::in_slot(slot.data()) }) else {
+fn on_signal(js: Js<'_>, slot: &Slot, place: usize) {
+    let Some(environment) = Environment::in_slot(slot) else {
         return;
     };
     for number in (place..environment.sources.count()).step_by(PLACES) {
@@ -362,7 +361,7 @@ fn on_signal(js: Js<'_>, slot: &'static Slot, place: usize) {
 /// The runtime calls this when it is done with the line; some runtimes do so before the cleanup hook.
 extern "C" fn on_line_ended(_env: sys::napi_env, context: *mut c_void, _hint: *mut c_void) {
     // SAFETY: as in `on_ring`.
-    let environment = unsafe { Environment::in_slot(context) };
+    let environment = unsafe { Environment::of_data(context) };
     if let Some(line) = environment.as_ref().and_then(|known| known.line.get()) {
         line.cut();
     }
@@ -371,7 +370,7 @@ extern "C" fn on_line_ended(_env: sys::napi_env, context: *mut c_void, _hint: *m
 /// The runtime calls this when it has collected a function.
 extern "C" fn on_collected(_env: sys::napi_env, data: *mut c_void, number: *mut c_void) {
     // SAFETY: `data` is the slot of the environment that the function belonged to.
-    let environment = unsafe { Environment::in_slot(data) };
+    let environment = unsafe { Environment::of_data(data) };
     // a panic cannot be reported here, and it must not unwind into C
     let _panicked = catch_unwind(AssertUnwindSafe(|| {
         if let Some(environment) = environment {

@@ -6,10 +6,14 @@
 )]
 
 mod act;
+#[cfg(unix)]
+mod async_context;
 mod make;
 mod read;
 
 pub(crate) use act::Finalizer;
+#[cfg(unix)]
+pub(crate) use async_context::AsyncContext;
 
 use std::marker::PhantomData;
 use std::ptr;

@@ -23,10 +23,11 @@ type Answer<'s> = Outcome<Option<Value<'s>>>;
 
 /// Fills the exports for a thread that has just loaded the addon.
 pub(crate) fn open(env: sys::napi_env, exports: sys::napi_value) -> napi::Result<()> {
-    // SAFETY: the runtime is calling the module's initialisation on this thread, in a scope.
-    let js = unsafe { Js::new(env) };
-    // SAFETY: as above.
-    let exports = unsafe { js.value_of(exports) };
+    // SAFETY: the runtime is calling the module's initialisation on this thread, in a scope, with this value.
+    let (js, exports) = unsafe {
+        let js = Js::new(env);
+        (js, js.value_of(exports))
+    };
     let environment = environment::open(js)
         .map_err(|failure| napi::Error::from_reason(format!("no environment: {failure:?}")))?;
     define_module(js, exports, &environment).map_err(|failure| {

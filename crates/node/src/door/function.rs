@@ -1,5 +1,5 @@
-//! A `ThreadsafeFunction` of Node-API: how a thread is woken in runtimes without libuv. Owns the calls; the line guards
-//! them against an environment that is ending.
+//! A `ThreadsafeFunction` of Node-API: how a thread is woken in runtimes without libuv. Owns the calls, and makes none when
+//! the environment is ending.
 #![expect(
     unsafe_code,
     reason = "a ThreadsafeFunction is used from threads that have no environment"
@@ -7,15 +7,20 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
 
 use napi::sys;
 
+use super::Life;
 use crate::failure::{Failure, Outcome, check};
 use crate::js::{Finalizer, Js, Value};
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Function(sys::napi_threadsafe_function);
+pub(super) struct Function {
+    raw: sys::napi_threadsafe_function,
+    life: Arc<Life>,
+}
 
 // SAFETY: Node-API documents `napi_call_threadsafe_function` for use on any thread; every other use of it is on the
 // environment's thread.
@@ -29,12 +34,14 @@ pub(crate) type Answer =
 
 impl Function {
     /// Makes one that calls `answer` with `context` and the number of a source, and `ended` with `context` when the
-    /// runtime is done with it. It keeps the process running until [`release`](Self::release).
+    /// runtime is done with it. It keeps the process running until [`release`](Self::release), and does not ring after the
+    /// end of `life`, which is that of the environment.
     pub(super) fn new(
         js: Js<'_>,
         name: Value<'_>,
         (answer, ended): (Answer, Finalizer),
         context: *mut c_void,
+        life: &Arc<Life>,
     ) -> Outcome<Self> {
         let mut function = ptr::null_mut();
         // SAFETY: `js` proves a live environment on this thread. No function is given because `answer` finds its own;
@@ -58,30 +65,32 @@ impl Function {
         if function.is_null() {
             return Err(Failure::Abandoned);
         }
-        Ok(Self(function))
+        Ok(Self {
+            raw: function,
+            life: Arc::clone(life),
+        })
     }
 
     /// Keeps the process running.
     pub(super) fn hold(&self, js: Js<'_>) -> Outcome<()> {
         // SAFETY: `js` proves a live environment, which is the one the function was made in.
-        check(unsafe { sys::napi_ref_threadsafe_function(js.env(), self.0) })
+        check(unsafe { sys::napi_ref_threadsafe_function(js.env(), self.raw) })
     }
 
     /// Lets the process end.
     pub(super) fn release(&self, js: Js<'_>) -> Outcome<()> {
         // SAFETY: as in `hold`.
-        check(unsafe { sys::napi_unref_threadsafe_function(js.env(), self.0) })
+        check(unsafe { sys::napi_unref_threadsafe_function(js.env(), self.raw) })
     }
 
-    /// Rings for a source.
-    ///
-    /// # Safety
-    /// The environment does not end during the call.
-    pub(super) unsafe fn ring(&self, source: usize) {
+    /// Rings for a source, unless the environment has ended.
+    pub(super) fn ring(&self, source: usize) {
         let mode = sys::ThreadsafeFunctionCallMode::nonblocking;
         let source = ptr::without_provenance_mut::<c_void>(source);
-        // SAFETY: the function lives until the environment ends. Any failure means that the environment is closing: its
-        // cleanup hook retires what rings here.
-        let _closing = unsafe { sys::napi_call_threadsafe_function(self.0, source, mode) };
+        self.life.while_alive(|| {
+            // SAFETY: the function lives until the environment ends, which it does not during this call. Any failure means
+            // that the environment is closing: its cleanup hook retires what rings here.
+            let _closing = unsafe { sys::napi_call_threadsafe_function(self.raw, source, mode) };
+        });
     }
 }

@@ -142,45 +142,6 @@ impl<'s> Js<'s> {
         let _kept_longer = unsafe { sys::napi_close_handle_scope(self.env, scope) };
         result
     }
-
-    /// Makes what asynchronous hooks show for callbacks with this name.
-    #[cfg(unix)]
-    pub(crate) fn async_context(self, name: Value<'_>) -> Outcome<sys::napi_async_context> {
-        let mut context = ptr::null_mut();
-        // SAFETY: see the impl block; the resource may be null.
-        check(unsafe {
-            sys::napi_async_init(self.env, ptr::null_mut(), name.raw, &raw mut context)
-        })?;
-        if context.is_null() {
-            Err(Failure::Abandoned)
-        } else {
-            Ok(context)
-        }
-    }
-
-    /// The context must not be used again.
-    #[cfg(unix)]
-    pub(crate) fn end_async_context(self, context: sys::napi_async_context) {
-        // SAFETY: see the impl block. A failure means that the environment is ending.
-        let _going_away = unsafe { sys::napi_async_destroy(self.env, context) };
-    }
-
-    /// Runs `work` as a callback of the event loop: promises and `process.nextTick` follow it.
-    #[cfg(unix)]
-    pub(crate) fn in_callback_scope(
-        self,
-        context: sys::napi_async_context,
-        work: impl FnOnce(Js<'s>),
-    ) -> Outcome<()> {
-        let mut scope = ptr::null_mut();
-        // SAFETY: see the impl block; closed below, in order. The resource is ignored.
-        check(unsafe {
-            sys::napi_open_callback_scope(self.env, ptr::null_mut(), context, &raw mut scope)
-        })?;
-        work(self);
-        // SAFETY: it is the innermost open callback scope.
-        check(unsafe { sys::napi_close_callback_scope(self.env, scope) })
-    }
 }
 
 /// A function that the runtime calls with the two pointers that it was given.

@@ -96,11 +96,9 @@ impl<'s> Js<'s> {
     }
 
     /// Makes an `ArrayBuffer` that owns `bytes` without a copy, if the runtime allows it.
-    pub(crate) fn adopted_array_buffer(self, bytes: Vec<u8>) -> Outcome<Value<'s>> {
-        let length = bytes.len();
+    pub(crate) fn adopted_array_buffer(self, mut bytes: Vec<u8>) -> Outcome<Value<'s>> {
+        let (data, length) = (bytes.as_mut_ptr().cast::<c_void>(), bytes.len());
         let owner = Box::into_raw(Box::new(bytes));
-        // SAFETY: `owner` was just made from a Box and is not shared yet.
-        let data = unsafe { (*owner).as_mut_ptr() }.cast::<c_void>();
         let mut raw = ptr::null_mut();
         // SAFETY: `data` has `length` bytes and stays in place until `release_bytes` drops `owner`, which
         // the runtime calls once, and only after an ok status.

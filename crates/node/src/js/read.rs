@@ -31,9 +31,7 @@ impl<'s> Js<'s> {
 
     /// The number in `value`, if it is one.
     pub(crate) fn as_number(self, value: Value<'_>) -> Outcome<Option<f64>> {
-        let mut number = 0.0;
-        // SAFETY: see the impl block.
-        let status = unsafe { sys::napi_get_value_double(self.env, value.raw, &raw mut number) };
+        let (status, number) = self.double(value);
         if status == sys::Status::napi_number_expected {
             return Ok(None);
         }
@@ -43,10 +41,16 @@ impl<'s> Js<'s> {
 
     /// The number in `value`, which must be one.
     pub(crate) fn to_number(self, value: Value<'_>) -> Outcome<f64> {
+        let (status, number) = self.double(value);
+        check(status)?;
+        Ok(number)
+    }
+
+    fn double(self, value: Value<'_>) -> (sys::napi_status, f64) {
         let mut number = 0.0;
         // SAFETY: see the impl block.
-        check(unsafe { sys::napi_get_value_double(self.env, value.raw, &raw mut number) })?;
-        Ok(number)
+        let status = unsafe { sys::napi_get_value_double(self.env, value.raw, &raw mut number) };
+        (status, number)
     }
 
     /// The boolean in `value`, which must be one.
@@ -64,29 +68,15 @@ impl<'s> Js<'s> {
         if out.capacity() - out.len() < STRING_ROOM {
             out.reserve(STRING_ROOM);
         }
-        let Some(written) = self.write_string(value, out)? else {
+        let start = out.len();
+        if !self.write_string(value, out)? {
             return Ok(false);
-        };
+        }
         // text that does not fit is truncated between characters of at most four bytes, before a final zero
-        if written + 5 > out.capacity() - out.len() {
-            let mut length = 0;
-            // SAFETY: see the impl block; without a buffer the call only measures.
-            check(unsafe {
-                sys::napi_get_value_string_utf8(
-                    self.env,
-                    value.raw,
-                    ptr::null_mut(),
-                    0,
-                    &raw mut length,
-                )
-            })?;
-            out.reserve(length + 8);
-            let written = self.write_string(value, out)?.unwrap_or_default();
-            // SAFETY: `write_string` initialised that many bytes after the length, within the capacity.
-            unsafe { out.set_len(out.len() + written) };
-        } else {
-            // SAFETY: as above.
-            unsafe { out.set_len(out.len() + written) };
+        if out.capacity() - out.len() < 5 {
+            out.truncate(start);
+            out.reserve(self.utf8_length(value)? + 8);
+            self.write_string(value, out)?;
         }
         Ok(true)
     }
@@ -113,30 +103,28 @@ impl<'s> Js<'s> {
         // it is, there is still room for one more character of at most four bytes and a final zero.
         let mut bytes = Vec::with_capacity(room + units + 5);
         bytes.resize(room, 0);
-        let mut written = self.write_string(value, &mut bytes)?.unwrap_or_default();
-        if written != units {
-            let mut length = 0;
-            // SAFETY: see the impl block; without a buffer the call only measures.
-            check(unsafe {
-                sys::napi_get_value_string_utf8(
-                    self.env,
-                    value.raw,
-                    ptr::null_mut(),
-                    0,
-                    &raw mut length,
-                )
-            })?;
-            bytes.reserve_exact(length + 1);
-            written = self.write_string(value, &mut bytes)?.unwrap_or_default();
+        self.write_string(value, &mut bytes)?;
+        if bytes.len() != room + units {
+            bytes.truncate(room);
+            bytes.reserve_exact(self.utf8_length(value)? + 1);
+            self.write_string(value, &mut bytes)?;
         }
-        // SAFETY: `write_string` initialised that many bytes after the length, within the capacity.
-        unsafe { bytes.set_len(room + written) };
         Ok(Some(bytes))
     }
 
-    /// Writes into the spare capacity of `out` and returns the number of bytes. `None` if the value is not a
-    /// string.
-    fn write_string(self, value: Value<'_>, out: &mut Vec<u8>) -> Outcome<Option<usize>> {
+    /// The number of bytes of a string's UTF-8.
+    fn utf8_length(self, value: Value<'_>) -> Outcome<usize> {
+        let (mut length, no_buffer) = (0, ptr::null_mut());
+        // SAFETY: see the impl block; without a buffer the call only measures.
+        check(unsafe {
+            sys::napi_get_value_string_utf8(self.env, value.raw, no_buffer, 0, &raw mut length)
+        })?;
+        Ok(length)
+    }
+
+    /// Appends as much of a string's UTF-8 as the capacity of `out` allows, which leaves room for a zero byte. Returns
+    /// false if the value is not a string.
+    fn write_string(self, value: Value<'_>, out: &mut Vec<u8>) -> Outcome<bool> {
         let spare = out.spare_capacity_mut();
         let mut written = 0;
         let (start, room) = (spare.as_mut_ptr().cast::<c_char>(), spare.len());
@@ -145,16 +133,33 @@ impl<'s> Js<'s> {
             sys::napi_get_value_string_utf8(self.env, value.raw, start, room, &raw mut written)
         };
         if status == sys::Status::napi_string_expected {
-            return Ok(None);
+            return Ok(false);
         }
         check(status)?;
-        Ok(Some(written))
+        // SAFETY: the runtime has initialised that many bytes after the length, within the capacity.
+        unsafe { out.set_len(out.len() + written) };
+        Ok(true)
     }
 
     pub(crate) fn is_array(self, value: Value<'_>) -> Outcome<bool> {
-        let mut answer = false;
+        self.is(Kind::Array, value.raw)
+    }
+
+    #[inline]
+    fn is(self, kind: Kind, value: sys::napi_value) -> Outcome<bool> {
+        let (env, mut answer) = (self.env, false);
+        let out = &raw mut answer;
         // SAFETY: see the impl block.
-        check(unsafe { sys::napi_is_array(self.env, value.raw, &raw mut answer) })?;
+        check(unsafe {
+            match kind {
+                Kind::Array => sys::napi_is_array(env, value, out),
+                Kind::ArrayBuffer => sys::napi_is_arraybuffer(env, value, out),
+                Kind::DataView => sys::napi_is_dataview(env, value, out),
+                #[cfg(unix)]
+                Kind::Detached => sys::napi_is_detached_arraybuffer(env, value, out),
+                Kind::TypedArray => sys::napi_is_typedarray(env, value, out),
+            }
+        })?;
         Ok(answer)
     }
 
@@ -217,19 +222,13 @@ impl<'s> Js<'s> {
     /// Whether the value is an `ArrayBuffer` that was transferred.
     #[cfg(unix)]
     pub(crate) fn is_detached(self, value: Value<'_>) -> Outcome<bool> {
-        let mut answer = false;
-        // SAFETY: see the impl block.
-        check(unsafe { sys::napi_is_detached_arraybuffer(self.env, value.raw, &raw mut answer) })?;
-        Ok(answer)
+        self.is(Kind::Detached, value.raw)
     }
 
     fn bytes_of(self, value: Value<'_>) -> Outcome<Option<(*const u8, usize)>> {
         let (mut data, mut length) = (ptr::null_mut::<c_void>(), 0_usize);
         let mut buffer = ptr::null_mut();
-        let mut answer = false;
-        // SAFETY: see the impl block.
-        check(unsafe { sys::napi_is_typedarray(self.env, value.raw, &raw mut answer) })?;
-        if answer {
+        if self.is(Kind::TypedArray, value.raw)? {
             let mut kind = -1;
             // SAFETY: see the impl block; the offset is not needed, because `data` includes it.
             check(unsafe {
@@ -247,26 +246,13 @@ impl<'s> Js<'s> {
                 return Ok(None);
             };
             length *= size;
-        } else {
+        } else if self.is(Kind::ArrayBuffer, value.raw)? {
             // SAFETY: see the impl block.
-            check(unsafe { sys::napi_is_arraybuffer(self.env, value.raw, &raw mut answer) })?;
-            if answer {
-                // SAFETY: see the impl block.
-                check(unsafe {
-                    sys::napi_get_arraybuffer_info(
-                        self.env,
-                        value.raw,
-                        &raw mut data,
-                        &raw mut length,
-                    )
-                })?;
-                return Ok(Some((data.cast::<u8>().cast_const(), length)));
-            }
-            // SAFETY: see the impl block.
-            check(unsafe { sys::napi_is_dataview(self.env, value.raw, &raw mut answer) })?;
-            if !answer {
-                return Ok(None);
-            }
+            check(unsafe {
+                sys::napi_get_arraybuffer_info(self.env, value.raw, &raw mut data, &raw mut length)
+            })?;
+            return Ok(Some((data.cast::<u8>().cast_const(), length)));
+        } else if self.is(Kind::DataView, value.raw)? {
             // SAFETY: see the impl block; the offset is not needed, because `data` includes it.
             check(unsafe {
                 sys::napi_get_dataview_info(
@@ -278,12 +264,26 @@ impl<'s> Js<'s> {
                     ptr::null_mut(),
                 )
             })?;
+        } else {
+            return Ok(None);
         }
         // a view of a SharedArrayBuffer has bytes that another thread may be writing
-        // SAFETY: see the impl block.
-        check(unsafe { sys::napi_is_arraybuffer(self.env, buffer, &raw mut answer) })?;
-        Ok(answer.then_some((data.cast::<u8>().cast_const(), length)))
+        let is_unshared = self.is(Kind::ArrayBuffer, buffer)?;
+        Ok(is_unshared.then_some((data.cast::<u8>().cast_const(), length)))
     }
+}
+
+/// What [`Js::is`] can tell of a value.
+#[derive(Clone, Copy)]
+enum Kind {
+    Array,
+    /// An `ArrayBuffer` that threads do not share.
+    ArrayBuffer,
+    DataView,
+    /// An `ArrayBuffer` that was transferred.
+    #[cfg(unix)]
+    Detached,
+    TypedArray,
 }
 
 fn element_size(kind: sys::napi_typedarray_type) -> Option<usize> {

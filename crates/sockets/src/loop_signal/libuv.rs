@@ -11,11 +11,12 @@ use std::mem;
 /// A function that libuv calls with a handle.
 pub(super) type Callback = unsafe extern "C" fn(*mut c_void);
 
-/// See the module. A handle is a pointer to memory of [`async_bytes`](Self::async_bytes), whose first word libuv leaves
-/// to its user.
+/// The functions of the running program's libuv. A handle is a pointer to memory of `async_bytes`, whose first word libuv
+/// leaves to its user.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Libuv {
-    handle_size: unsafe extern "C" fn(c_int) -> usize,
+pub struct Libuv {
+    /// `uv_handle_size(kind)`
+    pub(super) handle_size: unsafe extern "C" fn(c_int) -> usize,
     /// `uv_async_init(loop, handle, callback)`
     pub(super) async_init: unsafe extern "C" fn(*mut c_void, *mut c_void, Callback) -> c_int,
     /// `uv_async_send(handle)`, the only one that may be called from any thread
@@ -30,7 +31,7 @@ pub(crate) struct Libuv {
 
 impl Libuv {
     /// libuv's functions, if the program has those of this version, which is what its runtime reports.
-    pub(crate) fn find(version: &str) -> Option<Self> {
+    pub fn find(version: &str) -> Option<Self> {
         if !version.starts_with("1.") {
             return None;
         }
