@@ -42,7 +42,7 @@ impl Server {
             fs::create_dir_all(&folder).expect("a folder can be made");
             let text = format!("max_payload: 8MB\n{lines}\n");
             fs::write(folder.join("nats.conf"), text).expect("the folder can be written to");
-            let Some(child) = spawn(port, &folder) else {
+            let Some(mut child) = spawn(port, &folder) else {
                 let is_required = env::var("MILLRACE_REQUIRE_ALL").is_ok_and(|value| value == "1");
                 assert!(
                     !is_required,
@@ -51,31 +51,19 @@ impl Server {
                 let _stays_in_the_temporary_folder = fs::remove_dir_all(&folder);
                 return None;
             };
-            let mut server = Self {
-                port,
-                folder,
-                child,
-                proxy: Proxy::start(port),
-            };
-            if server.is_ready() {
-                return Some(server);
+            if is_ready(&mut child, port) {
+                return Some(Self {
+                    port,
+                    folder,
+                    child,
+                    // not before, because it could take the server's port
+                    proxy: Proxy::start(port),
+                });
             }
             // another program has taken the port
+            let _stays_in_the_temporary_folder = fs::remove_dir_all(&folder);
             assert!(Instant::now() < deadline, "nats-server starts");
         }
-    }
-
-    /// Waits until it answers; false if it has ended.
-    fn is_ready(&mut self) -> bool {
-        let deadline = Instant::now() + TIMEOUT;
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            if self.child.try_wait().expect("it is our child").is_some() {
-                return false;
-            }
-            assert!(Instant::now() < deadline, "nats-server answers");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        true
     }
 
     /// Kills it.
@@ -89,7 +77,7 @@ impl Server {
         let deadline = Instant::now() + TIMEOUT;
         loop {
             self.child = spawn(self.port, &self.folder).expect("there was a program before");
-            if self.is_ready() {
+            if is_ready(&mut self.child, self.port) {
                 return;
             }
             assert!(Instant::now() < deadline, "nats-server starts again");
@@ -256,6 +244,32 @@ pub(crate) fn config(port: u16) -> Config {
             terms: MANY,
         }],
     }
+}
+
+/// Waits until a server answers at this port; false if it has ended.
+fn is_ready(child: &mut Child, port: u16) -> bool {
+    let deadline = Instant::now() + TIMEOUT;
+    while !is_at(port) {
+        if child.try_wait().expect("it is our child").is_some() {
+            return false;
+        }
+        assert!(Instant::now() < deadline, "nats-server answers");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+/// Whether the server at this port is the one that was started there: the proxy of another test may have taken the port, and
+/// would lead to another server.
+fn is_at(port: u16) -> bool {
+    let Ok(stream) = TcpStream::connect(("127.0.0.1", port)) else {
+        return false;
+    };
+    let mut info = String::new();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(1)))
+        .is_ok_and(|()| BufReader::new(stream).read_line(&mut info).is_ok())
+        && info.contains(&format!("\"port\":{port},"))
 }
 
 fn copy_folder(from: &Path, to: &Path) {
