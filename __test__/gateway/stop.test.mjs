@@ -57,13 +57,18 @@ test('a client that does not read is cut at the drain deadline', async (t) => {
 test('stop waits for handleClose of every connection, then calls handleStop, then the workers end', async (t) => {
   const server = await ownServer(t, { workerPath: worker('stopping'), threads: 2 });
   const clients = await Promise.all(Array.from({ length: 10 }, () => open(t, server)));
-  for (const ws of clients) ws.send('ready');
-  for (const ws of clients) t.is(await ws.text(), 'ready');
+  for (const ws of clients) ws.send('thread');
+  const threads = [];
+  for (const ws of clients) threads.push(await ws.text());
   await server.stop();
-  const record = (await server.call('getKey', 'record')).toString().trim().split(' ');
-  t.is(record.filter((word) => word === 'close').length, 10);
-  t.is(record.filter((word) => word === 'stop').length, 2);
-  t.is(record.lastIndexOf('close') < record.indexOf('stop'), true, record.join(' '));
+  const record = async (name) => (await server.call('getKey', name)).toString().trim().split(' ');
+  t.deepEqual((await record('record')).sort(), [...Array(10).fill('close'), 'stop', 'stop']);
+  // each worker has its own end
+  t.is(new Set(threads).size, 2);
+  for (const thread of new Set(threads)) {
+    const own = threads.filter((other) => other === thread);
+    t.deepEqual(await record(`record of ${thread}`), [...own.map(() => 'close'), 'stop']);
+  }
   t.deepEqual(await server.call('getDebugState', 'workers'), {});
   t.deepEqual(await server.call('getDebugState', 'sockets'), {});
   t.deepEqual(await server.call('getDebugState', 'channels'), []);

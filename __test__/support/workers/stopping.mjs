@@ -1,17 +1,23 @@
-// Appends "close" and "stop" to the key "record" at the (late) end of its handlers.
+// Appends "close" and "stop" to the keys "record" and "record of " with its thread at the (late) end of its handlers.
 import { setTimeout as later } from 'node:timers/promises';
+import { threadId } from 'node:worker_threads';
 
 import { getKey, send, setKeyIf } from '../millrace.mjs';
 
 function record(word) {
+  append('record', word);
+  append(`record of ${threadId}`, word);
+}
+
+function append(key, word) {
   for (;;) {
-    const before = getKey('record');
-    if (setKeyIf('record', `${before === undefined ? '' : Buffer.from(before).toString()}${word} `, before)) return;
+    const before = getKey(key);
+    if (setKeyIf(key, `${before === undefined ? '' : Buffer.from(before).toString()}${word} `, before)) return;
   }
 }
 
 export function handleTextMessage(text, socketId) {
-  send(socketId, text);
+  send(socketId, text === 'thread' ? String(threadId) : text);
 }
 
 export async function handleClose() {
