@@ -121,7 +121,8 @@ fn a_key_publishes_once_while_its_message_is_kept() {
         terms,
         ..message(key)
     };
-    let first = nodes[0].append(keyed("a")).unwrap();
+    let first = nodes[0].append(keyed("a"));
+    let first = first.unwrap_or_else(|error| panic!("{error:?}: {:?}", nodes[0].reports()));
     for number in 0..4 {
         let again = nodes[1].append(keyed("a")).unwrap();
         assert_eq!(again.position, first.position);

@@ -153,7 +153,8 @@ impl Node {
     }
 
     pub(crate) fn publish(&self, text: &str) -> Position {
-        let appended = self.append(message(text)).expect("the store accepts it");
+        let appended = self.append(message(text));
+        let appended = appended.unwrap_or_else(|error| panic!("{error:?}: {:?}", self.reports()));
         assert!(!appended.is_repeated);
         appended.position
     }

@@ -119,7 +119,18 @@ impl<R> Link<R> {
         subject: &str,
         body: &[u8],
     ) -> Result<Message, LinkError> {
-        self.request(what, subject, &[], &[body], Instant::now());
+        self.call_with(what, subject, &[], body).await
+    }
+
+    /// The same, with headers.
+    pub(in crate::store) async fn call_with(
+        &mut self,
+        what: R,
+        subject: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Message, LinkError> {
+        self.request(what, subject, headers, &[body], Instant::now());
         match poll_fn(|cx| self.poll(cx)).await? {
             Event::Answer(_, message) => Ok(message),
             Event::Told(_) => Err(self.refused("it answers what was not asked".to_owned())),

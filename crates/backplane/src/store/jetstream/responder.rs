@@ -49,7 +49,7 @@ fn serve(mut out: TcpStream, mut answer: impl FnMut(&str) -> String) -> io::Resu
         let words: Vec<_> = line.split_whitespace().collect();
         match *words {
             ["PING"] => out.write_all(b"PONG\r\n")?,
-            ["PUB", subject, reply, length] => {
+            ["PUB", subject, reply, length] | ["HPUB", subject, reply, _, length] => {
                 let body = length.parse::<u64>().map_err(io::Error::other)? + 2;
                 io::copy(&mut input.by_ref().take(body), &mut io::sink())?;
                 let answer = answer(subject);

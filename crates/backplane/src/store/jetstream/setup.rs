@@ -93,10 +93,10 @@ impl<R, W: Fn() -> R> Setup<'_, R, W> {
         let mut is_new = false;
         if number(&info) == Some(NO_STREAM) {
             info = self.call("CREATE", plan, plan.config.as_bytes()).await?;
-            // a node with other bounds may have made it meanwhile
-            is_new = number(&info) != Some(IN_USE);
+            // another node may have made it meanwhile, with other bounds or at the same moment
+            is_new = !matches!(number(&info), Some(IN_USE | OVERLAPS));
             if !is_new {
-                info = self.call("INFO", plan, b"").await?;
+                info = self.made_meanwhile(plan, info).await?;
             }
         }
         self.awaits_another = is_being_made(&info);
@@ -109,8 +109,43 @@ impl<R, W: Fn() -> R> Setup<'_, R, W> {
         if !is_new {
             self.adapt(plan, &info).await?;
         }
+        if !json::is_true(&info.payload, "did_create") {
+            self.listens(plan).await?;
+        }
         let made = json::text(&info.payload, "created");
         Ok(made.unwrap_or_default().into())
+    }
+
+    /// The answer about a stream of which the server says, as an answer to `CREATE`, that it is in the way of itself.
+    async fn made_meanwhile(
+        &mut self,
+        plan: &Plan,
+        refusal: Message,
+    ) -> Result<Message, LinkError> {
+        let mut info = self.call("INFO", plan, b"").await?;
+        if number(&info) == Some(NO_STREAM) {
+            sleep(LOOKS).await;
+            info = self.call("INFO", plan, b"").await?;
+        }
+        let is_another = number(&info) == Some(NO_STREAM);
+        Ok(if is_another { refusal } else { info })
+    }
+
+    /// Returns when a stream takes records: one that the server has just made for another node is known before it listens. So
+    /// a record is sent that it does not take, because another stream is expected.
+    async fn listens(&mut self, plan: &Plan) -> Result<(), LinkError> {
+        let Some(all) = plan.has.first() else {
+            return Ok(());
+        };
+        let subject = format!("{}-", all.trim_end_matches(['>', '*']));
+        loop {
+            let headers = [(EXPECTED_STREAM, "-")];
+            let answer = self.link.call_with((self.what)(), &subject, &headers, b"");
+            match answers::failure(&answer.await?) {
+                Some((_, Failure::Away)) => sleep(LOOKS).await,
+                _ => return Ok(()),
+            }
+        }
     }
 
     /// Sets the bounds of a stream that exists.
@@ -258,6 +293,9 @@ const LEAST_WINDOW: u64 = 100;
 /// A server's numbers have a sign.
 const MOST_NANOSECONDS: u64 = u64::MAX / 2;
 
+/// Names the only stream that may take a record.
+const EXPECTED_STREAM: &str = "Nats-Expected-Stream";
+
 /// How often it is looked at whether a stream is made.
 const LOOKS: Duration = Duration::from_millis(20);
 
@@ -266,6 +304,9 @@ const PATIENCE: Duration = Duration::from_secs(4);
 
 /// The number of the error that a stream exists, with another configuration.
 const IN_USE: u64 = 10_058;
+
+/// The number of the error that a stream has the same subjects: another one, or the same that is just being made.
+const OVERLAPS: u64 = 10_065;
 
 /// Errors that pass without an operator: one without a number (the server has answered a status), of servers of the cluster
 /// that have not answered the one that was asked, and of a stream that all of its servers have left.

@@ -152,6 +152,8 @@ impl Lease {
         self.own = old.next(unix_ms);
         self.is_begun = false;
         self.beats_at = now;
+        // its own session is the proof, so nothing of the time for mere suspicion is used up
+        self.grace = None;
         self.spare(now);
         old
     }
@@ -239,6 +241,33 @@ mod tests {
         lease.beat(start + BEATS * 3);
         let beat = lease.beaten(true, live(&[]), after(start, 9));
         assert_eq!(beat, Beat::Dead(vec![session(2)]));
+    }
+
+    /// A store that refuses everything while it loads its data: links come and go, and no beat is answered.
+    #[test]
+    fn links_that_come_and_go_use_up_nothing_of_what_a_lost_session_gives() {
+        let start = Instant::now();
+        let mut lease = Lease::new(1, 7, start);
+        lease.beat(start);
+        lease.beaten(true, live(&[2]), after(start, 0));
+        lease.see(session(2), start);
+        for number in 1..=15 {
+            let (_, now) = after(start, number);
+            lease.back(now);
+            lease.beat(now);
+            lease.lost();
+        }
+        let (unix_ms, now) = after(start, 16);
+        lease.hurry(now);
+        assert_eq!(lease.beat(now), Some(false));
+        let beat = lease.beaten(false, live(&[]), (unix_ms, now));
+        assert!(matches!(beat, Beat::Again(_)));
+        for (seconds, dead) in [(16, vec![]), (19, vec![]), (22, vec![session(2)])] {
+            let (unix_ms, now) = after(start, seconds);
+            assert!(lease.beat(now).is_some());
+            let beat = lease.beaten(true, live(&[]), (unix_ms, now));
+            assert_eq!(beat, Beat::Dead(dead), "after {seconds} s");
+        }
     }
 
     /// What each beat finds, every three seconds, if a server of the cluster comes or goes before each.

@@ -69,6 +69,66 @@ fn a_reason_that_passes_is_told_apart_from_one_that_lasts() {
     }
 }
 
+#[test]
+fn a_stream_that_does_not_listen_yet_is_awaited() {
+    let made = "{\"config\":{\"subjects\":[\"app!h.x.>\"]},\"created\":\"2026-11-28\"}";
+    let own = made.replace("{\"config", "{\"did_create\":true,\"config");
+    let missing = "{\"error\":{\"code\":404,\"err_code\":10059}}";
+    let nobody = "{\"error\":{\"code\":503,\"err_code\":10008}}";
+    let other = "{\"error\":{\"code\":400,\"err_code\":10060}}";
+    let [info, create, record] = [
+        "$JS.API.STREAM.INFO.s",
+        "$JS.API.STREAM.CREATE.s",
+        "app!h.x.-",
+    ];
+    for (answers, expected) in [
+        (
+            vec![made, nobody, nobody, other],
+            vec![info, record, record, record],
+        ),
+        (vec![missing, made, other], vec![info, create, record]),
+        (vec![missing, &own], vec![info, create]),
+    ] {
+        let mut answers: Vec<_> = answers.into_iter().map(str::to_owned).rev().collect();
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let noted = Arc::clone(&asked);
+        run(async {
+            let mut link = link(move |subject| {
+                noted.lock().unwrap().push(subject.to_owned());
+                answers.pop().unwrap_or_default()
+            })
+            .await;
+            let plan = Plan {
+                has: vec!["app!h.x.>".to_owned()],
+                ..plan(true)
+            };
+            prepare(&mut link, &[plan], || ()).await.unwrap();
+        });
+        assert_eq!(*asked.lock().unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_stream_that_another_node_makes_at_the_same_moment_is_no_other_one() {
+    let missing = "{\"error\":{\"code\":404,\"err_code\":10059}}";
+    let overlaps = "{\"error\":{\"err_code\":10065,\"description\":\"subjects overlap\"}}";
+    let made = "{\"config\":{},\"created\":\"2026-11-28\"}";
+    for (answers, is_made) in [
+        (vec![missing, overlaps, made], true),
+        (vec![missing, overlaps, missing, made], true),
+        (vec![missing, overlaps, missing, missing], false),
+    ] {
+        let mut answers = answers.into_iter();
+        run(async {
+            let mut link = link(move |_| answers.next().unwrap_or_default().to_owned()).await;
+            match prepare(&mut link, &[plan(true)], || ()).await {
+                Ok(created) => assert!(is_made && created == [(*b"2026-11-28").into()]),
+                Err(error) => assert!(!is_made && error.to_string().contains("overlap"), "{error}"),
+            }
+        });
+    }
+}
+
 /// Another node makes it at the same time.
 #[test]
 fn a_stream_that_a_node_with_other_bounds_has_made_meanwhile_is_changed() {
