@@ -131,10 +131,10 @@ inBrowser('figures move, channels are found, and a tap is stopped and paused', a
   const { page, complaints, enter } = await visit(t, server);
   await enter(TOKEN);
   await page.locator('#count', { hasText: '130, 130 subscriptions' }).waitFor();
-  t.is(await page.locator('#channels tbody tr').count(), 10);
+  const rows = page.locator('#channels tbody tr');
+  await until(async () => (await rows.count()) === 10, 'ten channels');
   await page.getByRole('button', { name: 'All' }).click();
   await page.getByRole('button', { name: 'More' }).waitFor();
-  const rows = page.locator('#channels tbody tr');
   for (const count of [100, 131]) {
     await page.getByRole('button', { name: 'More' }).click();
     await until(async () => (await rows.count()) === count, `${count} channels`);

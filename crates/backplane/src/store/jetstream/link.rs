@@ -119,22 +119,30 @@ impl<R> Link<R> {
         subject: &str,
         body: &[u8],
     ) -> Result<Message, LinkError> {
-        self.call_with(what, subject, &[], body).await
+        self.request(what, subject, &[], &[body], Instant::now());
+        match poll_fn(|cx| self.poll(cx)).await? {
+            Event::Answer(_, message) => Ok(message),
+            Event::Told(_) => Err(self.refused(UNASKED.to_owned())),
+            Event::Forbidden { text, .. } => Err(self.refused(text)),
+        }
     }
 
-    /// The same, with headers.
-    pub(in crate::store) async fn call_with(
+    /// The same with headers, for what this account may be forbidden: `None` if it is.
+    pub(in crate::store) async fn call_if_allowed(
         &mut self,
         what: R,
         subject: &str,
         headers: &[(&str, &str)],
-        body: &[u8],
-    ) -> Result<Message, LinkError> {
-        self.request(what, subject, headers, &[body], Instant::now());
+    ) -> Result<Option<Message>, LinkError> {
+        self.request(what, subject, headers, &[], Instant::now());
         match poll_fn(|cx| self.poll(cx)).await? {
-            Event::Answer(_, message) => Ok(message),
-            Event::Told(_) => Err(self.refused("it answers what was not asked".to_owned())),
-            Event::Forbidden { text, .. } => Err(self.refused(text)),
+            Event::Answer(_, message) => Ok(Some(message)),
+            Event::Told(_) => Err(self.refused(UNASKED.to_owned())),
+            Event::Forbidden { .. } => {
+                // no answer is due
+                self.flight.remove(&self.numbers);
+                Ok(None)
+            }
         }
     }
 
@@ -366,6 +374,9 @@ const SERIAL: [u32; 3] = [2, 9, 21];
 
 /// How long a request may take.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Why a server is of no use that sends messages before there is a subscription.
+const UNASKED: &str = "it answers what was not asked";
 
 /// The number of the subscription to answers.
 const ANSWERS: u64 = 1;

@@ -140,8 +140,12 @@ impl<R, W: Fn() -> R> Setup<'_, R, W> {
         let subject = format!("{}-", all.trim_end_matches(['>', '*']));
         loop {
             let headers = [(EXPECTED_STREAM, "-")];
-            let answer = self.link.call_with((self.what)(), &subject, &headers, b"");
-            match answers::failure(&answer.await?) {
+            let answer = self.link.call_if_allowed((self.what)(), &subject, &headers);
+            // who may only read needs no stream that listens
+            let Some(answer) = answer.await? else {
+                return Ok(());
+            };
+            match answers::failure(&answer) {
                 Some((_, Failure::Away)) => sleep(LOOKS).await,
                 _ => return Ok(()),
             }
