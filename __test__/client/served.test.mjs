@@ -100,6 +100,26 @@ test('a loss while the history is read doubles nothing', async (t) => {
   t.deepEqual(all.told, [6, 7, 8, 9, 10, 11, 12, 13]);
 });
 
+test('what the history has brought before the channel is not told again after a loss', async (t) => {
+  const all = await listening(t);
+  serve(all.ws, 5);
+  say(all.ws, 6);
+  const second = await lose(all);
+  serve(second, 9);
+  await answer(second, 11, 7, 8, 9, 10, 11);
+  say(second, 10);
+  const third = await lose(all);
+  serve(third, 12);
+  t.deepEqual(asked(third)[0].since, { e: 'e', o: 11 });
+  await answer(third, 12, 12);
+  say(third, 13, 14);
+  const fourth = await lose(all);
+  serve(fourth, 14);
+  t.deepEqual(asked(fourth)[0].since, { e: 'e', o: 14 }, 'the channel is farther than the history was');
+  await answer(fourth, 14);
+  t.deepEqual(all.told, [6, 7, 8, 9, 10, 11, 12, 13, 14]);
+});
+
 test('without history each loss is a gap', async (t) => {
   const all = await listening(t);
   const subscribed = { t: 'sub', c: 'a' };

@@ -37,8 +37,8 @@ export class ChannelSubscription {
   /** Where it begins, if the channel was subscribed before. It holds everything back until it has caught up. */
   late: Pick<SubscribeOptions, 'since' | 'last'> | undefined;
   #held: Told[] = [];
-  /** What it has from the history. The channel itself may be behind that, and brings it again. */
-  #caught: Position | undefined;
+  /** How far it has come by the history. The channel itself may be behind that, and brings it again. */
+  position: Position | undefined;
   readonly #readers = new Set<Reader>();
   over = false;
 
@@ -56,8 +56,8 @@ export class ChannelSubscription {
       return;
     }
     const [name, value] = told;
-    if (name === 'onGap' && value?.epoch !== this.#caught?.epoch) this.#caught = undefined;
-    if (name === 'onMessage' && this.#caught && (value.offset ?? 0) <= this.#caught.offset) return;
+    if (name === 'onGap' && value?.epoch !== this.position?.epoch) this.position = undefined;
+    if (name === 'onMessage' && (value.offset as number) <= (this.position?.offset as number)) return;
     safely(() => (this.options[name] as ((value: unknown) => unknown) | undefined)?.(value));
     if (name === 'onMessage') for (const reader of this.#readers) reader.take(value);
   }
@@ -69,7 +69,7 @@ export class ChannelSubscription {
     this.#held = [];
     this.late = undefined;
     for (const told of past) this.tell(...told);
-    this.#caught = position;
+    this.position = position;
     for (const told of held) this.tell(...told);
   }
 

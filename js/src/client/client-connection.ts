@@ -13,7 +13,7 @@ export interface ConnectionListener {
   message(header: Header, payload: Payload): void;
   /** It is lost or closed; `status` tells. `refused`: the server, or what it said, ended it for good. */
   lost(refused?: StatusReason): void;
-  changed(status: Status, reason: StatusReason | undefined): void;
+  changed(status: Status, reason?: StatusReason): void;
 }
 
 /** Close codes: another attempt would end in the same way. */
@@ -84,7 +84,10 @@ export class Connection {
       if (current()) this.#lost(code, reason);
     };
     this.#wait(ATTEMPT_MS, () => this.#lost(1006, 'no answer'));
-    this.#become('connecting');
+    if (this.status !== 'connecting') {
+      this.status = 'connecting';
+      this.#listener.changed('connecting');
+    }
     try {
       // what it throws counts as what it rejects with
       const token = await Promise.resolve().then(() => this.#options.getToken?.());
@@ -125,7 +128,7 @@ export class Connection {
     this.#watch();
     this.status = 'open';
     this.#listener.opened(header);
-    this.#listener.changed('open', undefined);
+    this.#listener.changed('open');
   }
 
   /** Looks again when the link could have been silent for long enough. */
@@ -189,11 +192,5 @@ export class Connection {
   #wait(ms: number, then: () => void): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(then, ms);
-  }
-
-  #become(status: Status): void {
-    if (this.status === status) return;
-    this.status = status;
-    this.#listener.changed(status, undefined);
   }
 }

@@ -63,7 +63,7 @@ class MessagingClient implements Client {
       opened: (header) => this.#opened(header),
       message: (header, payload) => this.#receive(header, payload),
       lost: (refused) => this.#lost(refused),
-      changed: (...told) => tellAll(this.#onStatus, ...told),
+      changed: (status, reason) => tellAll(this.#onStatus, status, reason),
     });
     this.#requests = new Requests(this.#connection);
   }
@@ -229,6 +229,14 @@ class MessagingClient implements Client {
     const { c = '' } = header;
     const before = this.#served.get(c);
     const [earlier] = before?.subscriptions ?? [];
+    const caught = earlier?.position;
+    let since = earlier?.late?.since;
+    // without a loss it begins anew; without a position something is missing
+    if (!since && before && !before.ready) {
+      since = before.position ?? ({} as Position);
+      // what the history brought need not come again
+      if (caught && caught.offset > since.offset) since = caught;
+    }
     earlier?.end();
     this.#served.delete(c);
     // its own subscription recovers by itself
@@ -236,8 +244,7 @@ class MessagingClient implements Client {
     const channel = new SharedChannel(c);
     const subscription = new ChannelSubscription(
       {
-        // without a loss it begins anew; without a position something is missing
-        since: earlier?.late?.since ?? (before && !before.ready ? (before.position ?? ({} as Position)) : undefined),
+        since,
         onMessage: (message: Message) => tellAll(this.#onMessage, message),
         onGap: (position) => tellAll(this.#onGap, c, position),
       },
@@ -286,4 +293,4 @@ function must(value: unknown, name: string): void {
 }
 
 /** Two of them are enough not to meet by chance, and it needs no `crypto`, which insecure pages and React Native lack. */
-const randomKey = () => Array.from('ab', () => Math.random().toString(36).slice(2)).join('');
+const randomKey = () => Math.random().toString(36).slice(2) + Math.random().toString(36).slice(2);
