@@ -15,6 +15,7 @@ use crate::frame::{Encoding, Encodings, Frame, Frames, Ledger, Message, Origin, 
 use crate::inbox::Matched;
 use crate::limits::OutboxPolicy;
 use crate::socket::connection::{Io, Phase, Shared};
+use crate::socket::moment::Moment;
 
 /// A publication for the recipients of a list.
 struct Outbound<'a> {
@@ -330,7 +331,7 @@ impl Shard {
         }
         io.outbox.lend(|| self.spare_buffer());
         append(io, self.ledger());
-        io.times.message = self.now.get();
+        io.times.message = Moment::at(self.now.get());
         if io.outbox.wants_flush() && matches!(io.phase, Phase::Open | Phase::Ending(_)) {
             self.flush(connection, io);
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Shard;
 use crate::fault::Fault;
 use crate::socket::connection::Shared;
+use crate::socket::moment::Deadline;
 use crate::socket::wheel::{Due, TICK_MS};
 
 /// Advances the wheel for as long as the shard lives; sleeps while no deadline is armed.
@@ -46,8 +47,8 @@ impl Shard {
         self.wheel.borrow_mut().advance(self.now.get(), fired);
         let parts_wait = self.look_at_parts();
         for due in fired.drain(..) {
-            if let Some((connection, at)) = self.armed(due) {
-                self.due(&connection, at);
+            if let Some((connection, deadline)) = self.armed(due) {
+                self.due(&connection, deadline);
             }
         }
         parts_wait
@@ -55,12 +56,13 @@ impl Shard {
 
     /// The connection of an entry of the wheel, and its deadline; `None` if the entry is stale. An entry of a former
     /// connection in the same slot may meet a deadline of the present one, which is due as well then.
-    fn armed(&self, due: Due) -> Option<(Shared, u64)> {
+    fn armed(&self, due: Due) -> Option<(Shared, Deadline)> {
         let connections = self.connections.borrow();
         let connection = connections.get(due.slot)?;
         let io = connection.io.borrow();
-        let mut deadlines = [io.armed, io.armed_before].into_iter();
-        let at = deadlines.find(|at| due.is_of(*at))?;
-        Some((Rc::clone(connection), at))
+        let now = self.now.get();
+        let mut deadlines = [io.armed, io.armed_before].into_iter().flatten();
+        let deadline = deadlines.find(|deadline| due.is_of(deadline.near(now)))?;
+        Some((Rc::clone(connection), deadline))
     }
 }

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::connection::{Admission, Connection, Io, Phase, Shared, Swelling};
 use super::env::Env;
+use super::moment::Moment;
 use super::outbox::Outbox;
 use super::rate::Rate;
 use super::{Session, Wake};
@@ -283,7 +284,7 @@ impl Env {
             Phase::Closing { .. } => {}
             _ => return false,
         }
-        let now = self.now.get();
+        let now = Moment::at(self.now.get());
         (io.times.alive, io.times.message) = (now, now);
         io.stream = Some(stream);
         io.stash = (!early.is_empty()).then(|| Box::new(early));

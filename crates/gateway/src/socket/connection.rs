@@ -15,6 +15,7 @@ use super::credit::Credit;
 use super::drain_waits::DrainWaits;
 use super::gaps::Lost;
 use super::message_streams::MessageStreams;
+use super::moment::Deadline;
 use super::outbox::Outbox;
 use super::rate::{Pace, Rate};
 use super::takeover::Takeover;
@@ -117,9 +118,9 @@ pub(crate) struct Io {
     /// Whether the outbox overflowed before the connection was admitted. It is then closed after the admission.
     pub(crate) overflown: bool,
     /// The earliest deadline in the wheel.
-    pub(crate) armed: u64,
+    pub(crate) armed: Option<Deadline>,
     /// The deadline that was the earliest before. It is still in the wheel, so it need not be set again.
-    pub(crate) armed_before: u64,
+    pub(crate) armed_before: Option<Deadline>,
     pub(crate) times: Times,
     /// State that few connections have.
     pub(crate) extra: Option<Box<Extra>>,
@@ -335,8 +336,8 @@ impl Io {
             wait: Wait::Never,
             swelling: Swelling::None,
             overflown: false,
-            armed: u64::MAX,
-            armed_before: u64::MAX,
+            armed: None,
+            armed_before: None,
             times: Times::new(now),
             extra,
             charged_entries: 0,
@@ -399,9 +400,9 @@ mod tests {
     #[test]
     fn a_connection_is_compact() {
         assert!(
-            // 256 without debug assertions, in which a RefCell also stores where it was borrowed
-            size_of::<Connection>() <= 272,
-            "{}: with the two counts of its Rc, a block of 288 bytes",
+            // 232 without debug assertions, in which a RefCell also stores where it was borrowed
+            size_of::<Connection>() <= 248,
+            "{}: with the two counts of its Rc and without debug assertions, a block of 256 bytes",
             size_of::<Connection>()
         );
     }

@@ -16,6 +16,7 @@ pub(crate) mod links;
 mod lost;
 mod marks;
 mod message_streams;
+pub(crate) mod moment;
 pub(crate) mod outbox;
 mod outside;
 pub(crate) mod rate;

@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use super::connection::{Io, Partial, PeerClose, Phase, Shared, Wait};
 use super::env::Env;
+use super::moment::Moment;
 use crate::close::CloseReason;
 use crate::net::stream::Stream;
 use crate::socket::context::{Outcome, Parts, Replied};
@@ -287,10 +288,10 @@ impl Env {
             // the check at the pong's deadline would be too late for the next ping
             io.times
                 .end(|waits| look_again |= std::mem::take(&mut waits.ping) > 0);
-            io.times.alive = now;
+            io.times.alive = Moment::at(now);
         }
         if outcome.delivered > 0 {
-            io.times.message = now;
+            io.times.message = Moment::at(now);
             self.stats.messages_in.add(outcome.delivered);
             self.stats.message_bytes_in.add(outcome.delivered_bytes);
             if connection.traits.get().feeds_worker {
@@ -301,7 +302,7 @@ impl Env {
             self.arm_first(connection, io);
         }
         if outcome.sent || outcome.passed {
-            io.times.message = now;
+            io.times.message = Moment::at(now);
         }
         if outcome.sent || outcome.replied != Replied::No {
             self.after_reply(connection, io, outcome.replied);

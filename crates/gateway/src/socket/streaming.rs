@@ -8,6 +8,7 @@ use super::Fragment;
 use super::connection::{Io, Shared};
 use super::env::Env;
 use super::message_streams::MessageStream;
+use super::moment::Moment;
 use crate::close::CloseReason;
 use crate::event::{Question, Reply, StreamId, StreamStep};
 
@@ -53,7 +54,7 @@ impl Env {
         (kind, payload): (Kind, Bytes),
         room: Question,
     ) {
-        io.times.message = self.now.get();
+        io.times.message = Moment::at(self.now.get());
         let is_first = {
             let Some(stream) = at_turn(io, id) else {
                 return;

@@ -4,6 +4,7 @@
 use super::connection::{Extra, Io, Partial, Phase, Shared};
 use super::env::Env;
 use super::env::millis;
+use super::moment::{Deadline, Moment};
 use super::wheel::{Due, REVOLUTION_MS, TICK_MS};
 use super::{Liveness, Wake};
 use crate::close::CloseReason;
@@ -22,17 +23,19 @@ impl Env {
     /// Sets a deadline unless an earlier one is set. A distant deadline is replaced by an earlier check, because it
     /// would stay in the wheel long after its connection is gone.
     pub(crate) fn arm(&self, connection: &Shared, io: &mut Io, at: u64) {
-        let at = at.min(self.now.get() + REVOLUTION_MS);
-        if at >= io.armed {
+        let now = self.now.get();
+        let deadline = Deadline::at(at.min(now + REVOLUTION_MS));
+        let at = deadline.near(now);
+        if io.armed.is_some_and(|armed| at >= armed.near(now)) {
             return;
         }
-        let before = std::mem::replace(&mut io.armed, at);
-        if at == io.armed_before {
+        let before = io.armed.replace(deadline);
+        if io.armed_before == Some(deadline) {
             // this deadline is in the wheel already
-            io.armed_before = u64::MAX;
+            io.armed_before = None;
             return;
         }
-        if before != u64::MAX {
+        if before.is_some() {
             io.armed_before = before;
         }
         let mut wheel = self.wheel.borrow_mut();
@@ -61,16 +64,14 @@ impl Env {
         });
     }
 
-    pub(crate) fn due(&self, connection: &Shared, at: u64) {
+    pub(crate) fn due(&self, connection: &Shared, deadline: Deadline) {
         let io = &mut *connection.io.borrow_mut();
-        if io.armed != at {
+        if io.armed != Some(deadline) {
             // an earlier deadline was set since, and has fired or will fire
-            if io.armed_before == at {
-                io.armed_before = u64::MAX;
-            }
+            io.armed_before.take_if(|before| *before == deadline);
             return;
         }
-        io.armed = u64::MAX;
+        io.armed = None;
         self.wake_due(connection, io);
         if connection.partial.get() == Partial::HeldBack {
             self.look_at_held_back(connection, io);
@@ -80,11 +81,8 @@ impl Env {
         }
         if let Some(at) = self.next(connection, io) {
             // a check that is set already may come a little early, but saves a new entry
-            let at = if io.armed_before <= at {
-                io.armed_before
-            } else {
-                at
-            };
+            let before = io.armed_before.map(|before| before.near(self.now.get()));
+            let at = before.map_or(at, |before| before.min(at));
             self.arm(connection, io, at);
         }
         if matches!(io.phase, Phase::Open) {
@@ -135,7 +133,7 @@ impl Env {
             Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
         }
         let idle = millis(limits.idle_timeout);
-        if idle > 0 && now >= times.message + idle {
+        if idle > 0 && now >= times.message.until(now) + idle {
             return Some(CloseReason::IDLE);
         }
         if connection.half_closed.get() {
@@ -168,14 +166,14 @@ impl Env {
             return Some(CloseReason::ABNORMAL);
         }
         let interval = millis(limits.ping_interval);
-        if interval > 0 && now + TICK_MS >= times.alive + interval {
+        if interval > 0 && now + TICK_MS >= times.alive.until(now) + interval {
             match connection.traits.get().liveness {
                 Liveness::Asks => {
                     let received = bytes_of(io.session.received());
                     times
                         .change(|waits| (waits.ping, waits.ping_received) = (now.max(1), received));
                 }
-                Liveness::Tells => times.alive = now,
+                Liveness::Tells => times.alive = Moment::at(now),
                 Liveness::Kernel | Liveness::Own => return None,
             }
             let Io {
@@ -200,7 +198,7 @@ impl Env {
                 let idle = millis(limits.idle_timeout);
                 [
                     Some(now + HALF_CLOSED_LOOK_MS),
-                    (idle > 0).then_some(times.message + idle),
+                    (idle > 0).then_some(times.message.until(now) + idle),
                     io.extra.as_deref().and_then(Extra::next),
                     None,
                 ]
@@ -210,7 +208,7 @@ impl Env {
                 let alive = if waits.ping > 0 {
                     waits.ping + millis(limits.pong_timeout)
                 } else {
-                    times.alive + interval
+                    times.alive.until(now) + interval
                 };
                 let idle = millis(limits.idle_timeout);
                 let unfinished = waits.unfinished + millis(limits.message_deadline);
@@ -224,7 +222,7 @@ impl Env {
                 [
                     (interval > 0 && connection.traits.get().liveness.is_looked_at())
                         .then(|| alive.saturating_sub(TICK_MS).max(soonest)),
-                    (idle > 0).then_some(times.message + idle),
+                    (idle > 0).then_some(times.message.until(now) + idle),
                     (waits.unfinished > 0).then(|| unfinished.max(now + RATE_LOOK_MS)),
                     io.extra.as_deref().and_then(Extra::next),
                 ]

@@ -1,12 +1,14 @@
 //! When things happened last on one connection. What an idle connection waits for takes memory only as long as it waits.
 
+use super::moment::Moment;
+
 /// See the module. All times are in milliseconds of the shard's clock.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     /// Something complete arrived.
-    pub(crate) alive: u64,
+    pub(crate) alive: Moment,
     /// A message was received or sent.
-    pub(crate) message: u64,
+    pub(crate) message: Moment,
     /// `None` if all of them are 0.
     waits: Option<Box<Waits>>,
 }
@@ -30,8 +32,8 @@ impl Times {
     /// The times of a connection that opens now.
     pub(crate) fn new(now: u64) -> Self {
         Self {
-            alive: now,
-            message: now,
+            alive: Moment::at(now),
+            message: Moment::at(now),
             waits: None,
         }
     }

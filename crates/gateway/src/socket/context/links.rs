@@ -3,6 +3,7 @@
 use super::Context;
 use crate::socket::connection::Swelling;
 use crate::socket::links::{Dial, Dialled, Link};
+use crate::socket::moment::Moment;
 
 impl Context<'_> {
     /// The link to this connection, for other connections.
@@ -41,7 +42,7 @@ impl Context<'_> {
         let before = io.outbox.chunk_bytes();
         io.outbox.append_control(env.ledger(), encode);
         // the message counts as activity of both connections
-        io.times.message = env.now();
+        io.times.message = Moment::at(env.now());
         self.outcome.passed = true;
         env.write_ahead(&other, &mut io);
         env.count_relayed(io.outbox.chunk_bytes().saturating_sub(before));

@@ -275,12 +275,15 @@ impl Harness {
     pub(super) fn pass(&self, milliseconds: u64) {
         let now = self.env.now() + milliseconds;
         loop {
-            let at = self.connection.io.borrow().armed;
+            let Some(deadline) = self.connection.io.borrow().armed else {
+                break;
+            };
+            let at = deadline.near(self.env.now());
             if at > now {
                 break;
             }
             self.env.now.set(self.env.now().max(at));
-            self.env.due(&self.connection, at);
+            self.env.due(&self.connection, deadline);
         }
         self.env.now.set(now);
     }

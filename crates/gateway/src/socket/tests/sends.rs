@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::harness::Harness;
 use crate::event::{Step, TransferId};
 use crate::limits::{GatewayLimits, OutboxPolicy};
+use crate::socket::moment::Moment;
 use crate::stats::Traffic;
 
 const CLOSE: u32 = 4;
@@ -142,7 +143,7 @@ fn output_of_instructions_counts_as_activity() {
     harness.pass(5);
     tell(&harness, "x");
     let io = harness.connection.io.borrow();
-    assert_eq!(io.times.message, harness.env.now());
+    assert_eq!(io.times.message, Moment::at(harness.env.now()));
 }
 
 #[test]
