@@ -56,10 +56,9 @@ fn put(
     let others = OtherMembers {
         node,
         mark,
-        tells,
         members: &[(socket(id), 9, info)],
     };
-    core.put_members(ROOM, &others, || true, post)
+    core.put_members(ROOM, &others, || Some(tells), post)
 }
 
 /// All members in pages of two.
@@ -331,11 +330,10 @@ fn members_of_other_nodes_are_charged_and_left_out_without_room() {
     let others = OtherMembers {
         node: 8,
         mark: 1,
-        tells: true,
         members: &[(socket(1), 9, None)],
     };
-    core.put_members(ROOM, &others, || false, &mut post);
-    core.put_members(b"plain", &others, || true, &mut post);
+    core.put_members(ROOM, &others, || None, &mut post);
+    core.put_members(b"plain", &others, || Some(true), &mut post);
     assert!(listed(&core).is_empty());
     assert!(core.members(b"plain", 0, None, 1).is_err());
 }

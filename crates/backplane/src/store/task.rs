@@ -167,5 +167,6 @@ pub(super) fn refuse(shared: &Shared, command: Command) {
     command.fail(StoreError::Away);
 }
 
-/// How often a server is pinged.
-pub(super) const PINGS: Duration = Duration::from_secs(5);
+/// How often a server is pinged: before the silence of a server counts that is well, but waits for another one of its
+/// cluster.
+pub(super) const PINGS: Duration = Duration::from_secs(4);

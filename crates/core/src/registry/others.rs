@@ -16,8 +16,6 @@ pub struct OtherMembers<'a> {
     pub node: u64,
     /// What was seen with another mark may be [removed](Core::sweep_members).
     pub mark: u32,
-    /// Whether subscribers are told.
-    pub tells: bool,
     /// Each socket, since when it is a member, and its info as JSON.
     pub members: &'a [(SocketId, u64, Option<&'a str>)],
 }
@@ -66,13 +64,14 @@ impl<K> Core<K> {
             .map_or_else(Vec::new, |rooms| rooms.members_here(key, after, most))
     }
 
-    /// Takes over what another node says of its members, if `may` is true, which is asked under the channel's lock and must not
-    /// call the core. Returns how many were left out, because all infos together would take too much.
+    /// Takes over what another node says of its members. `tells` says whether subscribers are told, or `None`: nothing is taken
+    /// over. It is asked under the channel's lock and must not call the core. Returns how many were left out, because all infos
+    /// together would take too much.
     pub fn put_members<P: Post<Kept = K>>(
         &self,
         channel: &[u8],
         others: &OtherMembers<'_>,
-        may: impl FnOnce() -> bool,
+        tells: impl FnOnce() -> Option<bool>,
         post: &mut P,
     ) -> usize {
         let key = self.hashed(Space::Channel, channel);
@@ -80,9 +79,9 @@ impl<K> Core<K> {
         let Some(rooms) = table.rooms_of(key) else {
             return 0;
         };
-        if !may() {
+        let Some(tells) = tells() else {
             return 0;
-        }
+        };
         let name = Name::new(key.space, key.name);
         let (mut is_due, mut left_out) = (false, 0);
         for (socket, since_ms, info) in others.members {
@@ -90,7 +89,7 @@ impl<K> Core<K> {
                 node: others.node,
                 socket: *socket,
             };
-            let how = (others.mark, others.tells);
+            let how = (others.mark, tells);
             match rooms.put((key, &name), id, (*since_ms, *info), how) {
                 Ok(due) => is_due |= due,
                 Err(_) => left_out += 1,

@@ -128,13 +128,12 @@ impl Hub {
         let others = OtherMembers {
             node,
             mark,
-            tells: self.rosters.is_known(channel),
             members: &members,
         };
-        let may = || self.rosters.is_followed(channel);
+        let tells = || self.rosters.tells(channel);
         let left_out = self
             .core
-            .put_members(channel, &others, may, &mut self.poster(dirty));
+            .put_members(channel, &others, tells, &mut self.poster(dirty));
         if left_out > 0 {
             self.report(
                 "ERR_MILLRACE_PRESENCE_FULL",

@@ -202,16 +202,16 @@ impl Rosters {
         self.followings.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Whether a channel is followed.
-    pub(super) fn is_followed(&self, channel: &[u8]) -> bool {
-        self.channels.lock().get(channel).is_some()
+    /// Whether the members of all nodes are known, so that changes are told; `None`: the channel is not followed.
+    pub(super) fn tells(&self, channel: &[u8]) -> Option<bool> {
+        let channels = self.channels.lock();
+        let followed = channels.get(channel)?;
+        Some(followed.state.view == View::Known)
     }
 
     /// Whether the members of all nodes are known, so that changes are told.
     pub(super) fn is_known(&self, channel: &[u8]) -> bool {
-        let channels = self.channels.lock();
-        let followed = channels.get(channel);
-        followed.is_some_and(|followed| followed.state.view == View::Known)
+        self.tells(channel) == Some(true)
     }
 
     /// Whether a channel is followed by this number.

@@ -119,12 +119,8 @@ impl<R> Link<R> {
         subject: &str,
         body: &[u8],
     ) -> Result<Message, LinkError> {
-        self.request(what, subject, &[], &[body], Instant::now());
-        match poll_fn(|cx| self.poll(cx)).await? {
-            Event::Answer(_, message) => Ok(message),
-            Event::Told(_) => Err(self.refused(UNASKED.to_owned())),
-            Event::Forbidden { text, .. } => Err(self.refused(text)),
-        }
+        let answer = self.answer(what, subject, &[], body).await?;
+        answer.map_err(|why| self.refused(why))
     }
 
     /// The same with headers, for what this account may be forbidden: `None` if it is.
@@ -134,14 +130,25 @@ impl<R> Link<R> {
         subject: &str,
         headers: &[(&str, &str)],
     ) -> Result<Option<Message>, LinkError> {
-        self.request(what, subject, headers, &[], Instant::now());
+        Ok(self.answer(what, subject, headers, &[]).await?.ok())
+    }
+
+    /// The answer to a request, while nothing else is asked; the inner error: it is forbidden.
+    async fn answer(
+        &mut self,
+        what: R,
+        subject: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Result<Message, String>, LinkError> {
+        self.request(what, subject, headers, &[body], Instant::now());
         match poll_fn(|cx| self.poll(cx)).await? {
-            Event::Answer(_, message) => Ok(Some(message)),
+            Event::Answer(_, message) => Ok(Ok(message)),
             Event::Told(_) => Err(self.refused(UNASKED.to_owned())),
-            Event::Forbidden { .. } => {
+            Event::Forbidden { text, .. } => {
                 // no answer is due
                 self.flight.remove(&self.numbers);
-                Ok(None)
+                Ok(Err(text))
             }
         }
     }

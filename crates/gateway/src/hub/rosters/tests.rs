@@ -107,7 +107,7 @@ fn those_who_wait_are_told_once_when_the_members_are_known() {
         );
     }
     assert_eq!(notes.take(), ["follow as 1 room:1"]);
-    assert!(rosters.is_followed(ROOM) && !rosters.is_known(ROOM));
+    assert_eq!(rosters.tells(ROOM), Some(false));
     assert!(rosters.filled(b"room:2", 1).news.is_none());
     let filled = rosters.filled(ROOM, 1);
     assert_eq!(numbers(filled.waiting), [1, 2]);
@@ -119,7 +119,7 @@ fn those_who_wait_are_told_once_when_the_members_are_known() {
     assert!(filled.waiting.is_empty() && filled.news.is_none());
     let (channels, waiting) = rosters.disconnect();
     assert_eq!((channels.len(), waiting.len()), (1, 0));
-    assert!(!rosters.is_followed(ROOM));
+    assert_eq!(rosters.tells(ROOM), None);
 }
 
 #[test]
