@@ -120,6 +120,45 @@ test('what the history has brought before the channel is not told again after a 
   t.deepEqual(all.told, [6, 7, 8, 9, 10, 11, 12, 13, 14]);
 });
 
+test('a history that a node behind cannot read is a gap, and what was told is not told again', async (t) => {
+  const all = await listening(t);
+  serve(all.ws, 5);
+  say(all.ws, 6, 7, 8);
+  const ws = await lose(all);
+  serve(ws, 6);
+  const [{ id, since }] = asked(ws);
+  t.deepEqual(since, { e: 'e', o: 8 });
+  ws.say({ t: 'err', id, code: 'failed' });
+  await settled();
+  say(ws, 7, 8, 9);
+  t.deepEqual(all.told, [6, 7, 8, ['a', at(6)], 9]);
+});
+
+test('a gap of what the history has brought is none', async (t) => {
+  const all = await listening(t);
+  serve(all.ws, 5);
+  const ws = await lose(all);
+  serve(ws, 7);
+  await answer(ws, 9, 6, 7, 8, 9);
+  ws.say({ t: 'gap', c: 'a', e: 'e', o: 8 });
+  say(ws, 9, 10);
+  ws.say({ t: 'gap', c: 'a', e: 'new', o: 2 });
+  ws.say({ c: 'a', o: 3, ts: 1 }, '3');
+  t.deepEqual(all.told, [6, 7, 8, 9, 10, ['a', at(2, 'new')], 3]);
+});
+
+test('a later subscription that could hold no more tells nothing twice', async (t) => {
+  const all = await open(t);
+  const [ws] = all.made;
+  all.client.subscribe('a');
+  ws.answer('sub', { e: 'e', o: 10 });
+  const told = [];
+  const onGap = (position) => told.push(['gap', position]);
+  all.client.subscribe('a', { since: at(10_005), onMessage: ({ offset }) => told.push(offset), onGap });
+  for (let o = 11; o <= 10_013; o++) ws.say({ c: 'a', o, ts: o }, '0');
+  t.deepEqual(told, [['gap', undefined], 10_006, 10_007, 10_008, 10_009, 10_010, 10_011, 10_012, 10_013]);
+});
+
 test('without history each loss is a gap', async (t) => {
   const all = await listening(t);
   const subscribed = { t: 'sub', c: 'a' };

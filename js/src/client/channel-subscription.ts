@@ -52,12 +52,13 @@ export class ChannelSubscription {
     if (this.late) {
       this.#held.push(told);
       // the history comes more slowly than what is published
-      if (this.#held.length > WAITING) this.caughtUp(undefined, [['onGap', undefined]]);
+      if (this.#held.length > WAITING) this.caughtUp(this.late.since, [['onGap', undefined]]);
       return;
     }
     const [name, value] = told;
     if (name === 'onGap' && value?.epoch !== this.position?.epoch) this.position = undefined;
-    if (name === 'onMessage' && (value.offset as number) <= (this.position?.offset as number)) return;
+    // of another epoch there is no position; a comparison with undefined is false
+    if (name !== 'onRecovered' && ((value as Message)?.offset as number) <= (this.position?.offset as number)) return;
     safely(() => (this.options[name] as ((value: unknown) => unknown) | undefined)?.(value));
     if (name === 'onMessage') for (const reader of this.#readers) reader.take(value);
   }

@@ -231,7 +231,7 @@ class MessagingClient implements Client {
     const [earlier] = before?.subscriptions ?? [];
     const caught = earlier?.position;
     let since = earlier?.late?.since;
-    // without a loss it begins anew; without a position something is missing
+    // on the same connection it begins anew; without a position nobody knows what was missed
     if (!since && before && !before.ready) {
       since = before.position ?? ({} as Position);
       // what the history brought need not come again
@@ -292,5 +292,5 @@ function must(value: unknown, name: string): void {
   if (typeof value !== 'string' || !value) throw new TypeError(`${name} must be text`);
 }
 
-/** Two of them are enough not to meet by chance, and it needs no `crypto`, which insecure pages and React Native lack. */
+/** Two random numbers are enough not to meet by chance, and need no `crypto`, which insecure pages and React Native lack. */
 const randomKey = () => Math.random().toString(36).slice(2) + Math.random().toString(36).slice(2);

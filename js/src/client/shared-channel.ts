@@ -137,7 +137,7 @@ export class SharedChannel {
       else if (position && last) await this.#newestOnes(subscription, last, read);
       else subscription.caughtUp(undefined, since ? [['onGap', position]] : []);
     } catch (error) {
-      if ((error as CallError).code !== 'closed') subscription.caughtUp(undefined, [['onGap', position]]);
+      if ((error as CallError).code !== 'closed') subscription.caughtUp(since, [['onGap', position]]);
     }
   }
 

@@ -167,6 +167,6 @@ pub(super) fn refuse(shared: &Shared, command: Command) {
     command.fail(StoreError::Away);
 }
 
-/// How often a server is pinged: before the silence of a server counts that is well, but waits for another one of its
-/// cluster.
+/// How often a server is pinged: more often than its [silence](crate::silence) ends a link, because a server that is well may
+/// wait for another one of its cluster before it answers anything else.
 pub(super) const PINGS: Duration = Duration::from_secs(4);

@@ -64,8 +64,8 @@ impl<K> Core<K> {
             .map_or_else(Vec::new, |rooms| rooms.members_here(key, after, most))
     }
 
-    /// Takes over what another node says of its members. `tells` says whether subscribers are told, or `None`: nothing is taken
-    /// over. It is asked under the channel's lock and must not call the core. Returns how many were left out, because all infos
+    /// Takes over what another node says of its members. `tells` returns whether subscribers are told; with `None` nothing
+    /// is taken over. It is asked under the channel's lock and must not call the core. Returns how many were left out, because all infos
     /// together would take too much.
     pub fn put_members<P: Post<Kept = K>>(
         &self,

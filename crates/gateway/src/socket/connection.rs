@@ -402,7 +402,7 @@ mod tests {
         assert!(
             // 232 without debug assertions, in which a RefCell also stores where it was borrowed
             size_of::<Connection>() <= 248,
-            "{}: with the two counts of its Rc and without debug assertions, a block of 256 bytes",
+            "{}: more than a block of 256 bytes, with the two counts of its Rc and without debug assertions",
             size_of::<Connection>()
         );
     }

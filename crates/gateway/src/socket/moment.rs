@@ -1,18 +1,17 @@
-//! Times of a shard's clock in half a word, as each connection keeps several. The other half comes from the clock when
+//! Times of a shard's clock in 32 bits, because each connection keeps several. The upper half is taken from the clock when
 //! they are read.
 
 use std::num::NonZeroU32;
 
-/// A time that has passed, within [`SPAN_MS`].
+/// A time that has passed, less than 2^32 ms ago, which are 49 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moment(u32);
 
-/// A time within half of [`SPAN_MS`] before or after the clock's. An `Option` of it is no larger.
+/// A time less than 24 days before or after the clock's. An `Option` of it is no larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Deadline(NonZeroU32);
 
-/// The milliseconds after which a half word begins again: 49 days. The longest duration of a limit that is counted
-/// from a [`Moment`] is a day.
+/// 32 bits wrap around after this many milliseconds: 49 days. The longest limit that is counted from a [`Moment`] is a day.
 #[cfg(test)]
 const SPAN_MS: u64 = 1 << 32;
 
@@ -22,7 +21,7 @@ impl Moment {
         Self(lower_half(ms))
     }
 
-    /// The newest time that it can stand for, in milliseconds.
+    /// The latest time, not after `now`, that it can stand for, in milliseconds.
     pub(crate) fn until(self, now: u64) -> u64 {
         now.saturating_sub(u64::from(lower_half(now).wrapping_sub(self.0)))
     }
@@ -34,7 +33,7 @@ impl Deadline {
         Self(NonZeroU32::new(lower_half(ms)).unwrap_or(NonZeroU32::MIN))
     }
 
-    /// The time that it can stand for and that is the nearest one, in milliseconds.
+    /// The nearest time to `now` that it can stand for, in milliseconds.
     pub(crate) fn near(self, now: u64) -> u64 {
         let ahead = self.0.get().wrapping_sub(lower_half(now)).cast_signed();
         now.saturating_add_signed(ahead.into())

@@ -133,7 +133,7 @@ impl<R> Link<R> {
         Ok(self.answer(what, subject, headers, &[]).await?.ok())
     }
 
-    /// The answer to a request, while nothing else is asked; the inner error: it is forbidden.
+    /// Sends a request and waits for its answer, before anything else is asked. The inner error says why it is forbidden.
     async fn answer(
         &mut self,
         what: R,

@@ -40,7 +40,13 @@ fn closed_connections_leave_nothing_in_the_wheel() {
 #[test]
 fn an_idle_timeout_beyond_a_revolution_is_met_exactly() {
     const IDLE_MS: u64 = 3 * REVOLUTION_MS + 1_234;
-    for speaks in EVERY {
+    // the times of a connection are kept in 32 bits
+    const WRAP_MS: u64 = 1 << 32;
+    let starts = [0, WRAP_MS - IDLE_MS, WRAP_MS - IDLE_MS / 2, WRAP_MS - 1];
+    for (speaks, start) in EVERY
+        .into_iter()
+        .flat_map(|speaks| starts.map(|at| (speaks, at)))
+    {
         let stage = stage(|listener| {
             listener.limits.ping_interval = Duration::ZERO;
             listener.limits.idle_timeout = Duration::from_millis(IDLE_MS);
@@ -48,12 +54,13 @@ fn an_idle_timeout_beyond_a_revolution_is_met_exactly() {
             let set = listener.set_limit("silenceTimeoutMs", 0);
             set.expect("a limit of a protocol");
         });
+        stage.shard.set_clock(start);
         let actor = stage.open(speaks);
         actor.read_all();
         stage.pass(IDLE_MS - TICK_MS);
-        assert!(actor.is_open(), "{speaks:?}: closed too early");
+        assert!(actor.is_open(), "{speaks:?} at {start}: closed too early");
         stage.pass(2 * TICK_MS);
-        assert!(!actor.is_open(), "{speaks:?}: closed too late");
+        assert!(!actor.is_open(), "{speaks:?} at {start}: closed too late");
         stage.assert_nothing_left();
     }
 }
