@@ -80,7 +80,7 @@ async function terminated(t, runtime, server) {
   }, 'ten other workers');
 }
 
-/** A runtime that frees memory late may take more once, but does not grow again; a leak does. */
+/** So many times a hundred: a runtime may take more memory once, but does not grow again; a leak does. */
 const HUNDREDS = 3;
 
 /** Runs rounds of ten workers, two of them uncounted, and checks that a hundred more leak nothing. */

@@ -47,7 +47,7 @@ impl Silence {
 }
 
 /// How long a server may say nothing.
-const LONGEST: Duration = Duration::from_secs(5);
+pub(crate) const LONGEST: Duration = Duration::from_secs(5);
 
 /// What is written within this time was not held back.
 const SOON: Duration = Duration::from_millis(100);

@@ -19,6 +19,7 @@ use super::worker::{Request, Worker};
 use crate::config::{Config, Protocol, Server};
 use crate::gauges::count;
 use crate::link_error::LinkError;
+use crate::silence;
 use crate::tls::Encryption;
 
 /// The task of a store, which runs on the backplane's thread.
@@ -167,6 +168,8 @@ pub(super) fn refuse(shared: &Shared, command: Command) {
     command.fail(StoreError::Away);
 }
 
-/// How often a server is pinged: more often than its [silence](crate::silence) ends a link, because a server that is well may
+/// How often a server is pinged: more often than its [silence] ends a link, because a server that is well may
 /// wait for another one of its cluster before it answers anything else.
 pub(super) const PINGS: Duration = Duration::from_secs(4);
+
+const _: () = assert!(PINGS.as_millis() < silence::LONGEST.as_millis());
