@@ -269,6 +269,24 @@ test('after a loss, calls that were sent reject and those that wait are sent', a
   t.is(await waiting, 2);
 });
 
+test('nothing is given to a socket that closes, of which a browser would complain', async (t) => {
+  const { client, clock, made } = await open(t);
+  const publication = client.publish('kept', 1);
+  made[0].answer('pub', { e: 'e', o: 1 });
+  await publication;
+  made[0].readyState = 2;
+  const call = rejected(client.call('first'));
+  const again = client.publish('kept', 2);
+  t.is(made[0].sent.length, 1);
+  made[0].end();
+  t.deepEqual(await call, ['closed', undefined]);
+  clock.pass(500);
+  await settled();
+  made[1].hi();
+  made[1].answer('pub', { e: 'e', o: 2 });
+  t.is((await again).position.offset, 2);
+});
+
 test('after a loss, publications are sent again in order with their keys, if the channel has history', async (t) => {
   const { client, clock, made } = await open(t);
   const first = client.publish('kept', 1);

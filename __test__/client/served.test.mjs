@@ -147,6 +147,23 @@ test('a gap of what the history has brought is none', async (t) => {
   t.deepEqual(all.told, [6, 7, 8, 9, 10, ['a', at(2, 'new')], 3]);
 });
 
+test('a history of a new epoch that the channel has not told of is not a second gap after a loss', async (t) => {
+  const all = await listening(t);
+  serve(all.ws, 5);
+  const second = await lose(all);
+  serve(second, 7);
+  const [{ id }] = asked(second);
+  second.say({ t: 'ok', id, e: 'new', o: 1, n: 0 });
+  await settled();
+  const third = await lose(all);
+  serve(third, 2, 'new');
+  t.deepEqual(asked(third)[0].since, { e: 'new', o: 1 });
+  third.answer('hist', { e: 'new', o: 2, n: 1 });
+  third.say({ c: 'a', o: 2, ts: 1002, re: asked(third)[0].id }, '2');
+  await settled();
+  t.deepEqual(all.told, [['a', at(1, 'new')], 2]);
+});
+
 test('a later subscription that could hold no more tells nothing twice', async (t) => {
   const all = await open(t);
   const [ws] = all.made;

@@ -9,6 +9,7 @@ export async function scripted(t, options = {}) {
   const made = [];
   class Scripted extends EventTarget {
     sent = [];
+    readyState = 1;
 
     constructor(url, protocols) {
       super();

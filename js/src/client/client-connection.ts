@@ -89,8 +89,8 @@ export class Connection {
       this.#listener.changed('connecting');
     }
     try {
-      // what it throws counts as what it rejects with
-      const token = await Promise.resolve().then(() => this.#options.getToken?.());
+      await 0; // not while the client is made: what it throws counts as what it rejects with
+      const token = await this.#options.getToken?.();
       if (!current()) return;
       this.#link = this.#dial(token, {
         alive: () => {

@@ -35,7 +35,7 @@ const SENT = 100;
 const KNOWN = 1000;
 
 /** Forgets the channels that were added first. */
-export function forgetOldest(known: Set<string> | Map<string, unknown>): void {
+export function forgetOldest(known: Set<unknown> | Map<unknown, unknown>): void {
   for (const oldest of known.keys()) if (known.size > KNOWN) known.delete(oldest);
 }
 
@@ -45,7 +45,7 @@ export class Requests {
   #waiting: Request[] = [];
   #lastId = 0;
   /** Channels with history; the one that has not been used for longest goes. */
-  readonly #keeping = new Set<string>();
+  readonly #keeping = new Set<string | undefined>();
 
   constructor(carrier: Carrier) {
     this.#carrier = carrier;
@@ -96,9 +96,8 @@ export class Requests {
   answered({ id, t, code = '', reason, ...header }: Header, payload: Payload): void {
     const request = this.#sent.get(id);
     if (!request) return;
-    const { channel } = request;
-    if (channel !== undefined && t === 'ok') this.keeps(channel, header.e !== undefined);
     if (t === 'err') return this.#settle(request, new CallError(code, reason));
+    if (request.channel) this.keeps(request.channel, header.e !== undefined);
     request.answer = { header, data: dataOf(payload), found: [] };
     this.#complete(request);
   }
@@ -122,7 +121,7 @@ export class Requests {
   lost(): void {
     const sent = [...this.#sent.values()];
     this.#sent.clear();
-    const again = sent.filter(({ channel }) => channel !== undefined && this.#keeping.has(channel));
+    const again = sent.filter(({ channel }) => this.#keeping.has(channel));
     this.#waiting.unshift(...again);
     const failed = sent.filter((request) => !again.includes(request));
     if (this.#carrier.status === 'closed') failed.push(...this.#waiting.splice(0));

@@ -4,6 +4,8 @@
 export interface SocketLike {
   /** The client sets it to `'arraybuffer'`. */
   binaryType: string;
+  /** From 2 on, nothing is sent. */
+  readonly readyState?: number;
   /** Sends a message. */
   send(data: never): void;
   /** Closes the connection. */

@@ -235,7 +235,7 @@ class MessagingClient implements Client {
     if (!since && before && !before.ready) {
       since = before.position ?? ({} as Position);
       // what the history brought need not come again
-      if (caught && caught.offset > since.offset) since = caught;
+      if (caught && !(caught.epoch === since.epoch && caught.offset <= since.offset)) since = caught;
     }
     earlier?.end();
     this.#served.delete(c);

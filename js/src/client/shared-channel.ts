@@ -92,7 +92,6 @@ export class SharedChannel {
   published(header: Header, payload: Payload): void {
     const { o, x } = header;
     const { position } = this;
-    if (!this.ready) return;
     if (o !== undefined && position) {
       const { epoch, offset } = position;
       if (o <= offset) return;

@@ -37,7 +37,10 @@ export function webSocketLink(Class: SocketClass, url: string, protocols: string
   // `close` would follow, but not in every version of Node.js
   on('error', ({ message = '' }: { message?: string }) => listener.lost(1006, message));
   return {
-    send: (message) => socket.send(message as never),
+    send: (message) => {
+      // a socket that closes drops messages, and a browser complains in its console
+      if (!((socket.readyState as number) > 1)) socket.send(message as never);
+    },
     close: () => socket.close(1000),
   };
 }
