@@ -28,7 +28,9 @@ test('50 cuts, stalls and half-open links lose and double nothing', async (t) =>
   const loop = (async () => {
     for await (const { data, offset } of client.subscribe('numbers')) looped.push([data, offset]);
   })();
-  let [publishing, sent] = [true, 0];
+  let [publishing, sent] = [true, 1];
+  // from the first answer on the client knows that it may send again
+  await client.publish('mine', 1);
   const publisher = (async () => {
     while (publishing) await client.publish('mine', ++sent);
   })();
@@ -78,7 +80,8 @@ browserTests(test)('50 cuts, stalls and half-open links lose and double nothing 
       onMessage: ({ data }) => window.got.push(data),
       onGap: () => window.got.push('gap'),
     });
-    let [publishing, sent] = [true, 0];
+    let [publishing, sent] = [true, 1];
+    await client.publish('mine', 1);
     const publisher = (async () => {
       while (publishing) await client.publish('mine', ++sent);
     })();

@@ -1,7 +1,7 @@
 // Projects like those of users: an empty folder outside the repository, in which the packed tarballs are installed
 // without Rust in the PATH. And the programs that run in them.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
@@ -45,27 +45,47 @@ function versionOf(program) {
 
 /**
  * A project with the packages installed. The platform's tarball replaces the registry's package that is an optional
- * dependency of the main package, so that npm makes the same decisions as for a user.
+ * dependency of the main package, so that npm makes the same decisions as for a user. npm installs once for a file of
+ * tests; each test changes a copy.
  *
  * @param {import('ava').ExecutionContext} t the project is removed after this test
  * @param {{main: string, platforms: Record<string, string>}} tarballs
  * @param {{type?: 'module' | 'commonjs', npmArgs?: string[], files?: Record<string, string>}} options
  * @returns {string} its folder
  */
-export function project(t, { main, platforms }, { type = 'module', npmArgs = [], files = {} } = {}) {
+export function project(t, tarballs, { type = 'module', npmArgs = [], files = {} } = {}) {
   const folder = removeWith(t, mkdtempSync(path.join(os.tmpdir(), 'millrace-package-')));
+  const key = [tarballs.main, ...npmArgs].join(' ');
+  if (!installed.has(key)) installed.set(key, install(tarballs, npmArgs));
+  cpSync(installed.get(key), folder, { recursive: true, verbatimSymlinks: true });
+  const manifest = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
+  writeFiles(folder, { 'package.json': JSON.stringify({ ...manifest, type }), ...files });
+  return folder;
+}
+
+/** The folders with what was installed, by the tarball and the arguments of npm. */
+const installed = new Map();
+
+function install({ main, platforms }, npmArgs) {
+  const folder = temporary('millrace-installed-');
   const overrides = Object.entries(platforms).map(([name, file]) => [`millrace-${name}`, `file:${file}`]);
   overrides.push(...dependencies());
   const manifest = {
     private: true,
-    type,
     dependencies: { millrace: `file:${main}` },
     overrides: Object.fromEntries(overrides),
   };
-  writeFiles(folder, { 'package.json': JSON.stringify(manifest), ...files });
+  writeFiles(folder, { 'package.json': JSON.stringify(manifest) });
   const [program, ...args] = npm('install', '--offline', '--no-audit', '--no-fund', ...npmArgs);
   const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, env: WITHOUT_RUST, encoding: 'utf8' });
   if (status !== 0) throw new Error(`npm install failed:\n${stdout}\n${stderr}`);
+  return folder;
+}
+
+/** A folder for all tests of a file. */
+function temporary(prefix) {
+  const folder = mkdtempSync(path.join(os.tmpdir(), prefix));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
@@ -81,8 +101,7 @@ function dependencies() {
 }
 
 function packDependencies() {
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-dependencies-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporary('millrace-dependencies-');
   const names = neededBy(ROOT);
   const sources = names.map((name) => path.join(ROOT, 'node_modules', name));
   const [program, ...args] = npm('pack', '--ignore-scripts', '--json', '--pack-destination', folder, ...sources);
