@@ -120,17 +120,20 @@ const LINUX_ONLY = 'instructions are counted on Linux only';
 
 const TOOLS = ['valgrind', 'taskset'];
 
+const versionOfRust = () => execFileSync('rustc', ['-vV'], { cwd: ROOT, encoding: 'utf8' });
+
+const hostTarget = () => /^host: (.+)$/m.exec(versionOfRust())[1];
+
 /** Tools that change the counts without a change of the code. */
 function currentToolchain() {
-  const rustc = execFileSync('rustc', ['-vV'], { cwd: ROOT, encoding: 'utf8' });
+  const rustc = versionOfRust();
   const [, version] = /^release: (\d+\.\d+)/m.exec(rustc);
-  const [, target] = /^host: (.+)$/m.exec(rustc);
   const valgrind = execFileSync(toolPath('valgrind'), ['--version'], { encoding: 'utf8' });
   const { glibcVersionRuntime } = process.report.getReport().header;
   // valgrind offers AVX2 if the machine has it, and copying and UTF-8 checks use it
   const avx2 = existsSync('/proc/cpuinfo') && /\bavx2\b/.test(readFileSync('/proc/cpuinfo', 'utf8'));
   return {
-    target,
+    target: hostTarget(),
     rustc: version,
     rustflags: process.env.RUSTFLAGS ?? '',
     glibc: glibcVersionRuntime ?? 'none',
@@ -143,6 +146,8 @@ function currentToolchain() {
 /** @returns {Promise<string>} the path of the binary that has the cases */
 async function build() {
   const args = ['bench', '--package', 'millrace-gateway', '--features', 'bench', '--bench', 'instructions', '--no-run'];
+  // the addon is built for a named target, too, and so their libraries are the same
+  args.push('--target', hostTarget());
   if (process.env.CI) args.push('--locked');
   console.log(`$ cargo ${args.join(' ')}`);
   const options = { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] };

@@ -1,6 +1,7 @@
 // `npm test`: sets up what is missing, then every check in order, and stops at the first that fails. At the end it
 // lists what was skipped, and why. Arguments select steps or groups: `npm test -- rust`, `npm test -- clippy ava`.
 import { readdirSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 
 import { checkCommitSubjects } from './commit-subjects.mjs';
@@ -27,7 +28,7 @@ const STEPS = [
   { name: 'format', groups: ['lint', 'rust'], run: () => run(['cargo', 'fmt', '--all', '--check']) },
   { name: 'clippy', groups: ['lint', 'rust'], run: clippy },
   { name: 'tidy', groups: ['lint', 'rust'], run: () => run(['cargo', 'xtask', 'tidy']) },
-  { name: 'cargo-test', groups: ['rust'], run: () => run(['cargo', 'test', '--workspace', ...LEFT_OUT, ...LOCKED]) },
+  { name: 'cargo-test', groups: ['rust'], run: cargoTest },
   { name: 'loom', groups: ['rust'], run: loom },
   { name: 'instructions', groups: ['rust'], run: checkInstructions },
   { name: 'biome', groups: ['lint', 'js'], run: biome },
@@ -44,6 +45,12 @@ function clippy() {
   const benches = ['--features', 'millrace-gateway/bench'];
   const crates = ['--workspace', ...LEFT_OUT, '--all-targets', ...benches];
   return run(['cargo', 'clippy', ...crates, ...LOCKED, '--', '-D', 'warnings']);
+}
+
+/** Many tests wait for servers and timers, so twice as many run at once as there are processors. */
+function cargoTest() {
+  const env = { RUST_TEST_THREADS: process.env.RUST_TEST_THREADS ?? `${2 * availableParallelism()}` };
+  return run(['cargo', 'test', '--workspace', ...LEFT_OUT, ...LOCKED], { env });
 }
 
 function biome() {

@@ -236,7 +236,7 @@ mod tests {
 
     #[tokio::test]
     async fn reading_on_the_blocking_pool_gives_the_same_bytes() {
-        let path = std::env::temp_dir().join(format!("millrace-beside-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("millrace-read-beside-{}", std::process::id()));
         fs::write(&path, [7; 100]).unwrap();
         let mut file = DiskFile::new(path.clone(), 100, 60);
         let open = path.clone();
@@ -252,7 +252,7 @@ mod tests {
         }
         let mut buffer = Vec::new();
         let next = file.next(&mut buffer, || waker.clone());
-        assert!(matches!(next, Some(Ok(true))));
+        assert!(matches!(next, Some(Ok(true))), "{next:?}");
         assert_eq!(buffer, [7; 60]);
         assert!(matches!(file.next(&mut buffer, || waker), Some(Ok(false))));
         assert_eq!(buffer, [7; 40]);
