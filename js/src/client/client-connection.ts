@@ -89,7 +89,8 @@ export class Connection {
       this.#listener.changed('connecting');
     }
     try {
-      await 0; // not while the client is made: what it throws counts as what it rejects with
+      await 0; // `createClient` returns first
+      // an error that it throws counts like a rejection
       const token = await this.#options.getToken?.();
       if (!current()) return;
       this.#link = this.#dial(token, {

@@ -4,8 +4,8 @@
 export interface SocketLike {
   /** The client sets it to `'arraybuffer'`. */
   binaryType: string;
-  /** From 2 on, nothing is sent. */
-  readonly readyState?: number;
+  /** At 2 (closing) and 3 (closed) the client sends nothing. */
+  readonly readyState?: number | undefined;
   /** Sends a message. */
   send(data: never): void;
   /** Closes the connection. */

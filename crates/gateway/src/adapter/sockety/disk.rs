@@ -236,7 +236,8 @@ mod tests {
 
     #[tokio::test]
     async fn reading_on_the_blocking_pool_gives_the_same_bytes() {
-        let path = std::env::temp_dir().join(format!("millrace-read-beside-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("millrace-read-beside-{}", std::process::id()));
         fs::write(&path, [7; 100]).unwrap();
         let mut file = DiskFile::new(path.clone(), 100, 60);
         let open = path.clone();

@@ -271,7 +271,8 @@ mod tests {
 
     #[test]
     fn a_dropped_file_is_removed_without_blocking_the_event_loop() {
-        let path = std::env::temp_dir().join(format!("millrace-saved-beside-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("millrace-saved-beside-{}", std::process::id()));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .max_blocking_threads(1)
             .build()
