@@ -18,8 +18,8 @@ pub(super) struct Lease {
     /// Those that were seen in channels, and since when.
     seen: AHashMap<Session, Instant>,
     beats_at: Instant,
-    /// When the beat on its way was sent.
-    sent: Option<Instant>,
+    /// Whose beat is on its way, and when it was sent.
+    sent: Option<(Session, Instant)>,
     /// The store has lost what it knew, and others have to tell it again.
     grace: Option<Grace>,
 }
@@ -39,6 +39,8 @@ pub(super) enum Beat {
     Dead(Vec<Session>),
     /// This node was declared dead, or the store has lost everything: this was its session, and it begins another one.
     Again(Session),
+    /// An earlier session of this node was asked about, and nothing is said of this one.
+    Late,
 }
 
 impl Lease {
@@ -113,7 +115,7 @@ impl Lease {
         if self.beats_at().is_none_or(|at| at > now) {
             return None;
         }
-        self.sent = Some(now);
+        self.sent = Some((self.own, now));
         self.beats_at = now + BEATS;
         Some(!self.is_begun)
     }
@@ -125,7 +127,10 @@ impl Lease {
         live: AHashSet<Session>,
         (unix_ms, now): (u64, Instant),
     ) -> Beat {
-        let sent = self.sent.take().unwrap_or(now);
+        let (session, sent) = self.sent.take().unwrap_or((self.own, now));
+        if session != self.own {
+            return Beat::Late;
+        }
         self.live = live;
         if !lives {
             return Beat::Again(self.begin_again(unix_ms, now));
@@ -195,6 +200,21 @@ mod tests {
 
     fn after(start: Instant, seconds: u64) -> (u64, Instant) {
         (0, start + Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn the_answer_to_a_beat_of_an_earlier_session_does_not_begin_the_next_one() {
+        let start = Instant::now();
+        let mut lease = Lease::new(1, 7, start);
+        assert_eq!(lease.beat(start), Some(true));
+        let beat = lease.beaten(true, live(&[]), after(start, 0));
+        assert_eq!(beat, Beat::Dead(vec![]));
+        let now = start + BEATS;
+        assert_eq!(lease.beat(now), Some(false));
+        lease.begin_again(8, now);
+        assert_eq!(lease.beaten(true, live(&[]), (8, now)), Beat::Late);
+        assert!(!lease.is_begun());
+        assert_eq!(lease.beat(now), Some(true));
     }
 
     #[test]

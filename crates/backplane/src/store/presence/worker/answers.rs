@@ -73,6 +73,7 @@ impl Worker {
         let dead = match beat {
             Beat::Again(old) => return self.begin_again(old),
             Beat::Dead(dead) => dead,
+            Beat::Late => return,
         };
         self.state = State::Up;
         if self.loss.spares && !self.lease.has_grace(now.at) {

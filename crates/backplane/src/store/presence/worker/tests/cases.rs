@@ -1,6 +1,9 @@
 //! Single cases of nodes that know the members of all in the end.
 
-use super::{CHANNELS, World};
+use std::sync::atomic::Ordering;
+
+use super::{CHANNELS, Event, World};
+use crate::store::presence::register::{Reply, Request};
 
 /// A node stands still until the others have removed its members, and goes on.
 #[test]
@@ -107,4 +110,26 @@ fn what_becomes_of_a_channel_is_told_with_the_number_of_its_following() {
     assert!(world.nodes[1].rooms.all().known.is_empty());
     world.settle(1);
     world.check();
+}
+
+/// A server loses what it has while a beat is on its way to another one.
+#[test]
+fn a_beat_of_the_session_before_does_not_begin_the_next_one() {
+    let mut world = World::new();
+    for at in 0..2 {
+        world.follow(at, CHANNELS[0]);
+        world.change(at, CHANNELS[0], 7, Some("x".to_owned()));
+    }
+    world.settle(2);
+    world.ms += 3000;
+    world.run(0);
+    while world.execute(0) {}
+    let (now, worker) = (world.now(), &mut world.nodes[0].worker);
+    let mark = Request::Mark(worker.lease.own(), true);
+    let lost = Event::Answer(mark, Ok(Reply::Lost));
+    worker.handle(lost, &mut world.links[0], now);
+    world.settle(2);
+    world.check();
+    let sessions = &world.nodes[0].shared.counters.sessions;
+    assert_eq!(sessions.load(Ordering::Relaxed), 2);
 }
