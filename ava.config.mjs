@@ -29,8 +29,7 @@ function rank(file) {
 
 export default {
   files: ['__test__/**/*.test.mjs', 'scripts/*.test.mjs', 'benchmark/runner/*.test.mjs'],
-  // many wait for timers and servers: with two at once, two cores were idle for a quarter of the time
-  concurrency: 3,
+  concurrency: 2,
   timeout: '10m',
   workerThreads: false,
   nodeArguments: ['--enable-source-maps'],

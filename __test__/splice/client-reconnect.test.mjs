@@ -93,7 +93,8 @@ test('a close with the reason retry=<ms> says when to reconnect', async (t) => {
     for (const one of splice.clients) one.close(1012, `retry=${least}`);
     await again;
     t.true(performance.now() - lost >= least - 5);
-    const closed = next(socket, 'close');
+    // else the multiplexer would close it with the next ones
+    const closed = Promise.all([next(socket, 'close'), next(mux, 'close')]);
     mux.close(1000, `retry=${least}`);
     await closed;
   }
