@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 
 import { binding } from '../../../js/dist/addon/binding.js';
 
+/** So many of each may stay, by references on the stack. */
 const LAST = 1;
 
 export default async function gatewaysLost(millrace, count, deadlineMs) {
