@@ -123,8 +123,10 @@ withNats('all servers are away and come back: what was accepted is there, and no
   for (const node of nodes) followers.push(await Follower.enter(t, node, 'kept:1'));
   const publishers = new SteadyPublishers(t, nodes, 'kept:1');
   await publishers.goesOn();
-  // those that are killed all at once may lose what they have not written to a disk
+  // those that end all at once may lose what they accept meanwhile, and what they have not written to a disk if they are killed
+  await publishers.pause();
   await Promise.all(cluster.servers.map((server) => server.shutDown()));
+  publishers.resume();
   const isToldOf = async (node, code) => (await node.errors()).some((error) => error.code === code);
   for (const node of nodes) {
     for (const code of AWAY) await until(() => isToldOf(node, code), code);

@@ -74,7 +74,7 @@ export class NatsCluster {
     await until(
       async () => {
         for (const server of servers.filter(({ isRunning }) => isRunning)) {
-          answer = await server.ask(subject, body, ANSWER_MS).catch((error) => ({ error }));
+          answer = await answerOf(server, subject, body);
           if (answer.error === undefined) return true;
         }
         return false;
@@ -156,15 +156,23 @@ export class NatsCluster {
   async stepDown(stream, server) {
     const leader = async () => (await this.info(stream)).cluster.leader;
     const last = await leader();
-    const wanted = server && this.#nameOf(server);
-    const isDone = (name) => (wanted === undefined ? name !== undefined && name !== last : name === wanted);
+    const preferred = server && this.#nameOf(server);
+    const isDone = (name) => (server === undefined ? name !== undefined && name !== last : name === preferred);
+    let refusal;
     await until(
       async () => {
         const name = await leader();
-        if (!isDone(name) && name) await this.ask(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`);
-        return isDone(name);
+        if (isDone(name)) return true;
+        const [one] = this.servers.filter(({ isRunning }) => isRunning);
+        const body = server && { placement: { preferred } };
+        ({ error: refusal } = await answerOf(one, `$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, body));
+        return false;
       },
-      () => `another leader of ${stream} than ${last}`,
+      () => `${preferred ?? 'another'} to lead ${stream} instead of ${last}: ${JSON.stringify(refusal)}`,
     );
   }
 }
+
+/** What a server answers; without an answer, why there is none. */
+const answerOf = (server, subject, body) =>
+  server.ask(subject, body, ANSWER_MS).catch(({ message }) => ({ error: message }));

@@ -15,21 +15,29 @@ export class SteadyPublishers {
   published = new Map();
   /** The codes of the others. */
   failed = [];
+  #nodes;
   #counts;
+  #sent = 0;
   #isEnough = false;
+  #start;
   #all;
 
   constructor(t, nodes, channel) {
     t.teardown(() => {
       this.#isEnough = true;
     });
+    this.#nodes = nodes;
     this.#counts = nodes.map(() => 0);
-    this.#all = Promise.all(nodes.map((node, own) => this.#publish(node, own, channel)));
+    this.#start = () => {
+      this.#isEnough = false;
+      this.#all = Promise.all(nodes.map((node, own) => this.#publish(node, own, channel)));
+    };
+    this.#start();
   }
 
   async #publish(node, own, channel) {
-    for (let n = 0; !this.#isEnough; n++) {
-      const payload = `${own} ${n}`;
+    while (!this.#isEnough) {
+      const payload = `${own} ${this.#sent++}`;
       try {
         const { position } = await node.call('publish', channel, payload);
         this.published.set(payload, position);
@@ -46,14 +54,33 @@ export class SteadyPublishers {
     const before = [...this.#counts];
     await until(
       () => this.#counts.every((count, own) => count >= before[own] + 10),
-      () => `publications: ${before} and ${this.#counts}, failed: ${this.failed.slice(-5)}`,
+      async () =>
+        `publications: ${before} and ${this.#counts}, failed: ${this.failed.slice(-5)}; ${await this.#statesOfNodes()}`,
     );
+  }
+
+  /** What its nodes say of their stores. */
+  async #statesOfNodes() {
+    const states = this.#nodes.map(async (node) => ({
+      link: (await node.call('stats')).backplane,
+      errors: await node.errors(),
+    }));
+    return JSON.stringify(await Promise.all(states));
+  }
+
+  /** Waits until everything is answered, and publishes nothing until `resume`. */
+  async pause() {
+    this.#isEnough = true;
+    await this.#all;
+  }
+
+  resume() {
+    this.#start();
   }
 
   /** Ends it, and checks that the followers have everything that was accepted, under its number, without a hole. */
   async finish(t, followers) {
-    this.#isEnough = true;
-    await this.#all;
+    await this.pause();
     t.deepEqual(
       this.failed.filter((code) => !FAILED.includes(code)),
       [],
