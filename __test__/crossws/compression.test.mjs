@@ -15,7 +15,8 @@ async function open(t, upgrade, more = '') {
   return { client, compression };
 }
 
-test('false has messages to the connection sent as they are, and what it sends may be compressed', async (t) => {
+// serial: every connection gets what is published
+test.serial('false has messages to the connection sent as they are, and what it sends may be compressed', async (t) => {
   const { client, compression } = await open(t, 'plain');
   t.regex(client.headers['sec-websocket-extensions'], /permessage-deflate/);
   await client.raw(compression.frame(LONG));
@@ -29,7 +30,7 @@ test('false has messages to the connection sent as they are, and what it sends m
   t.true(other.client.compressedBytes > 0, 'other connections get compressed messages');
 });
 
-test('without it, and with true or options, the listener decides', async (t) => {
+test.serial('without it, and with true or options, the listener decides', async (t) => {
   for (const upgrade of ['nothing', 'deflate']) {
     const { client, compression } = await open(t, upgrade);
     await client.raw(compression.frame(LONG));
