@@ -142,6 +142,25 @@ fn lost_data_begins_a_new_epoch() {
     }
 }
 
+/// Whether it reads or publishes first, and although it knows no record.
+#[test]
+fn a_deleted_stream_is_made_again_by_a_node_that_had_nothing_in_it() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let node = Node::start(&server.config(), 1);
+    node.await_connected(true);
+    let delete = format!("$JS.API.STREAM.DELETE.{}", server.stream());
+    let publishes = |node: &Node| node.append(message("again")).is_ok();
+    let reads = |node: &Node| node.read(MANY, ALL).is_ok();
+    for asks in [publishes, reads] {
+        assert!(server.ask(&delete, "").contains("\"success\":true"));
+        until("an answer", || asks(&node));
+    }
+    // each time its link ended, and the next one made the stream
+    assert_eq!(node.stats().losses, 2);
+}
+
 #[test]
 fn numbers_begin_anew_in_a_stream_that_was_emptied() {
     let Some(server) = Server::start() else {

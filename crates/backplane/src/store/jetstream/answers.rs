@@ -31,7 +31,7 @@ pub(in crate::store) enum Outcome {
 /// Why nothing was done.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::store) enum Failure {
-    /// Nobody is there who could do it.
+    /// Nobody is there who could do it, or a stream is not there. It is made with the next link.
     Away,
     Refused(String),
 }
@@ -84,7 +84,7 @@ pub(in crate::store) fn failure(message: &Message) -> Option<(u64, Failure)> {
     let error = json::object(beginning, "error")?;
     let number = json::number(error, "err_code").unwrap_or_default();
     let failure = match number {
-        NOT_AVAILABLE | NO_LEADER => Failure::Away,
+        NOT_AVAILABLE | NO_LEADER | NO_STREAM => Failure::Away,
         _ => Failure::Refused(shown(json::text(error, "description").unwrap_or_default())),
     };
     Some((number, failure))
@@ -93,6 +93,9 @@ pub(in crate::store) fn failure(message: &Message) -> Option<(u64, Failure)> {
 fn unreadable() -> Failure {
     Failure::Refused("its answer cannot be read".to_owned())
 }
+
+/// Why a link is given up after [`Failure::Away`].
+pub(in crate::store) const AWAY: &str = "its JetStream does not answer, or has lost a stream";
 
 /// An error is within the first bytes of an answer.
 const ERROR_BYTES: usize = 1024;
@@ -184,6 +187,12 @@ mod tests {
             Some((0, Failure::Refused(_)))
         ));
         assert_eq!(failure(&status(100)), None);
+        let no_stream =
+            r#"{"error":{"code":404,"err_code":10059,"description":"stream not found"}}"#;
+        assert_eq!(
+            failure(&answer(no_stream)),
+            Some((NO_STREAM, Failure::Away))
+        );
         assert_eq!(failure(&answer("{}")), None);
     }
 }

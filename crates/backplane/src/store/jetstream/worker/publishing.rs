@@ -237,7 +237,7 @@ impl Worker {
     ) -> StoreError {
         match failure {
             Failure::Away => {
-                link.fail("its JetStream does not answer");
+                link.fail(answers::AWAY);
                 StoreError::Away
             }
             Failure::Refused(why) => {

@@ -290,17 +290,19 @@ impl Worker {
                 Some(failure) => self.head_failed(&job.channel, failure, link, now),
             };
         }
+        let is_away = failure == Some(Failure::Away);
         let (error, why) = match failure {
             None => (StoreError::Away, "a request took too long".to_owned()),
-            Some(Failure::Away) => (StoreError::Away, "its JetStream does not answer".to_owned()),
+            Some(Failure::Away) => (StoreError::Away, answers::AWAY.to_owned()),
             Some(Failure::Refused(why)) => (StoreError::Refused, why),
         };
         let place = job.fail(error);
         match (place, error) {
             (Some(place), StoreError::Refused) => self.refused(&place, &why, now),
+            (None, StoreError::Refused) => self.report_refusal(&why, now),
             // it would wait for ever
             (Some(_), _) => link.fail(&why),
-            (None, StoreError::Refused) => self.report_refusal(&why, now),
+            (None, _) if is_away => link.fail(&why),
             (None, _) => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::super::super::jetstream::answers::{self, Failure, NO_STREAM};
+use super::super::super::jetstream::answers::{self, Failure};
 use super::super::super::jetstream::link;
 use super::super::super::jetstream::wire::Message;
 use super::super::super::link::Fault;
@@ -40,8 +40,8 @@ impl NatsRegister {
             Sent::Kept(write) => self.kept(write, message, now),
             Sent::Emptied(write) => self.emptied(write, message),
             Sent::Other => {
-                if let Some((error, failure)) = answers::failure(message)
-                    && let Fault::Refused(why) = self.fault(error, failure)
+                if let Some((_, failure)) = answers::failure(message)
+                    && let Fault::Refused(why) = self.fault(failure)
                 {
                     self.out.push_back(Event::Refused(why));
                 }
@@ -49,13 +49,12 @@ impl NatsRegister {
         }
     }
 
-    /// What an error means. Without its streams the link is of no use: they are made with the next one.
-    pub(super) fn fault(&mut self, error: u64, failure: Failure) -> Fault {
+    /// What an error means.
+    pub(super) fn fault(&mut self, failure: Failure) -> Fault {
         match failure {
-            Failure::Refused(why) if error != NO_STREAM => Fault::Refused(why),
-            Failure::Away | Failure::Refused(_) => {
-                self.link
-                    .fail("its JetStream does not answer, or has lost a stream");
+            Failure::Refused(why) => Fault::Refused(why),
+            Failure::Away => {
+                self.link.fail(answers::AWAY);
                 Fault::Lost
             }
         }

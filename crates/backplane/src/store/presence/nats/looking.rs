@@ -50,7 +50,7 @@ impl NatsRegister {
     pub(super) fn life_seen(&mut self, session: Session, message: &Message, now: Instant) {
         match answers::failure(message) {
             Some((answers::NO_MESSAGE, _)) => self.has_ended(),
-            Some((error, failure)) => self.not_beaten(error, failure),
+            Some((_, failure)) => self.not_beaten(failure),
             None => match json::number(&message.payload, "seq") {
                 Some(sequence) => self.extend(session, Some(sequence), now),
                 None => self.beaten(Ok(Reply::Done)),
@@ -80,7 +80,7 @@ impl NatsRegister {
                 self.ask_lives(true, now);
             }
             Outcome::Overtaken => self.has_ended(),
-            Outcome::Failed(failure) => self.not_beaten(0, failure),
+            Outcome::Failed(failure) => self.not_beaten(failure),
         }
     }
 
@@ -90,8 +90,8 @@ impl NatsRegister {
         self.beaten(Ok(Reply::Beat { lives: false, live }));
     }
 
-    fn not_beaten(&mut self, error: u64, failure: Failure) {
-        let fault = self.fault(error, failure);
+    fn not_beaten(&mut self, failure: Failure) {
+        let fault = self.fault(failure);
         self.beaten(Err(fault));
     }
 
@@ -108,7 +108,7 @@ impl NatsRegister {
     /// Who lives.
     pub(super) fn lives(&mut self, is_beat: bool, message: &Message, now: Instant) {
         let live = match answers::failure(message) {
-            Some((error, failure)) => Err(self.fault(error, failure)),
+            Some((_, failure)) => Err(self.fault(failure)),
             None => lives(&message.payload).ok_or(Fault::Lost),
         };
         if let Ok(live) = &live {
@@ -202,9 +202,9 @@ impl NatsRegister {
                 }
             }
             Ok(Found::Nothing | Found::Foreign(_)) => {}
-            Err((error, failure)) => {
+            Err(failure) => {
                 let look = self.looks.open.remove(&number);
-                let fault = self.fault(error, failure);
+                let fault = self.fault(failure);
                 if let Some(look) = look {
                     self.looked(look.of, Err(fault));
                 }
@@ -238,7 +238,7 @@ impl NatsRegister {
                 Ok(Reply::Page(record.page(sequence, asked == 0)))
             }
             Ok(_) => Ok(Reply::Page(None)),
-            Err((error, failure)) => Err(self.fault(error, failure)),
+            Err(failure) => Err(self.fault(failure)),
         };
         let what = Request::Page(place, session, mark);
         self.out.push_back(Event::Answer(what, reply));

@@ -69,20 +69,20 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Record> {
     })
 }
 
-/// What was found for a log, according to the answer. An error has its number.
+/// What was found for a log, according to the answer.
 pub(super) fn found(
     message: &Message,
     (channel, session): (&[u8], Session),
-) -> Result<Found, (u64, Failure)> {
+) -> Result<Found, Failure> {
     match answers::failure(message) {
         Some((NO_MESSAGE, _)) => return Ok(Found::Nothing),
-        Some(failure) => return Err(failure),
+        Some((_, failure)) => return Err(failure),
         None => {}
     }
     let payload = &message.payload;
     let Some(sequence) = json::number(payload, "seq") else {
         let why = "its answer cannot be read".to_owned();
-        return Err((0, Failure::Refused(why)));
+        return Err(Failure::Refused(why));
     };
     let end = Names::log_end(channel, session);
     let subject = json::text(payload, "subject").unwrap_or_default();

@@ -48,8 +48,8 @@ impl NatsRegister {
                 self.logs.insert(write.channel.clone(), log);
                 self.put(number, now);
             }
-            Err((error, failure)) => {
-                let fault = self.fault(error, failure);
+            Err(failure) => {
+                let fault = self.fault(failure);
                 self.written(number, Err(fault));
             }
         }
@@ -86,7 +86,7 @@ impl NatsRegister {
             outcome => {
                 self.logs.remove(&of.0);
                 let written = match outcome {
-                    Outcome::Failed(failure) => Err(self.fault(0, failure)),
+                    Outcome::Failed(failure) => Err(self.fault(failure)),
                     _ => Ok(Written::Doubtful),
                 };
                 return self.written(number, written);
@@ -130,8 +130,8 @@ impl NatsRegister {
         if let Some(log) = log.filter(|log| log.session() == write.session) {
             log.emptied(failure.is_none());
         }
-        if let Some((error, failure)) = failure
-            && let Fault::Refused(why) = self.fault(error, failure)
+        if let Some((_, failure)) = failure
+            && let Fault::Refused(why) = self.fault(failure)
         {
             // it goes with its age
             self.out.push_back(Event::Refused(why));
@@ -203,7 +203,7 @@ impl NatsRegister {
                 }
                 Ok(Reply::Version(complete.map(|(version, _)| version)))
             }
-            Err((error, failure)) => Err(self.fault(error, failure)),
+            Err(failure) => Err(self.fault(failure)),
         };
         let what = Request::Check(channel, session, version);
         self.out.push_back(Event::Answer(what, reply));
