@@ -173,14 +173,14 @@ export async function present(t, node, channel, info) {
 /** Waits until every node knows exactly these members: pairs of a client's name and its info. */
 export async function knowAll(nodes, channel, expected, ms) {
   const text = sorted(new Map(expected));
-  for (const node of nodes) {
+  for (const [index, node] of nodes.entries()) {
     let known;
     await until(
       async () => {
         known = await knownTo(node, channel);
         return known === text;
       },
-      () => `a node to know ${text}, not ${known}`,
+      async () => `node ${index} to know ${text}, not ${known}; what is known: ${await statesOf(nodes, [], channel)}`,
       ms,
     );
   }

@@ -17,9 +17,7 @@ export class SteadyPublishers {
   failed = [];
   #nodes;
   #counts;
-  #sent = 0;
   #isEnough = false;
-  #start;
   #all;
 
   constructor(t, nodes, channel) {
@@ -28,16 +26,12 @@ export class SteadyPublishers {
     });
     this.#nodes = nodes;
     this.#counts = nodes.map(() => 0);
-    this.#start = () => {
-      this.#isEnough = false;
-      this.#all = Promise.all(nodes.map((node, own) => this.#publish(node, own, channel)));
-    };
-    this.#start();
+    this.#all = Promise.all(nodes.map((node, own) => this.#publish(node, own, channel)));
   }
 
   async #publish(node, own, channel) {
-    while (!this.#isEnough) {
-      const payload = `${own} ${this.#sent++}`;
+    for (let n = 0; !this.#isEnough; n++) {
+      const payload = `${own} ${n}`;
       try {
         const { position } = await node.call('publish', channel, payload);
         this.published.set(payload, position);
@@ -68,19 +62,10 @@ export class SteadyPublishers {
     return JSON.stringify(await Promise.all(states));
   }
 
-  /** Waits until everything is answered, and publishes nothing until `resume`. */
-  async pause() {
-    this.#isEnough = true;
-    await this.#all;
-  }
-
-  resume() {
-    this.#start();
-  }
-
   /** Ends it, and checks that the followers have everything that was accepted, under its number, without a hole. */
   async finish(t, followers) {
-    await this.pause();
+    this.#isEnough = true;
+    await this.#all;
     t.deepEqual(
       this.failed.filter((code) => !FAILED.includes(code)),
       [],
