@@ -18,7 +18,7 @@ appendFileSync('runs', 'x');
 
 const ALWAYS = "import test from 'ava'; test('passes', (t) => t.pass());";
 
-/** A project with these test files, in a folder of its own. Ava does not run in parallel there, so that runs are counted. */
+/** A project with these test files, in a folder of its own. They run in processes, which a test may kill. */
 async function project(t, files) {
   const cwd = await mkdtemp(path.join(os.tmpdir(), 'millrace-ava-'));
   t.teardown(() => rm(cwd, { recursive: true, force: true }));
@@ -49,7 +49,7 @@ test('a file whose test fails only beside others passes, and is named', async (t
   });
   t.deepEqual(await run(), ['one/unsteady.test.mjs']);
   t.is(await runs(), 2);
-  t.regex(shown(), /✘ \[fail\]: one › unsteady › first › only/);
+  t.regex(shown(), /[✘×] \[fail\]: one › unsteady › first › only/);
   t.regex(shown(), /one\/unsteady\.test\.mjs runs once more/);
 });
 
@@ -68,7 +68,7 @@ for (const [what, more] of [
     'an exception that nobody catches',
     'setTimeout(() => { throw new Error("late") }, 5); test("waits", (t) => new Promise((done) => setTimeout(done, 50)).then(t.pass));',
   ],
-  ['a hook', 'test.after(() => { throw new Error("after") }); test("passes", (t) => t.pass());'],
+  ['a failed hook', 'test.after(() => { throw new Error("after") }); test("passes", (t) => t.pass());'],
 ]) {
   test(`nothing runs once more because of ${what}, or beside it`, async (t) => {
     const { run, runs } = await project(t, {
@@ -80,8 +80,22 @@ for (const [what, more] of [
   });
 }
 
-test('a test whose file cannot be found is not run once more', (t) => {
-  const output = (line) => `  ✘ [fail]: ${line}\n  ─\n\n  text\n\n  ─\n\n  1 test failed\n  3 tests skipped\n`;
-  t.deepEqual(unsteadyFiles(output('scripts › ava › a title'), ROOT), ['scripts/ava.test.mjs']);
-  t.deepEqual(unsteadyFiles(output('scripts › nowhere › a title'), ROOT), []);
+test('nothing runs once more if many files fail', async (t) => {
+  const text = `${COUNTED} test('first only', (t) => t.true(before >= 4));`;
+  const files = ['one/a', 'one/b', 'other/c', 'other/d'].map((name) => [`${name}.test.mjs`, text]);
+  const { run, runs } = await project(t, Object.fromEntries(files));
+  await t.throwsAsync(run(), { message: /^ava ended with 1$/ });
+  t.is(await runs(), 4);
+});
+
+test('a file is run once more if one file alone can be meant, and tests alone have failed', (t) => {
+  const output = (line, more = '3 tests skipped') => `  ${line}\n  ─\n\n  text\n\n  ─\n\n  1 test failed\n  ${more}\n`;
+  const found = (...args) => unsteadyFiles(output(...args), ROOT);
+  t.deepEqual(found('✘ [fail]: scripts › ava › a title'), ['scripts/ava.test.mjs']);
+  t.deepEqual(found('× [fail]: scripts › ava › a title'), ['scripts/ava.test.mjs']);
+  t.deepEqual(found('✘ [fail]: scripts › nowhere › a title'), []);
+  t.deepEqual(found('✘ [unexpected pass]: scripts › ava › a title'), []);
+  for (const more of ['1 uncaught exception', '2 unhandled rejections', '1 test remained pending after a timeout']) {
+    t.deepEqual(found('✘ [fail]: scripts › ava › a title', more), [], more);
+  }
 });

@@ -152,7 +152,7 @@ export class NatsCluster {
     );
   }
 
-  /** Lets another server lead a stream that has copies: this one, if it is given. */
+  /** Lets another server lead a stream that has copies: this one, if it is given, which needs NATS 2.11. */
   async stepDown(stream, server) {
     const leader = async () => (await this.info(stream)).cluster.leader;
     const last = await leader();

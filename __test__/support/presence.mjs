@@ -114,7 +114,7 @@ async function knownTo(own, channel) {
   try {
     return sorted(await membersOf(own, channel));
   } catch (error) {
-    // for a moment after a store is reached again, or has got another leader
+    // they cannot for a moment after a store is reached again, or has another leader
     if (error.code !== 'ERR_MILLRACE_PRESENCE_UNAVAILABLE') throw error;
     return error.message;
   }

@@ -2,7 +2,7 @@
 // that what is missed meanwhile is still kept, and few clients are enough.
 import { setTimeout as later } from 'node:timers/promises';
 
-import { until } from './deadline.mjs';
+import { until, within } from './deadline.mjs';
 import { knowAll, present } from './presence.mjs';
 
 const PUBLISHES_MS = 20;
@@ -55,10 +55,8 @@ export class SteadyPublishers {
 
   /** What its nodes say of their stores. */
   async #statesOfNodes() {
-    const states = this.#nodes.map(async (node) => ({
-      link: (await node.call('stats')).backplane,
-      errors: await node.errors(),
-    }));
+    const state = async (node) => ({ link: (await node.call('stats')).backplane, errors: await node.errors() });
+    const states = this.#nodes.map((node) => within(state(node), 'an answer', 5000).catch(({ message }) => message));
     return JSON.stringify(await Promise.all(states));
   }
 

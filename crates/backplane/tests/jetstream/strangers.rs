@@ -120,6 +120,8 @@ fn an_account_needs_the_permissions_of_the_store() {
             publish: [\"$JS.API.>\"], subscribe: [\">\"]}},\
         {user: writer, password: writer, permissions: {\
             publish: [\">\"], subscribe: [\"_INBOX.>\"]}},\
+        {user: guest, password: guest, permissions: {\
+            publish: {deny: [\"$JS.API.STREAM.CREATE.>\"]}}},\
         {user: nobody, password: nobody, permissions: {\
             publish: [\"x\"], subscribe: [\"_INBOX.>\"]}}\
     ]}";
@@ -147,6 +149,18 @@ fn an_account_needs_the_permissions_of_the_store() {
     assert_eq!(nobody.append(message("z")), Err(StoreError::Away));
     let reports = nobody.reports();
     assert!(reports[0].contains("ermissions"), "{reports:?}");
+    // it does all but make streams, which an operator must know when one is missing
+    let guest = node("guest", 6);
+    assert_eq!(guest.publish("z").offset, 3);
+    let delete = format!("$JS.API.STREAM.DELETE.{}", server.stream());
+    assert!(server.ask(&delete, "").contains("\"success\":true"));
+    until("the operator to be told", || {
+        let _fails = guest.read(MANY, ALL);
+        let reports = guest.reports();
+        reports.iter().any(|report| report.contains("ermissions"))
+    });
+    until("another to make it", || whole.append(message("a")).is_ok());
+    until("the guest to go on", || guest.append(message("b")).is_ok());
     // a wrong password
     let mut config = server.config();
     config.credentials = user("op");

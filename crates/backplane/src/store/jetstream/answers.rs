@@ -31,7 +31,7 @@ pub(in crate::store) enum Outcome {
 /// Why nothing was done.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::store) enum Failure {
-    /// Nobody is there who could do it, or a stream is not there. It is made with the next link.
+    /// Nobody is there who could do it, or its stream is missing, which the next link makes again.
     Away,
     Refused(String),
 }
@@ -107,7 +107,7 @@ const NOBODY: u16 = 503;
 pub(in crate::store) const NO_MESSAGE: u64 = 10_037;
 
 /// The number of the error that a stream does not exist.
-pub(in crate::store) const NO_STREAM: u64 = 10_059;
+pub(super) const NO_STREAM: u64 = 10_059;
 
 /// JetStream is not enabled, on the server or for the account.
 pub(super) const NOT_ENABLED: [u64; 2] = [10_076, 10_039];

@@ -112,7 +112,8 @@ impl<R> Link<R> {
         }
     }
 
-    /// Sends a request and waits for its answer, before the link is used for anything else.
+    /// Sends a request and waits for its answer, before the link is used for anything else. An operator has to allow it if the
+    /// account may not send it.
     pub(in crate::store) async fn call(
         &mut self,
         what: R,
@@ -120,7 +121,7 @@ impl<R> Link<R> {
         body: &[u8],
     ) -> Result<Message, LinkError> {
         let answer = self.answer(what, subject, &[], body).await?;
-        answer.map_err(|why| self.refused(why))
+        answer.map_err(|why| self.unfit(why))
     }
 
     /// The same with headers, for what this account may be forbidden: `None` if it is.

@@ -209,6 +209,9 @@ impl<R, W: Fn() -> R> Setup<'_, R, W> {
         match failure {
             Failure::Refused(_) if NOT_ENABLED.contains(&number) => not_enabled(),
             Failure::Away if number == 0 => not_enabled(),
+            Failure::Away if number == NO_STREAM => {
+                link.unready(format!("stream {} is not there again", plan.name))
+            }
             Failure::Away => link.unready("its JetStream is not ready".to_owned()),
             Failure::Refused(why) => {
                 let why = format!("stream {}: {why}", plan.name);

@@ -52,6 +52,7 @@ fn a_stream_that_is_being_made_for_another_node_is_awaited() {
 fn a_reason_that_passes_is_told_apart_from_one_that_lasts() {
     for (number, passes) in [
         (10_118, true),
+        (10_059, true),
         (10_008, true),
         (10_004, true),
         (10_052, false),

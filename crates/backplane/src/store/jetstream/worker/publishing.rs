@@ -228,7 +228,7 @@ impl Worker {
         self.fail(waiting, error);
     }
 
-    /// Tells what went wrong. A server on which nobody can do anything is given up.
+    /// Tells what went wrong. A server on which nobody can do anything is given up, and so is a link that has lost a stream.
     pub(super) fn heed_failure(
         &mut self,
         failure: Failure,

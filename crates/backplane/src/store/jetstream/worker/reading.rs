@@ -302,6 +302,7 @@ impl Worker {
             (None, StoreError::Refused) => self.report_refusal(&why, now),
             // it would wait for ever
             (Some(_), _) => link.fail(&why),
+            // as after a publication: the next link makes a stream that is missing
             (None, _) if is_away => link.fail(&why),
             (None, _) => {}
         }
