@@ -4,7 +4,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 
-import { testWithAva } from './ava.mjs';
 import { checkCommitSubjects } from './commit-subjects.mjs';
 import { checkInstructions } from './instructions.mjs';
 import { lintPackages } from './lint-packages.mjs';
@@ -22,9 +21,6 @@ const LEFT_OUT = process.platform === 'linux' ? [] : ['--exclude', 'millrace-loa
 
 /** Why tests were skipped. */
 const skips = new SkipFile();
-
-/** The files of end-to-end tests that passed only the second time. */
-const unsteady = [];
 
 /** All steps in order. A step returns a text if it was skipped, and throws if it failed. */
 const STEPS = [
@@ -127,8 +123,8 @@ async function workflows() {
   return run([toolPath('actionlint'), '-no-color']);
 }
 
-async function ava() {
-  unsteady.push(...(await testWithAva({ env: skips.environment })));
+function ava() {
+  return run(tool('ava'), { env: skips.environment });
 }
 
 /** @param {string[]} names steps or groups; none is everything */
@@ -163,7 +159,6 @@ async function test() {
       throw outcome.error;
     }
   }
-  if (unsteady.length > 0) report.push('\nPassed only when run once more:', ...unsteady.map((file) => `  ${file}`));
   const skipped = told([...skippedSteps, ...skips.read()]);
   if (skipped.length > 0) report.push('\nSkipped:', ...skipped.map((line) => `  ${line}`));
   console.log(`\n${report.join('\n')}`);

@@ -1,5 +1,5 @@
 // A cluster of three nats-servers with JetStream on loopback for all tests of a file, and what an operator does there.
-import { SOON, until } from './deadline.mjs';
+import { again, SOON, until } from './deadline.mjs';
 import { Nats, needingNats } from './nats.mjs';
 import { linkThat } from './nodes.mjs';
 import { freePort } from './ports.mjs';
@@ -21,9 +21,13 @@ const channels = (messages) => [
   ['kept:*', { history: { messages, ageMs: 3_600_000 }, clients: { subscribe: true } }],
 ];
 
-/** A node that knows one server: `room:…` has members, and `kept:…` so many messages. */
+/**
+ * A node that knows one server: `room:…` has members, and `kept:…` so many messages. It has reached the store of members,
+ * which takes more than one attempt if others make its streams at the same moment.
+ */
 export async function nodeAt(t, { url }, prefix, messages = 10_000) {
   const [node] = await presentNodes(t, url, 1, { backplane: { url, prefix }, channels: channels(messages) });
+  await again(() => node.call('presence', 'room:none'), 'the members can be read');
   return node;
 }
 
@@ -152,23 +156,20 @@ export class NatsCluster {
     );
   }
 
-  /** Lets another server lead a stream that has copies: this one, if it is given, which needs NATS 2.11. */
+  /** Has this server lead a stream that has copies, which needs NATS 2.11. */
   async stepDown(stream, server) {
-    const leader = async () => (await this.info(stream)).cluster.leader;
-    const last = await leader();
-    const preferred = server && this.#nameOf(server);
-    const isDone = (name) => (server === undefined ? name !== undefined && name !== last : name === preferred);
-    let refusal;
+    const preferred = this.#nameOf(server);
+    let leader;
+    let answer;
     await until(
       async () => {
-        const name = await leader();
-        if (isDone(name)) return true;
+        ({ leader } = (await this.info(stream)).cluster);
+        if (leader === preferred) return true;
         const [one] = this.servers.filter(({ isRunning }) => isRunning);
-        const body = server && { placement: { preferred } };
-        ({ error: refusal } = await answerOf(one, `$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, body));
+        answer = await answerOf(one, `$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, { placement: { preferred } });
         return false;
       },
-      () => `${preferred ?? 'another'} to lead ${stream} instead of ${last}: ${JSON.stringify(refusal)}`,
+      () => `${preferred} to lead ${stream}, not ${leader}: ${JSON.stringify(answer)}`,
     );
   }
 }

@@ -109,23 +109,12 @@ async function statesOf(nodes, watchers, channel, look = undefined) {
 
 const sorted = (map) => JSON.stringify([...map].sort());
 
-/** The members as a server knows them, in order, or why they cannot be read now. */
-async function knownTo(own, channel) {
-  try {
-    return sorted(await membersOf(own, channel));
-  } catch (error) {
-    // they cannot for a moment after a store is reached again, or has another leader
-    if (error.code !== 'ERR_MILLRACE_PRESENCE_UNAVAILABLE') throw error;
-    return error.message;
-  }
-}
-
 /** Waits until a watcher knows exactly the members. */
 export function agrees(own, watcher) {
   let both;
   return until(
     async () => {
-      both = [sorted(watcher.known), await knownTo(own, watcher.c)];
+      both = [watcher.known, await membersOf(own, watcher.c)].map(sorted);
       return both[0] === both[1];
     },
     async () =>
@@ -177,7 +166,7 @@ export async function knowAll(nodes, channel, expected, ms) {
     let known;
     await until(
       async () => {
-        known = await knownTo(node, channel);
+        known = sorted(await membersOf(node, channel));
         return known === text;
       },
       async () => `node ${index} to know ${text}, not ${known}; what is known: ${await statesOf(nodes, [], channel)}`,
