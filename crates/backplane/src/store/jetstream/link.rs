@@ -147,11 +147,15 @@ impl<R> Link<R> {
             Event::Answer(_, message) => Ok(Ok(message)),
             Event::Told(_) => Err(self.refused(UNASKED.to_owned())),
             Event::Forbidden { text, .. } => {
-                // no answer is due
-                self.flight.remove(&self.numbers);
+                self.give_up();
                 Ok(Err(text))
             }
         }
+    }
+
+    /// No longer expects an answer to the request that was sent last.
+    pub(super) fn give_up(&mut self) {
+        self.flight.remove(&self.numbers);
     }
 
     /// Sends a request.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::answers::{self, Failure, NO_STREAM, NOT_ENABLED};
 use super::json;
@@ -89,7 +89,7 @@ struct Setup<'l, R, W> {
 impl<R, W: Fn() -> R> Setup<'_, R, W> {
     /// Makes a stream, or sets its bounds. Returns when it was made.
     async fn stream(&mut self, plan: &Plan) -> Result<Box<[u8]>, LinkError> {
-        let mut info = self.call("INFO", plan, b"").await?;
+        let mut info = self.info(plan).await?;
         let mut is_new = false;
         if number(&info) == Some(NO_STREAM) {
             info = self.call("CREATE", plan, plan.config.as_bytes()).await?;
@@ -102,7 +102,7 @@ impl<R, W: Fn() -> R> Setup<'_, R, W> {
         self.awaits_another = is_being_made(&info);
         while self.awaits_another {
             sleep(LOOKS).await;
-            info = self.call("INFO", plan, b"").await?;
+            info = self.info(plan).await?;
             self.awaits_another = is_being_made(&info);
         }
         self.check(plan, &info)?;
@@ -122,10 +122,10 @@ impl<R, W: Fn() -> R> Setup<'_, R, W> {
         plan: &Plan,
         refusal: Message,
     ) -> Result<Message, LinkError> {
-        let mut info = self.call("INFO", plan, b"").await?;
+        let mut info = self.info(plan).await?;
         if number(&info) == Some(NO_STREAM) {
             sleep(LOOKS).await;
-            info = self.call("INFO", plan, b"").await?;
+            info = self.info(plan).await?;
         }
         let is_another = number(&info) == Some(NO_STREAM);
         Ok(if is_another { refusal } else { info })
@@ -184,6 +184,17 @@ impl<R, W: Fn() -> R> Setup<'_, R, W> {
             self.check(plan, &answer)?;
         }
         Ok(())
+    }
+
+    /// What the server knows about a stream. It is asked again if nothing comes: a server may lose its first answers to an
+    /// account if several of its clients ask at the same moment.
+    async fn info(&mut self, plan: &Plan) -> Result<Message, LinkError> {
+        loop {
+            match timeout(ANSWER, self.call("INFO", plan, b"")).await {
+                Ok(answer) => return answer,
+                Err(_) => self.link.give_up(),
+            }
+        }
     }
 
     async fn call(&mut self, verb: &str, plan: &Plan, body: &[u8]) -> Result<Message, LinkError> {
@@ -305,6 +316,9 @@ const EXPECTED_STREAM: &str = "Nats-Expected-Stream";
 
 /// How often it is looked at whether a stream is made.
 const LOOKS: Duration = Duration::from_millis(20);
+
+/// After this time what is known about a stream is asked for again.
+const ANSWER: Duration = Duration::from_secs(1);
 
 /// How long all streams of a link may take: less than connecting may, so that an operator is told what it is that takes so long.
 const PATIENCE: Duration = Duration::from_secs(4);

@@ -159,6 +159,18 @@ fn a_stream_that_a_node_with_other_bounds_has_made_meanwhile_is_changed() {
 }
 
 #[test]
+fn a_server_that_loses_its_first_answer_is_asked_again() {
+    let made = "{\"config\":{},\"created\":\"2026-11-28\"}";
+    let mut answers = ["", made].into_iter();
+    run(async {
+        let mut link = link(move |_| answers.next().unwrap_or_default().to_owned()).await;
+        let created = prepare(&mut link, &[plan(true)], || ()).await.unwrap();
+        assert_eq!(created, [(*b"2026-11-28").into()]);
+        assert!(link.is_idle());
+    });
+}
+
+#[test]
 fn what_takes_too_long_is_told() {
     let being_made = "{\"config\":{},\"created\":\"0001-01-01T00:00:00Z\"}";
     let told = |answers: Option<&'static str>| {
