@@ -9,9 +9,8 @@ pub(super) struct Clock {
     /// When the peer last sent something, and when this side did.
     heard: u64,
     said: u64,
-    /// Whether the peer was silent at the last check. It is checked once more, because its bytes may not have been read
-    /// yet.
-    doubted: bool,
+    /// When the peer was first found silent. It has some more time, because its bytes may not have been read yet.
+    doubted: Option<u64>,
 }
 
 /// What is due now.
@@ -29,14 +28,14 @@ impl Clock {
             silence,
             heard: now,
             said: now,
-            doubted: false,
+            doubted: None,
         }
     }
 
     /// Records that the peer sent something.
     pub(super) fn hears(&mut self, now: u64) {
         self.heard = now;
-        self.doubted = false;
+        self.doubted = None;
     }
 
     /// Records that this side sent something.
@@ -52,7 +51,7 @@ impl Clock {
         if self.silence == 0 {
             return Due::Nothing;
         }
-        if now >= self.heard + self.silence && std::mem::replace(&mut self.doubted, true) {
+        if now >= self.heard + self.silence && now >= *self.doubted.get_or_insert(now) + DOUBT_MS {
             return Due::End;
         }
         if now >= self.said + self.interval() {
@@ -64,11 +63,9 @@ impl Clock {
 
     /// When to check again; `None`: never.
     pub(super) fn next(&self, now: u64) -> Option<u64> {
-        let silent = if self.doubted {
-            now + DOUBT_MS
-        } else {
-            self.heard + self.silence
-        };
+        let silent = self
+            .doubted
+            .map_or(self.heard + self.silence, |since| since + DOUBT_MS);
         (self.silence > 0).then(|| silent.min(self.said + self.interval()).max(now + 1))
     }
 
@@ -106,6 +103,20 @@ mod tests {
         assert_eq!(clock.look(4000, false), Due::Nothing);
         assert_eq!(clock.next(4000), Some(5000));
         assert_eq!(clock.look(5000, false), Due::End);
+    }
+
+    #[test]
+    fn a_check_for_another_reason_ends_no_connection_early() {
+        let mut clock = Clock::new(400, 0);
+        assert_eq!(clock.look(300, false), Due::Heartbeat);
+        assert_eq!(clock.look(400, false), Due::Nothing);
+        assert_eq!(clock.next(400), Some(600));
+        assert_eq!(clock.look(600, false), Due::Heartbeat);
+        assert_eq!(clock.look(900, false), Due::Heartbeat);
+        assert_eq!(clock.look(1200, false), Due::Heartbeat);
+        assert_eq!(clock.next(1200), Some(1400));
+        assert_eq!(clock.look(1399, false), Due::Nothing);
+        assert_eq!(clock.look(1400, false), Due::End);
     }
 
     #[test]
