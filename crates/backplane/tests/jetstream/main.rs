@@ -7,6 +7,8 @@ mod cluster;
 mod node;
 mod order;
 mod outages;
+#[path = "../ports/mod.rs"]
+mod ports;
 mod presence;
 mod proxy;
 #[path = "../store/roll.rs"]

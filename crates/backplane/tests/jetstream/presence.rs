@@ -214,6 +214,7 @@ fn a_server_without_jetstream_or_with_little_room_is_told() {
         let node = Attendant::start(&server.config(), 1);
         node.follow(ROOM);
         until("the failure", || node.failures(ROOM) == 1);
+        until("the report", || !node.reports().is_empty());
         let reports = node.reports();
         assert!(reports[0].contains(expected), "{reports:?}");
     }

@@ -3,7 +3,7 @@
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use millrace_backplane::{
 };
 
 use crate::node::MANY;
+use crate::ports::free_port;
 use crate::proxy::Proxy;
 
 /// Only bounds a hang: a busy machine may not schedule a thread for seconds.
@@ -283,11 +284,6 @@ fn copy_folder(from: &Path, to: &Path) {
             fs::copy(from, to).expect("a file can be copied");
         }
     }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    listener.local_addr().expect("it is bound").port()
 }
 
 fn spawn(port: u16, folder: &Path) -> Option<Child> {

@@ -145,6 +145,8 @@ fn an_account_needs_the_permissions_of_the_store() {
     until("the node to be told", || !writer.failures().is_empty());
     assert_eq!(writer.publish("y").offset, 2);
     assert_eq!(writer.reports().len(), 1, "{:?}", writer.reports());
+    // it would make the stream again that is deleted below
+    drop(writer);
     let nobody = node("nobody", 4);
     assert_eq!(nobody.append(message("z")), Err(StoreError::Away));
     let reports = nobody.reports();

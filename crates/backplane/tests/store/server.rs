@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use millrace_backplane::{BackplaneFull, Bounds, Config, Credentials, Protocol, Server as Address};
 use redis::{Client, Connection, FromRedisValue, ToRedisArgs};
 
+use crate::ports::free_port;
 use crate::secure;
 
 /// Only bounds a hang: a busy machine may not schedule a thread for seconds.
@@ -240,11 +241,6 @@ fn program() -> OsString {
 /// Whether no test may be skipped.
 pub(crate) fn is_required() -> bool {
     env::var("MILLRACE_REQUIRE_ALL").is_ok_and(|value| value == "1")
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    listener.local_addr().expect("it is bound").port()
 }
 
 fn spawn(port: u16, folder: &Path, options: &[String]) -> Option<Child> {

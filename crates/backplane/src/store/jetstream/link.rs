@@ -153,9 +153,9 @@ impl<R> Link<R> {
         }
     }
 
-    /// No longer expects an answer to the request that was sent last.
+    /// Expects no further answers.
     pub(super) fn give_up(&mut self) {
-        self.flight.remove(&self.numbers);
+        self.flight.clear();
     }
 
     /// Sends a request.

@@ -190,9 +190,10 @@ impl<R, W: Fn() -> R> Setup<'_, R, W> {
     /// account if several of its clients ask at the same moment.
     async fn info(&mut self, plan: &Plan) -> Result<Message, LinkError> {
         loop {
-            match timeout(ANSWER, self.call("INFO", plan, b"")).await {
-                Ok(answer) => return answer,
-                Err(_) => self.link.give_up(),
+            // one that comes late answers a later question as well
+            if let Ok(answer) = timeout(ANSWER, self.call("INFO", plan, b"")).await {
+                self.link.give_up();
+                return answer;
             }
         }
     }
