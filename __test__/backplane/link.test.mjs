@@ -53,7 +53,11 @@ withRedis('without a server everything else works, and what was sent arrives whe
   const lost = (await codes(here)).filter((code) => code === 'ERR_MILLRACE_BACKPLANE_LOST');
   t.is(lost.length, 1, 'attempts in a row are reported once');
   t.like(await here.call('clusterInfo', ['room']), { subscribers: [1], isComplete: false });
+  // it waits for a second for nodes that it does not know, and the other one may need as long to try again
+  process.kill(here.pid, 'SIGSTOP');
   await redis.launchAgain();
+  await hears(there, 1);
+  process.kill(here.pid, 'SIGCONT');
   for (let n = 150; n < 250; n++) t.is(await next(far), `m ${n}`);
   await linkThat(here, 'has sent the rest', (link) => link.sent === 100 && link.queued === 0);
 });

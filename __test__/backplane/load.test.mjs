@@ -11,7 +11,8 @@ import { needingRedis, Redis } from '../support/redis.mjs';
 const SUBSCRIBERS = 100;
 /** How much slow readers may leave unread after an outage, when all queued messages arrive at once. */
 const roomy = { outboxFrames: 1_000_000, outboxBytes: 2 ** 28, outboxesTotalBytes: 2 ** 32 };
-const limits = { handlerTimeoutMs: 0, workerTimeoutMs: 0, ...roomy };
+// the subscribers answer no pings
+const limits = { handlerTimeoutMs: 0, workerTimeoutMs: 0, pingIntervalMs: 0, ...roomy };
 /** Of each publisher, with so many channels: where there is but one, every message goes to every subscriber. */
 const each = (channels) => (IS_FULL ? 250_000 : channels > 1 ? 20_000 : 5000);
 

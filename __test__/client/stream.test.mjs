@@ -7,6 +7,9 @@ import { clientWith, createClient, fasterClock, ManualClock } from '../support/m
 import { settled } from '../support/scripted-socket.mjs';
 import { V1Server } from '../support/v1-server.mjs';
 
+/** For what must be answered: time is faster. */
+const PATIENT = { timeoutMs: 1_000_000 };
+
 /** A client of a server that refuses WebSockets. Its time is faster: it tries a WebSocket first. */
 async function blocked(t, options, more) {
   const server = await V1Server.start(t, { webSockets: false, ...more });
@@ -37,9 +40,9 @@ test('all that goes over a WebSocket goes over a stream', async (t) => {
     () => `all messages, after ${got.length}`,
   );
   t.deepEqual(got, expected);
-  t.deepEqual(await client.call('echo', [1]), [1]);
+  t.deepEqual(await client.call('echo', [1], PATIENT), [1]);
   t.deepEqual(
-    (await room.presence()).map(({ info }) => info),
+    (await room.presence(PATIENT)).map(({ info }) => info),
     ['me'],
   );
   client.handle('ask', (question) => `${question}!`);
@@ -106,21 +109,21 @@ for (const status of [401, 403]) {
 test('a POST for an unknown socket makes the client connect again', async (t) => {
   const { server, client } = await blocked(t);
   (await server.connections(1)).key = 'another';
-  const call = client.call('echo', 1);
+  const call = client.call('echo', 1, PATIENT);
   await t.throwsAsync(call, { code: 'closed' });
   await server.connections(2);
-  t.is(await client.call('echo', 2), 2);
+  t.is(await client.call('echo', 2, PATIENT), 2);
 });
 
 test('a POST that is not answered makes the client connect again', async (t) => {
   const { server, client } = await blocked(t);
   await server.connections(1);
   server.deaf = true;
-  const call = client.call('echo', 1, { timeoutMs: 100_000 });
+  const call = client.call('echo', 1, PATIENT);
   await t.throwsAsync(call, { code: 'closed' });
   server.deaf = false;
   await server.connections(2);
-  t.is(await client.call('echo', 2, { timeoutMs: 100_000 }), 2);
+  t.is(await client.call('echo', 2, PATIENT), 2);
 });
 
 test('a long message has more time, by its length', async (t) => {
@@ -188,7 +191,7 @@ test('without the option there is no stream', async (t) => {
   t.teardown(() => client.close());
   const waits = [];
   client.onStatus((status) => waits.push(status));
-  await until(() => waits.filter((status) => status === 'waiting').length === 3, 'three failures');
+  await until(() => waits.filter((status) => status === 'waiting').length >= 3, 'three failures');
   t.deepEqual(fetched, []);
 });
 

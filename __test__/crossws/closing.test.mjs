@@ -3,6 +3,7 @@ import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
 import { open, ownServer, worker } from '../support/server.mjs';
+import { WsClient } from '../support/ws-client.mjs';
 
 for (const threads of [0, 1]) {
   test(`closeAll and close end every connection (threads: ${threads})`, async (t) => {
@@ -40,9 +41,14 @@ test('a client that pings do not reach is closed with 1006', async (t) => {
 
 test('a client that leaves while the hook upgrade runs leaves no peer', async (t) => {
   const server = await ownServer(t, { workerPath: worker('crossws'), threads: 0 });
-  const get = async (path) => (await fetch(`http://${server.addresses[0]}${path}`)).json();
-  const leaving = open(t, server, { path: '/left?upgrade=slow', ms: 30 });
-  await t.throwsAsync(leaving);
-  await until(async () => (await server.call('stats')).connections <= 1, 'no connection');
+  const headers = { connection: 'close' };
+  const get = async (path) => (await fetch(`http://${server.addresses[0]}${path}`, { headers })).json();
+  const leaving = new WsClient(server.addresses[0], { path: '/left?upgrade=held' });
+  t.teardown(() => leaving.destroy());
+  leaving.opened.catch(() => {});
+  await until(async () => (await get('/held')) === 1, 'the hook to run');
+  leaving.destroy();
+  await until(async () => (await server.call('stats')).connections === 0, 'no connection');
+  t.is(await get('/go'), 1);
   await until(async () => !(await get('/namespaces')).includes('/left'), 'no peer');
 });

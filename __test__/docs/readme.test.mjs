@@ -42,6 +42,16 @@ function shell(cwd, env, lines) {
   return { status, output: `${stdout}${stderr}` };
 }
 
+/** Runs a benchmark for as long as a busy machine needs until something comes back. */
+function measure(cwd, env, command) {
+  let measured;
+  for (const seconds of [1, 10, 40]) {
+    measured = shell(cwd, env, [`${command} --seconds ${seconds}`]);
+    if (measured.status === 0) break;
+  }
+  return measured;
+}
+
 /** Follows the README up to the folder with the package and the programs. */
 async function follow(t) {
   const folder = removeWith(t, mkdtempSync(path.join(os.tmpdir(), 'millrace-readme-')));
@@ -126,7 +136,7 @@ posixTests(test)('npx millrace does what it says', async (t) => {
   one.send('hello');
   t.regex(await two.text(), /^\d+: hello$/);
   // the chat does not send texts back: the other mode, which any server can be measured in
-  const measured = shell(own, env, [`${bench.replace('localhost:3000', address)} --mode connect --seconds 1`]);
+  const measured = measure(own, env, `${bench.replace('localhost:3000', address)} --mode connect`);
   t.is(measured.status, 0, measured.output);
   t.regex(measured.output, /^[1-9][\d,]* handshakes per second/m);
   run.signal('SIGINT');
@@ -141,7 +151,7 @@ posixTests(test)('npx millrace bench measures a server that sends each text back
   );
   const program = path.join(own, 'node_modules', '.bin', 'millrace');
   const run = new Millrace(t, ['serve', 'echo.mjs', '--bind', '127.0.0.1:0'], { cwd: own, env, program });
-  const { status, output } = shell(own, env, [`npx millrace bench ws://${await run.address()} --seconds 1`]);
+  const { status, output } = measure(own, env, `npx millrace bench ws://${await run.address()}`);
   t.is(status, 0, output);
   t.regex(output, /^[1-9][\d,]* round trips per second/m);
   run.signal('SIGINT');

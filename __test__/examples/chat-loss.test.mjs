@@ -83,7 +83,7 @@ inBrowser('a page whose link was dead is the same person, also while the server 
         const [wait, now] = [window.setTimeout, performance.now.bind(performance)];
         window.setTimeout = (call, ms) => wait(call, ms / factor);
         performance.now = () => now() * factor;
-      }, 20),
+      }, 5),
   });
   await anna.notice('Ben joined');
   proxy.halfOpen();

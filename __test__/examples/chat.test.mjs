@@ -126,7 +126,7 @@ test('no members stay in a room after their worker died', async (t) => {
   });
   doomed[0].client.call('die').catch(() => {});
   for (const { sees } of others) for (const { name } of doomed) await sees(`-${name}`);
-  for (const seen of statuses) t.true(seen.includes(1011), `${seen}`);
+  for (const seen of statuses) await until(() => seen.includes(1011), 'the end of who was lost');
   // they come back by themselves
   await until(async () => (await others[0].names()).length === 4, 'all four');
   const late = await enter(t, server.addresses[0], 'mill', 'Late');

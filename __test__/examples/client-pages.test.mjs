@@ -116,7 +116,7 @@ inBrowser('react: a component has the last messages of its channel, also after a
   await messagesOf(page).getByText('mine').waitFor();
   t.deepEqual(await messagesOf(page).allTextContents(), ['before', 'mine']);
 
-  server.current.close(1012, 'retry=500');
+  server.current.close(1012, 'retry=5000');
   await shows(page, 'waiting');
   server.publish('room:lobby', '"missed"');
   await say(page, 'kept');

@@ -4,7 +4,7 @@ import path from 'node:path';
 import test from 'ava';
 import { createServer } from 'vite';
 
-import { builtByVite, copyOfExample, messagesOf, say, shows, visit } from '../support/built-example.mjs';
+import { builtByVite, copyOfExample, isHeard, messagesOf, say, shows, visit } from '../support/built-example.mjs';
 import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
 import { ROOT } from '../support/markdown.mjs';
 import { removeWith } from '../support/teardown.mjs';
@@ -23,6 +23,7 @@ inBrowser('the build is served with its sockets', async (t) => {
   const [one, two] = [await visit(t, browser, example.url), await visit(t, browser, example.url)];
   await shows(one.page, 'open');
   await shows(two.page, 'open');
+  await isHeard(two.page);
   await say(one.page, 'hello <b>');
   await messagesOf(two.page).getByText('hello <b>').waitFor();
   t.deepEqual([...one.complaints, ...two.complaints], []);
@@ -46,10 +47,13 @@ inBrowser('while somebody develops, Vite has the page and hands its sockets on',
   const { page, complaints } = await visit(t, browser, vite.resolvedUrls.local[0]);
   await shows(page, 'open');
   const other = await connect(t, example.address, { path: '/channels' });
+  const publish = (data) => other.send(JSON.stringify({ type: 'publish', channel: 'lobby', data }));
   other.send(JSON.stringify({ type: 'subscribe', channel: 'lobby' }));
+  publish('subscribed');
+  t.like(await other.json(), { data: 'subscribed' });
   await say(page, 'from the page');
   t.like(await other.json(), { channel: 'lobby', data: 'from the page' });
-  other.send(JSON.stringify({ type: 'publish', channel: 'lobby', data: 'to the page' }));
+  publish('to the page');
   await messagesOf(page).getByText('to the page').waitFor();
 
   // Vite's own socket goes on working beside it

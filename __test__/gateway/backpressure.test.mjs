@@ -15,7 +15,11 @@ const start = (t, { name = 'levels', threads = 1, ...more } = {}) =>
 /** Sends so much to a client that does not read that `least` bytes of it stay in its outbox. */
 async function clog(server, id, least = 16 * MIB) {
   const posted = least + 16 * MIB;
+  const before = (await server.call('stats')).deliveries;
   for (let sent = 0; sent < posted; sent += MIB) await server.call('send', id, Buffer.alloc(MIB));
+  // nothing of it waits for the I/O thread
+  const isPosted = async () => (await server.call('stats')).deliveries >= before + posted / MIB;
+  await until(isPosted, 'all messages to be taken');
   await until(async () => (await server.call('outboxBytes', id)) >= least, 'a full outbox');
 }
 

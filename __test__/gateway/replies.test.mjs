@@ -54,17 +54,19 @@ test('a reply to a socket that closed meanwhile is counted', async (t) => {
   const [one, two] = [await open(t, server), await open(t, server)];
   const before = await server.call('stats');
   // while the worker is busy, a message arrives and its sender disconnects
-  const busy = ask(two, { cmd: 'flood', who: 0, count: 0, prefix: '', after: 'go' });
+  const began = path.join(removeWith(t, mkdtempSync(path.join(tmpdir(), 'millrace-replies-'))), 'began');
+  const busy = ask(two, { cmd: 'flood', who: 0, count: 0, prefix: '', after: 'go', began });
+  await until(() => existsSync(began), 'the worker to be busy');
   one.send(JSON.stringify({ cmd: 'ping', n: 1 }));
   one.destroy();
-  while ((await server.call('stats')).sockets === before.sockets);
+  await until(async () => (await server.call('stats')).sockets < before.sockets, 'the end of the socket');
   await server.call('setKey', 'go', 'now');
   await busy;
   // the reply to `two`, and the one to the socket that is gone
   const both = async () => (await server.call('stats')).deliveries - before.deliveries;
-  while ((await both()) < 2);
+  await until(async () => (await both()) >= 2, 'both replies');
   t.is(await both(), 2);
   const dropped = async () => (await server.call('stats')).droppedByClose - before.droppedByClose;
-  while ((await dropped()) < 1);
+  await until(async () => (await dropped()) >= 1, 'the reply to be dropped');
   t.is(await dropped(), 1);
 });

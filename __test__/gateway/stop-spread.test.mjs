@@ -28,7 +28,7 @@ for (const threads of [0, 2]) {
     const server = await ownServer(t, options({ threads, limits: { closeTimeoutMs: PATIENT } }));
     const clients = [];
     for (let index = 0; index < 20; index += 1) clients.push(await member(t, server));
-    const [spread, began] = [3000, performance.now()];
+    const [spread, began] = [6000, performance.now()];
     const ends = clients.map(ended);
     const stopping = server.stop(undefined, { spread }, PATIENT);
     await ends[0];
@@ -83,14 +83,14 @@ test('who comes while connections are closed stays until the end, and is told to
   const server = await ownServer(t, options({ ready: true }));
   const early = await member(t, server);
   const began = performance.now();
-  const stopping = server.stop(undefined, { spread: 2500, drain: PATIENT, code: 4242 }, PATIENT);
+  const stopping = server.stop(undefined, { spread: 10_000, drain: PATIENT, code: 4242 }, PATIENT);
   const ready = async () => (await fetch(`http://${server.addresses[0]}/ready`)).status;
   await until(async () => (await ready()) === 503, 'the answer 503');
   const late = await Promise.all(Array.from({ length: 8 }, () => member(t, server)));
   for (const end of await Promise.all(late.map(ended))) {
-    t.true(end.at - began >= 2500);
+    t.true(end.at - began >= 10_000);
     t.is(end.code, 4242);
-    t.true(retryOf(end.reason) >= 1000 && retryOf(end.reason) < 3500, end.reason);
+    t.true(retryOf(end.reason) >= 1000 && retryOf(end.reason) < 11_000, end.reason);
   }
   t.is((await early.closed()).code, 4242);
   await stopping;

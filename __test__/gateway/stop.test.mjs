@@ -93,7 +93,7 @@ test('stop with a pending handler waits for it no longer than the handler limit'
 });
 
 test('stop with a worker in an endless loop ends', async (t) => {
-  const server = await ownServer(t, { workerPath: worker('commands'), threads: 2, limits: { workerTimeoutMs: 3000 } });
+  const server = await ownServer(t, { workerPath: worker('commands'), threads: 2, limits: { workerTimeoutMs: 9000 } });
   const [hung, fine] = [await member(t, server), await member(t, server)];
   t.not(hung.threadId, fine.threadId);
   hung.send(JSON.stringify({ cmd: 'hang', n: 1 }));

@@ -3,7 +3,7 @@
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
-import { Follower, isBack, mortalNodes } from '../support/history-nodes.mjs';
+import { Follower, isBack, isStore, mortalNodes } from '../support/history-nodes.mjs';
 import { Nats, needingNats } from '../support/nats.mjs';
 import { speak } from '../support/v1.mjs';
 
@@ -62,6 +62,7 @@ withNats(
     await Promise.all(followers.map((follower) => follower.has(50)));
     await nats.stop();
     await until(() => outcomes.failed.length > 0, 'a failure');
+    await isStore(nodes[0], 'lost');
     t.like(await (await speak(t, nodes[0])).ask({ t: 'pub', c: 'room:1' }, 'lost'), { t: 'err', code: 'failed' });
     await nats.launchAgain();
     await Promise.all(nodes.map(isBack));

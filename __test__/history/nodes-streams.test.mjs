@@ -40,6 +40,8 @@ for (const [name, withStore, store] of [
     t.is(await second.next(), `${at(4)}\ndata: 4`);
     second.leave();
     for (let n = 5; n <= 8; n++) await there.call('publish', 'few:1', `${n}`);
+    const known = async () => (await here.call('history', 'few:1')).position.offset;
+    await until(async () => (await known()) === 8, 'the other node to have them');
     // three are kept
     const third = await eventStream(t, here, 'channel=few:1', at(4).slice(4));
     const [, epoch] = id.split(/: |:/);
@@ -67,6 +69,7 @@ for (const [name, withStore, store] of [
     source.addEventListener('message', ({ data }) => got.push(Number(data)));
     source.addEventListener('gap', () => got.push('gap'));
     await until(() => opened === 1, 'the stream');
+    await until(() => here.call('hasSubscriptions', 'room:dies'), 'the subscription');
     const publish = async (from, to) => {
       for (let n = from; n <= to; n++) await there.call('publish', 'room:dies', `${n}`);
     };

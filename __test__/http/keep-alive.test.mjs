@@ -188,7 +188,7 @@ test('an incomplete first request in HTTP/1.0 is closed after two seconds, one i
 });
 
 test('a later request in HTTP/1.0 has as long as one in HTTP/1.1', async (t) => {
-  const own = await limited(t, { firstRequestTimeoutMs: 300, handshakeTimeoutMs: 60_000 });
+  const own = await limited(t, { firstRequestTimeoutMs: 3_000, handshakeTimeoutMs: 60_000 });
   const [client, silent] = [talk(t, own.addresses[0]), talk(t, own.addresses[0])];
   const bytes = request('GET / HTTP/1.0', ['Connection: keep-alive']);
   t.is((await client.write(bytes).answer()).status, 426);

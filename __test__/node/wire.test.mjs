@@ -10,7 +10,8 @@ import { ownServer, RUNTIME, sharedServer, worker } from '../support/server.mjs'
 import { listener } from '../support/workers/node-wire.mjs';
 import { connect } from '../support/ws-client.mjs';
 
-const options = { workerPath: worker('node-wire'), threads: 1 };
+// one I/O thread reads requests in the order in which they come
+const options = { workerPath: worker('node-wire'), threads: 1, ioThreads: 1 };
 const server = sharedServer(test, options);
 
 /** A connection that is closed with the test. */
@@ -181,7 +182,7 @@ test('a client with Expect: 100-continue gets one 100, and the answer', async (t
 });
 
 test.serial('no failure of a listener ends its worker; each is reported', async (t) => {
-  const own = await ownServer(t, { ...options, limits: { answerTimeoutMs: 500 } });
+  const own = await ownServer(t, { ...options, limits: { answerTimeoutMs: 5000 } });
   const address = own.addresses[0];
   const socket = await connect(t, address);
   for (const path of ['/throw', '/rejects']) {

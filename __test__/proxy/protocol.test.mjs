@@ -119,7 +119,7 @@ needing(test, 'openssl')('TLS after the header', async (t) => {
 
 test('an error after the header counts as a failed handshake, an error in the header does not', async (t) => {
   const bind = proxied({ tls: identity.files });
-  const server = await ownServer(t, { ...OPTIONS, ...bind, limits: { handshakeTimeoutMs: 1000 } });
+  const server = await ownServer(t, { ...OPTIONS, ...bind, limits: { handshakeTimeoutMs: 5000 } });
   const [address] = server.addresses;
   t.is((await exchange(t, address, [V1.subarray(0, 9)])).length, 0, 'half a header');
   await counted(server, 'refusedProxyHeaders', 1);

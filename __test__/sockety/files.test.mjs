@@ -330,7 +330,7 @@ test('streams of files that cannot be sent are destroyed, whether they had begun
   t.deepEqual([stalled.destroyed, waits.destroyed], [true, true]);
 });
 
-test('files that are only announced take no descriptors', async (t) => {
+test.serial('files that are only announced take no descriptors', async (t) => {
   const folder = folderFor(t, {});
   const descriptors = async () => (existsSync('/proc/self/fd') ? (await readdir('/proc/self/fd')).length : 0);
   const never = (async function* never() {

@@ -65,13 +65,13 @@ async function halfSaved(t, launch, workerTimeoutMs) {
 }
 
 inEach(test, 'a worker that is replaced leaves nothing of files that were being saved', async (t, { launch }) => {
-  const { failed, folder } = await halfSaved(t, launch, 1000);
+  const { failed, folder } = await halfSaved(t, launch, 4000);
   await within(failed, 'the end of the connection', 60_000);
   await until(async () => (await readdir(folder)).length === 0, 'an empty folder');
 });
 
 inEach(test, 'nor of a file that came whole and had no name yet', async (t, { launch }) => {
-  const { source, failed, folder, file } = await halfSaved(t, launch, 3000);
+  const { source, failed, folder, file } = await halfSaved(t, launch, 8000);
   source.push(Buffer.alloc(100_000));
   source.push(null);
   await until(async () => (await stat(file)).size === 200_000, 'all of it');

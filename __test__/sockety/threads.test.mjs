@@ -6,6 +6,7 @@ import test from 'ava';
 import { until, within } from '../support/deadline.mjs';
 import { connect } from '../support/millrace-sockety.mjs';
 import { linuxTests } from '../support/platforms.mjs';
+import { refusing } from '../support/ports.mjs';
 import { inEach } from '../support/runtimes.mjs';
 
 const THREADS = 4;
@@ -39,17 +40,6 @@ async function ofOneGateway(t, process) {
 /** The gateway has ended; the thread that says so last may be there for a moment. */
 const noneLeft = (process) =>
   until(async () => (await process.run('io-threads')).length === 0, 'the end of the I/O threads');
-
-/** Resolves when nobody listens there. */
-const refusing = (port) =>
-  until(async () => {
-    const client = connect({ port, host: '127.0.0.1' });
-    const refused = await new Promise((resolve) => {
-      client.once('error', ({ code }) => resolve(code === 'ECONNREFUSED')).once('ready', () => resolve(false));
-    });
-    await client.close(true);
-    return refused;
-  }, `port ${port} to be closed`);
 
 inEach(linuxTests(test), 'servers and clients of many threads share one gateway', async (t, { launch }) => {
   const { process, run, end } = await threaded(t, launch, THREADS);

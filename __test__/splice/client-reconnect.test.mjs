@@ -37,7 +37,7 @@ each('with reconnect, open sockets are reopened', async (t, multiplexer) => {
   ]);
   t.is(socket.protocol, 'b');
   t.is(closing.readyState, 3);
-  t.is(target.clients.size, 2);
+  await until(() => target.clients.size === 2, 'the end of the targets of the lost session');
   t.deepEqual(states.slice(0, 3), [
     ['open', 1],
     ['close', 0],

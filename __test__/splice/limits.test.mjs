@@ -312,7 +312,7 @@ test('a ping is answered on its own leg, with its payload', async (t) => {
 });
 
 test('a target that answers no ping ends with 1001, and a client ends with its targets', async (t) => {
-  const limits = { ...PATIENT, pingIntervalMs: 100, pongTimeoutMs: 1000 };
+  const limits = { ...PATIENT, pingIntervalMs: 100, pongTimeoutMs: 4000 };
   const { server, mux } = await serve(t, {}, { limits });
   const [dead, alive] = [await Target.listen(t, { autoPong: false }), await Target.echo(t)];
   const { index, at } = await reach(mux, dead);

@@ -120,7 +120,7 @@ for (const answer of ['throw', 'reject', 'number']) {
 }
 
 test('a handleSpliceConnect that takes its time keeps up no other call, and its call is given up', async (t) => {
-  const own = await ownServer(t, judged({ limits: { dialTimeoutMs: 300 } }));
+  const own = await ownServer(t, judged({ limits: { dialTimeoutMs: 3000 } }));
   const [mux, target] = [await session(t, 'hangs', own), await Target.listen(t)];
   mux.control({ id: 77, type: 'method', method: 'connect', params: { url: 'hang=' } });
   t.is(await mux.connect(target.url()), 0);

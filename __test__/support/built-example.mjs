@@ -60,6 +60,12 @@ export async function say(page, text) {
   await page.getByRole('button', { name: 'Send' }).click();
 }
 
+/** Says something, and resolves when the page itself has heard it: its channel has it as a subscriber. */
+export async function isHeard(page, text = 'subscribed') {
+  await say(page, text);
+  await messagesOf(page).getByText(text).waitFor();
+}
+
 /** The messages on a page. */
 export function messagesOf(page) {
   return page.getByRole('list', { name: 'Messages' }).getByRole('listitem');

@@ -25,12 +25,22 @@ export const nodeOptions = (url) => ({
   backplane: { url, waitMs: 60_000 },
 });
 
+/** Waits until the link to the store of histories has this state: `start` waits only for the plain one. */
+export const isStore = (node, state) =>
+  until(
+    async () => (await node.call('stats')).backplane.history.state === state,
+    `the store of histories to be ${state}`,
+  );
+
+const isStoreReady = (node) => isStore(node, 'ready');
+
 /** Two nodes for all tests of a file. `withRedis`: what `needingRedis` has returned, so that they run only where Redis does. */
 export function sharedNodes(withRedis, redis) {
   const nodes = [new ServerProcess(), new ServerProcess()];
   withRedis.before(async () => {
     await Promise.all(nodes.map((node) => node.launch()));
     await Promise.all(nodes.map((node) => node.start(nodeOptions(redis.url))));
+    await Promise.all(nodes.map(isStoreReady));
   });
   withRedis.after.always(() => Promise.all(nodes.map((node) => node.end())));
   return nodes;
@@ -44,6 +54,7 @@ export async function mortalNodes(t, url, more = {}) {
   });
   await Promise.all(nodes.map((node) => node.launch()));
   await Promise.all(nodes.map((node) => node.start({ ...nodeOptions(url), ...more })));
+  await Promise.all(nodes.map(isStoreReady));
   return nodes;
 }
 

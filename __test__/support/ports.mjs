@@ -2,6 +2,8 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
+import { until } from './deadline.mjs';
+
 /**
  * A free TCP port on loopback. It is outside of the range from which systems assign ports, so that it stays free while
  * the program that uses it is restarted.
@@ -19,6 +21,19 @@ export async function freePort() {
     await once(listener, 'close');
     return port;
   }
+}
+
+/** Resolves when nobody listens there. */
+export function refusing(port) {
+  const isRefused = async () => {
+    const socket = net.connect(port, '127.0.0.1');
+    const code = await new Promise((resolve) => {
+      socket.once('error', (error) => resolve(error.code)).once('connect', resolve);
+    });
+    socket.destroy();
+    return code === 'ECONNREFUSED';
+  };
+  return until(isRefused, `port ${port} to be closed`);
 }
 
 const LOWEST = 10_000;

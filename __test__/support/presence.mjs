@@ -109,12 +109,15 @@ async function statesOf(nodes, watchers, channel, look = undefined) {
 
 const sorted = (map) => JSON.stringify([...map].sort());
 
+/** The members as a node knows them, or why it does not: it has not reached the store yet. */
+const knownTo = (node, channel) => membersOf(node, channel).then(sorted, ({ message }) => message);
+
 /** Waits until a watcher knows exactly the members. */
 export function agrees(own, watcher) {
   let both;
   return until(
     async () => {
-      both = [watcher.known, await membersOf(own, watcher.c)].map(sorted);
+      both = [sorted(watcher.known), await knownTo(own, watcher.c)];
       return both[0] === both[1];
     },
     async () =>
@@ -166,7 +169,7 @@ export async function knowAll(nodes, channel, expected, ms) {
     let known;
     await until(
       async () => {
-        known = sorted(await membersOf(node, channel));
+        known = await knownTo(node, channel);
         return known === text;
       },
       async () => `node ${index} to know ${text}, not ${known}; what is known: ${await statesOf(nodes, [], channel)}`,

@@ -17,7 +17,7 @@ export class Sentinel {
   #exited;
 
   /**
-   * One for a single test. It calls a master dead after half a second. `lines`: more lines of its configuration.
+   * One for a single test. `lines`: more lines of its configuration, such as when it calls a master dead (after 30 s).
    *
    * @param {string} name the name of the master
    * @param {{ port: number }} master a `Redis`
@@ -29,7 +29,6 @@ export class Sentinel {
     const file = path.join(folderFor(t, {}), 'sentinel.conf');
     const watched = [
       `sentinel monitor ${name} 127.0.0.1 ${master.port} ${quorum}`,
-      `sentinel down-after-milliseconds ${name} 500`,
       `sentinel failover-timeout ${name} 3000`,
     ];
     const own = [`port ${sentinel.port}`, 'bind 127.0.0.1', 'daemonize no'];

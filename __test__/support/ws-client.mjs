@@ -46,6 +46,7 @@ export async function connect(t, address, options = {}) {
       await within(client.opened, 'the handshake', options.ms ?? SOON);
       return client;
     } catch (error) {
+      client.destroy();
       if (!client.spokeLate || error.status !== 0) throw error;
     }
   }

@@ -125,7 +125,7 @@ test('answers that a busy thread does not take wait only up to a bound', async (
   const own = await ownServer(t, options);
   const clients = await Promise.all(Array.from({ length: 90 }, () => speak(t, own)));
   const calls = clients.map(async ({ hi }) => {
-    const answer = await own.call('call', Number(hi.s), 'report').then(
+    const answer = await own.call('call', Number(hi.s), 'report', undefined, { timeoutMs: 60_000 }).then(
       (text) => text.length,
       (error) => error,
     );

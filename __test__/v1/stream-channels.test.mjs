@@ -137,6 +137,7 @@ test('an EventSource that connects again misses and doubles nothing', async (t) 
   source.addEventListener('message', ({ data }) => got.push(Number(data)));
   source.addEventListener('gap', () => got.push('gap'));
   await until(() => opened === 1, 'the stream');
+  await until(() => server.call('hasSubscriptions', 'long:again'), 'the subscription');
   let published = 0;
   const some = async () => {
     for (let count = 0; count < 3; count++) {
@@ -181,6 +182,7 @@ browserTests(test)('an EventSource of a browser misses and doubles nothing', asy
     source.addEventListener('gap', () => window.got.push('gap'));
   });
   await page.waitForFunction(() => window.opened === 1);
+  await until(() => own.call('hasSubscriptions', 'long:page'), 'the subscription');
   await own.call('send', 'long:page', 'a');
   await page.waitForFunction(() => window.got.length === 1);
   relay.cut();

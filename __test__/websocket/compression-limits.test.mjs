@@ -5,13 +5,13 @@ import { once } from 'node:events';
 import ava from 'ava';
 
 import { Authority } from '../support/certificates.mjs';
-import { again, within } from '../support/deadline.mjs';
+import { until, within } from '../support/deadline.mjs';
 import { Compression, deflate, deflated } from '../support/deflate.mjs';
 import { BINARY, frame } from '../support/frames.mjs';
 import { createApp } from '../support/http-app.mjs';
 import { openSession } from '../support/http2.mjs';
 import { needing } from '../support/needing.mjs';
-import { open, ownServer, RUNTIME, worker } from '../support/server.mjs';
+import { open, ownServer, worker } from '../support/server.mjs';
 import { connect } from '../support/ws-client.mjs';
 
 const test = ava;
@@ -66,7 +66,7 @@ test('contexts come from a pool: past its bound new connections get none, and cl
   ]);
   held[3].close(1000);
   await held[3].closed();
-  await again(async () => takesOver(await opened('client_max_window_bits=14')));
+  await until(async () => takesOver(await opened('client_max_window_bits=14')), 'the bound to be free again');
   t.false(takesOver(await opened()));
 });
 
@@ -136,7 +136,7 @@ test('500 clients with full windows in both directions stay within memoryBytes a
   await open(t, server, { compression: last });
   t.true(last.terms.client_no_context_takeover && last.terms.server_no_context_takeover);
   for (const { ws } of first) ws.destroy();
-  await again(async () => (await contexts()) === memoryBytes - FIRST * WINDOWS);
+  await until(async () => (await contexts()) === memoryBytes - FIRST * WINDOWS, 'the windows to be free');
 });
 
 /** The windows of a connection with context takeover in both directions. */
@@ -161,8 +161,8 @@ test('a thousand idle connections without context takeover have no window and no
   };
   const [plain, compressing] = [await grown(false), await grown(true)];
   t.log(`${plain.toFixed(0)} bytes for a plain connection, ${compressing.toFixed(0)} for a compressing one`);
-  // the heaps of Bun and Deno grow by more between two measurements
-  t.true(compressing < plain + (RUNTIME === 'node' ? 256 : 4096));
+  // heaps grow by a little more or less between two measurements; a window alone takes 32 KiB
+  t.true(compressing < plain + 4096);
 });
 
 /** An offer without context takeover, as the server makes it of any offer when `memoryBytes` are reserved. */

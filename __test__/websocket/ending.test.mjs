@@ -74,7 +74,7 @@ test('the close frame waits for pending handlers, and for the messages that wait
 });
 
 test('the close frame waits for a handler no longer than closeTimeoutMs', async (t) => {
-  const own = await ownServer(t, { workerPath: worker('echo'), threads: 1, limits: { closeTimeoutMs: 500 } });
+  const own = await ownServer(t, { workerPath: worker('echo'), threads: 1, limits: { closeTimeoutMs: 3000 } });
   const ws = await open(t, own, { autoClose: false });
   await ws.raw(Buffer.concat([text('slow for ever'), close(1000)]));
   t.is(await ws.text(), 'started');

@@ -35,10 +35,12 @@ onNode('a thread with more events than it can handle still runs its timers', asy
   const ws = await open(t, server);
   ws.send('longest');
   await ws.text();
+  const began = performance.now();
   for (let count = 0; count < 1000; count++) ws.send('work 2');
   ws.send('longest');
   const longest = Number(await ws.text());
-  t.true(longest < 1000, `no timer ran for ${longest} ms of about 2000`);
+  const took = performance.now() - began;
+  t.true(longest < took / 2, `no timer ran for ${longest} ms of ${took}`);
 });
 
 onNode(

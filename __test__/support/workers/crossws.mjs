@@ -7,6 +7,8 @@ import millraceAdapter from '../millrace-crossws.mjs';
 const closed = [];
 /** What the hook `error` got. */
 const failures = [];
+/** What ends hooks `upgrade` that wait, for `GET /held` and `GET /go`. */
+const held = [];
 /** What was sent by the command `stream`. */
 const streams = [];
 
@@ -126,6 +128,7 @@ const hooks = {
     if (asked === 'plain') return { perMessageDeflate: false };
     if (asked === 'deflate') return { perMessageDeflate: { level: 3 } };
     if (asked === 'header') return { headers: { 'sec-websocket-accept': 'x' } };
+    if (asked === 'held') return new Promise((resolve) => held.push(resolve));
     if (asked === 'slow')
       return new Promise((resolve) => setTimeout(() => resolve({ context: { test: 'slow' } }), 100));
     const headers = new Headers({ 'x-powered-by': 'hooks' });
@@ -194,6 +197,8 @@ const routes = {
     return 'published';
   },
   '/closed': () => closed,
+  '/held': () => held.length,
+  '/go': () => held.splice(0).map((resolve) => resolve({})).length,
   '/failures': () => failures,
   '/streams': () => streams.map(({ peer, ...stream }) => ({ ...stream, queued: peer.bufferedAmount })),
   '/channel': ({ searchParams }) =>

@@ -17,7 +17,7 @@ const ANSWERS = {
   number: () => 5,
   host: (to) => ({ url: to, headers: { host: 'evil.example' } }),
   line: (to) => ({ url: to, headers: { 'x-a': 'a\r\nhost: evil.example' } }),
-  hang: () => new Promise((resolve) => setTimeout(resolve, 2000)),
+  hang: () => new Promise((resolve) => setTimeout(resolve, 60_000).unref()),
 };
 
 export function handleOpen(socketId, ip, headers, request) {

@@ -207,7 +207,7 @@ fn connections_over_the_limit_of_an_address_are_refused_and_closed_soon() {
         |limits| limits.connections_per_address = 2,
         |listener| {
             listener.limits.handshake_timeout = Duration::MAX;
-            listener.set_limit(FIRST_REQUEST, 1_000).unwrap();
+            listener.set_limit(FIRST_REQUEST, 4_000).unwrap();
         },
     );
     let _worker = echo(&server.gateway, ALL);

@@ -110,11 +110,11 @@ fn adopted_connections_count_against_limits() {
 fn adopted_connections_that_come_too_fast_in_all_are_refused() {
     let (server, id) = server_with(|limits| limits.connections_per_second = 1);
     let _worker = echo(&server.gateway, ALL);
-    let (client, stream) = accepted();
-    assert!(server.gateway.adopt(id, stream, request("/").into()));
+    let (client, first) = accepted();
+    let (late, second) = accepted();
+    assert!(server.gateway.adopt(id, first, request("/").into()));
+    assert!(server.gateway.adopt(id, second, request("/").into()));
     let client = Client::upgraded(client);
-    let (late, stream) = accepted();
-    assert!(server.gateway.adopt(id, stream, request("/").into()));
     let answer = answer(late);
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
     assert_eq!(server.gateway.stats().traffic.refused_by_address, 0);

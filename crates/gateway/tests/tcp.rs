@@ -171,7 +171,7 @@ fn an_idle_connection_is_closed_if_there_is_a_limit() {
     let server = server_with(
         framing("line"),
         |_| {},
-        |limits| limits.idle_timeout = Duration::from_millis(300),
+        |limits| limits.idle_timeout = Duration::from_secs(2),
     );
     let worker = manual(&server.gateway, QUIET);
     let (mut stream, _) = enter(&server, &worker);

@@ -77,7 +77,7 @@ fn a_worker_that_handles_ends_may_write_until_it_closes() {
 
 #[test]
 fn the_idle_timeout_closes_a_half_closed_client() {
-    let idle = |limits: &mut ListenerLimits| limits.idle_timeout = Duration::from_secs(1);
+    let idle = |limits: &mut ListenerLimits| limits.idle_timeout = Duration::from_secs(2);
     let server = server_with(length(1), |_| {}, idle);
     let worker = manual(&server.gateway, QUIET | Handlers::END);
     let (mut stream, _) = enter(&server, &worker);

@@ -35,16 +35,17 @@ struct Server {
 }
 
 fn serve() -> Server {
-    serve_with(ListenerConfig::default())
+    serve_with(ListenerConfig::default(), Duration::ZERO)
 }
 
-fn serve_with(mut listener: ListenerConfig) -> Server {
+/// `worker_timeout`: how long workers may take, which answer nothing here; zero: for ever.
+fn serve_with(mut listener: ListenerConfig, worker_timeout: Duration) -> Server {
     let (gateway, bell) = (Gateway::new(), Arc::new(Bell::default()));
     let mut config = GatewayConfig {
         io_threads: 1,
         ..GatewayConfig::default()
     };
-    config.limits.worker_timeout = Duration::from_millis(160);
+    config.limits.worker_timeout = worker_timeout;
     let door: Arc<dyn Doorbell> = Arc::<Bell>::clone(&bell);
     gateway.start(config, door).unwrap();
     "127.0.0.1:0".clone_into(&mut listener.address);
@@ -134,7 +135,7 @@ fn eventually(mut condition: impl FnMut() -> bool) -> bool {
 #[test]
 fn a_panic_in_a_vital_task_ends_the_gateway_with_an_error() {
     for fault in [Fault::Turn, Fault::Timers, Fault::Accept, Fault::Liveness] {
-        let server = serve();
+        let server = serve_with(ListenerConfig::default(), Duration::from_millis(160));
         server.gateway.faults().ask(fault);
         // wakes each of the tasks except the last one, which runs by itself
         let _client = TcpStream::connect(&server.address)
@@ -214,11 +215,12 @@ fn a_panic_in_the_task_of_a_socket_closes_it_with_1011_and_is_counted() {
 
 #[test]
 fn a_panic_before_the_first_byte_of_another_protocol_closes_the_connection_and_is_counted() {
-    let server = serve_with(ListenerConfig {
+    let listener = ListenerConfig {
         protocol: "resp".to_owned(),
         proxy_protocol: true,
         ..ListenerConfig::default()
-    });
+    };
+    let server = serve_with(listener, Duration::ZERO);
     server.gateway.faults().ask(Fault::Preamble);
     assert_eq!(rest(server.send("PING\r\n")), "");
     assert!(eventually(|| server.panics() == 1), "{}", server.panics());
