@@ -65,15 +65,13 @@ impl<R> Link<R> {
     ) -> Result<Self, LinkError> {
         let mut tcp = connection::connect(server).await?;
         let hello = first_line(&mut tcp).await;
-        let hello = hello.map_err(|source| LinkError::io(server, source))?;
-        let info = Info::parse(&hello);
+        let info = Info::parse(&hello.map_err(|source| LinkError::io(server, source))?);
         let stream = connection::secured(tcp, server, encryption).await?;
-        let longest = config.bounds.message_bytes.saturating_mul(2);
-        let longest = longest.max(LEAST_LONGEST);
+        let longest = (config.bounds.message_bytes.saturating_mul(2)).max(LEAST_LONGEST);
         let mut pipe = Pipe::new(server, stream, longest);
-        let nonce = info.nonce.unwrap_or_default();
         let inbox = format!("_INBOX.millrace{:016x}{:016x}", random(), random());
         let out = pipe.output();
+        let nonce = info.nonce.unwrap_or_default();
         login::connect(&config.credentials, &nonce, Purpose::Streams, out);
         wire::subscribe(&format!("{inbox}.*"), ANSWERS, out);
         out.extend_from_slice(b"PING\r\n");
@@ -112,8 +110,7 @@ impl<R> Link<R> {
         }
     }
 
-    /// Sends a request and waits for its answer, before the link is used for anything else. An operator has to allow it if the
-    /// account may not send it.
+    /// Sends a request and waits for its answer, before anything else is asked. If it is forbidden, an operator has to allow it.
     pub(in crate::store) async fn call(
         &mut self,
         what: R,
