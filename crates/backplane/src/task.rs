@@ -246,7 +246,9 @@ impl Task {
         let mut has_said_bye = false;
         let ending = loop {
             let now = self.now();
-            node.heed(now);
+            if let Err(error) = heed(&mut links, node, now).await {
+                break Ending::Lost(error);
+            }
             node.expire(now);
             let reads = !node.is_congested();
             // while nothing is read, no answer can be seen
@@ -331,6 +333,20 @@ impl Task {
     fn now(&self) -> Duration {
         self.epoch.elapsed()
     }
+}
+
+/// Handles changes on this node. What has come while this thread was not scheduled may let publishers go on, before they have
+/// waited for too long.
+async fn heed(links: &mut Links, node: &mut Node, now: Duration) -> Result<(), LinkError> {
+    let is_late = node
+        .publish_timeout_ends(now)
+        .is_some_and(|ends| ends <= now);
+    if is_late && !node.is_congested() {
+        read_ahead(links, node, now).await?;
+        node.pump(links, now);
+    }
+    node.heed(now);
+    Ok(())
 }
 
 /// Reads what came while this thread was not scheduled: a busy machine may delay it beyond a deadline.

@@ -1,9 +1,11 @@
-//! The task as a whole: that it ends when it must, whatever waits, how often it tries to connect, and when it keeps its
-//! link.
+//! The task as a whole: that it ends when it must, whatever waits, how often it tries to connect, and what it does after its
+//! thread was not scheduled.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+mod stalled;
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,7 +55,7 @@ fn with_server(port: u16) -> (Backplane, Task) {
         credentials: Credentials::default(),
         tls: None,
         bounds: Bounds {
-            queue_messages: 100,
+            queue_messages: QUEUE,
             queue_bytes: 100_000,
             message_bytes: 1000,
             full: BackplaneFull::default(),
@@ -104,6 +106,9 @@ fn inhospitable() -> (u16, Arc<AtomicUsize>) {
 
 /// Only bounds a hang: a busy machine may not schedule a thread for seconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How many messages are queued at most.
+const QUEUE: usize = 100;
 
 #[test]
 fn too_many_queries_do_not_delay_the_end() {
@@ -168,128 +173,3 @@ fn a_server_that_closes_connections_at_once_is_asked_rarely() {
     backplane.end(Instant::now());
     ended.recv_timeout(TIMEOUT).expect("the task ends");
 }
-
-/// What has happened between a node and a server.
-#[derive(Default)]
-struct Stages {
-    pings: AtomicUsize,
-    is_stalled: AtomicBool,
-    is_answered: AtomicBool,
-}
-
-/// A node whose thread does nothing from the first ping on, until it is answered and the next one is due.
-struct Stalling {
-    stages: Arc<Stages>,
-    outlet: Arc<Outlet>,
-}
-
-impl Local for Stalling {
-    fn deliver(&mut self, _: Destination<'_>, _: Kind, _: &[u8]) {}
-    fn flush(&mut self) {}
-    fn topics(&self, _: &mut dyn FnMut(Topic)) {}
-    fn census(&self) -> Census {
-        Census::default()
-    }
-    fn subscribers(&self, _: &[u8]) -> u64 {
-        0
-    }
-    fn is_congested(&self) -> bool {
-        let stages = &self.stages;
-        if stages.pings.load(Ordering::SeqCst) == 0
-            || stages.is_stalled.swap(true, Ordering::SeqCst)
-        {
-            return false;
-        }
-        let due = Instant::now() + PINGS;
-        while !stages.is_answered.load(Ordering::SeqCst) {
-            assert!(Instant::now() < due + TIMEOUT, "the server answers");
-            thread::sleep(Duration::from_millis(1));
-        }
-        thread::sleep(due.saturating_duration_since(Instant::now()));
-        // the task goes on before its runtime asks the system what has come
-        self.outlet.ring();
-        false
-    }
-    fn relieved(&self) {}
-    fn report(&self, _: Trouble, _: &str) {}
-    fn is_ready(&self) {}
-}
-
-/// Answers until the connection ends; from the first ping on only when the node's thread does nothing.
-fn serve(mut out: TcpStream, stages: &Stages, outlet: &Outlet) -> Option<()> {
-    let mut input = BufReader::new(out.try_clone().ok()?);
-    loop {
-        let words = command(&mut input)?;
-        let is_ping = words.first()? == b"PING";
-        if is_ping && stages.pings.fetch_add(1, Ordering::SeqCst) == 0 {
-            while !stages.is_stalled.load(Ordering::SeqCst) {
-                // with each turn it asks whether it is congested
-                outlet.ring();
-                thread::sleep(Duration::from_millis(1));
-            }
-        }
-        match words.as_slice() {
-            [verb, ..] if verb == b"HELLO" => out.write_all(b"%0\r\n").ok()?,
-            [verb, name] if verb == b"SUBSCRIBE" => {
-                let front = format!(">3\r\n$9\r\nsubscribe\r\n${}\r\n", name.len());
-                let push = [front.as_bytes(), name, b"\r\n:1\r\n"].concat();
-                out.write_all(&push).ok()?;
-            }
-            _ => out.write_all(b"+PONG\r\n").ok()?,
-        }
-        stages.is_answered.fetch_or(is_ping, Ordering::SeqCst);
-    }
-}
-
-/// Reads a command; `None` at the end.
-fn command(input: &mut impl BufRead) -> Option<Vec<Vec<u8>>> {
-    let count = number(input)?;
-    let mut words = Vec::new();
-    for _ in 0..count {
-        let length = number(input)?;
-        let mut word = vec![0; length + 2];
-        input.read_exact(&mut word).ok()?;
-        word.truncate(length);
-        words.push(word);
-    }
-    Some(words)
-}
-
-/// The number in a line after its first character.
-fn number(input: &mut impl BufRead) -> Option<usize> {
-    let mut line = String::new();
-    input.read_line(&mut line).ok()?;
-    line.trim_end().get(1..)?.parse().ok()
-}
-
-#[test]
-fn an_answer_that_lies_unread_in_the_socket_keeps_the_link() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let (backplane, task) = with_server(listener.local_addr().expect("it is bound").port());
-    let stages = Arc::<Stages>::default();
-    let outlet = Arc::clone(backplane.outlet());
-    let node = Stalling {
-        stages: Arc::clone(&stages),
-        outlet: Arc::clone(&outlet),
-    };
-    let server = Arc::clone(&stages);
-    // it ends with the process
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let _ended = serve(stream, &server, &outlet);
-        }
-    });
-    let ended = run_with(task, node);
-    let deadline = Instant::now() + TIMEOUT;
-    while stages.pings.load(Ordering::SeqCst) < 2 && backplane.stats().losses == 0 {
-        assert!(Instant::now() < deadline, "the node goes on");
-        thread::sleep(Duration::from_millis(5));
-    }
-    assert!(stages.is_answered.load(Ordering::SeqCst));
-    assert_eq!(backplane.stats().losses, 0);
-    backplane.end(Instant::now());
-    ended.recv_timeout(TIMEOUT).expect("the task ends");
-}
-
-/// How often a node pings a server; at least so long has it to answer.
-const PINGS: Duration = Duration::from_secs(5);
