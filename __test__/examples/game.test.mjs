@@ -23,14 +23,21 @@ class Player {
   #socket;
 
   static async join(t, url) {
-    const player = new Player();
-    const socket = new WebSocket(url, { perMessageDeflate: false });
-    player.#socket = socket;
-    t.teardown(() => socket.terminate());
-    socket.on('message', (data) => player.#take(data));
-    await within(once(socket, 'open'), 'a place in the game');
-    await until(() => player.id !== undefined, 'the welcome');
-    return player;
+    for (;;) {
+      const player = new Player();
+      const socket = new WebSocket(url, { perMessageDeflate: false });
+      player.#socket = socket;
+      t.teardown(() => socket.terminate());
+      socket.on('message', (data) => player.#take(data));
+      try {
+        await within(once(socket, 'open'), 'a place in the game');
+        await until(() => player.id !== undefined, 'the welcome');
+        return player;
+      } catch (error) {
+        // this process was busy for longer than the server waits for the first request
+        if (error.code !== 'ECONNRESET') throw error;
+      }
+    }
   }
 
   #take(data) {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import test from 'ava';
 
 import { until, within } from '../support/deadline.mjs';
+import { allIoThreads } from '../support/io-threads.mjs';
 import { connect } from '../support/millrace-sockety.mjs';
 import { linuxTests } from '../support/platforms.mjs';
 import { refusing } from '../support/ports.mjs';
@@ -31,7 +32,7 @@ async function threaded(t, launch, count) {
 
 /** The I/O threads of at most one gateway: each has a number of its own. */
 async function ofOneGateway(t, process) {
-  const names = await process.run('io-threads');
+  const names = await allIoThreads(process);
   t.deepEqual([...new Set(names)], names);
   t.true(names.includes('millrace-io-0'), names.join());
   return names;
@@ -57,6 +58,7 @@ inEach(linuxTests(test), 'servers and clients of many threads share one gateway'
   // who dials where nobody listens hears of it, and no other thread
   const free = await run('open', MAIN, 'main');
   await run('close', MAIN);
+  await refusing(free);
   t.deepEqual(await Promise.all(all.map((index) => run('fail', index, free))), Array(THREADS).fill('ECONNREFUSED'));
   for (const index of all) {
     await run('close', index);

@@ -12,7 +12,8 @@ export function request(line, headers = [], { host = 'localhost', body = '' } = 
 
 /** See the file. */
 export class HttpConnection {
-  seen = Buffer.alloc(0);
+  /** What has come, in pieces, which are joined when somebody looks: there may be megabytes. */
+  #pieces = [];
   /** The connection has ended. */
   over = false;
   /** The connection was reset instead of closed. */
@@ -23,7 +24,7 @@ export class HttpConnection {
     this.socket = net.connect({ ...connectOptions(address), allowHalfOpen: true, ...options });
     this.socket.setNoDelay(true);
     this.socket.on('data', (chunk) => {
-      this.seen = Buffer.concat([this.seen, chunk]);
+      this.#pieces.push(chunk);
       this.#look();
     });
     for (const event of ['end', 'close', 'error']) {
@@ -33,6 +34,16 @@ export class HttpConnection {
         this.#look();
       });
     }
+  }
+
+  /** What has come and was not taken as an answer. */
+  get seen() {
+    if (this.#pieces.length !== 1) this.#pieces = [Buffer.concat(this.#pieces)];
+    return this.#pieces[0];
+  }
+
+  set seen(bytes) {
+    this.#pieces = [bytes];
   }
 
   write(bytes) {
