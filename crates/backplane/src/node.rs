@@ -98,11 +98,15 @@ impl Node {
         node
     }
 
-    /// Handles changes on this node.
-    pub(crate) fn heed(&mut self, now: Duration) {
+    /// Lets publishers go that have waited for too long.
+    pub(crate) fn relieve(&mut self, now: Duration) {
         if self.publish_timeout.look(&self.outlet, now) {
             self.local.relieved();
         }
+    }
+
+    /// Handles changes on this node.
+    pub(crate) fn heed(&mut self, now: Duration) {
         let notes = self.outlet.take_notes();
         if notes.is_incomplete {
             let mut wanted = HashSet::default();

@@ -200,6 +200,7 @@ impl Task {
         let mut waits = pin!(waits);
         loop {
             let now = self.now();
+            node.relieve(now);
             node.heed(now);
             if self.is_over(node) {
                 return None;
@@ -335,16 +336,19 @@ impl Task {
     }
 }
 
-/// Handles changes on this node. What has come while this thread was not scheduled may let publishers go on, before they have
-/// waited for too long.
+/// Handles changes on this node. If publishers have waited for too long, what came while this thread was not scheduled is read
+/// first: the link may have room for what they wait with.
 async fn heed(links: &mut Links, node: &mut Node, now: Duration) -> Result<(), LinkError> {
     let is_late = node
         .publish_timeout_ends(now)
         .is_some_and(|ends| ends <= now);
     if is_late && !node.is_congested() {
         read_ahead(links, node, now).await?;
+        // subscriptions go before the messages behind them
+        node.heed(now);
         node.pump(links, now);
     }
+    node.relieve(now);
     node.heed(now);
     Ok(())
 }

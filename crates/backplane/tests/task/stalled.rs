@@ -29,6 +29,8 @@ struct Stalling {
     stages: Arc<Stages>,
     outlet: Arc<Outlet>,
     begins: fn(&Stages, &Outlet) -> bool,
+    /// In the turn before it could begin, too.
+    begins_next: AtomicBool,
     time: Duration,
 }
 
@@ -45,7 +47,10 @@ impl Local for Stalling {
     /// It is asked in each turn of the task.
     fn is_congested(&self) -> bool {
         let stages = &self.stages;
-        if !(self.begins)(stages, &self.outlet) || stages.is_stalled.swap(true, Ordering::SeqCst) {
+        let begins = (self.begins)(stages, &self.outlet);
+        // the task has seen in a turn before that publishers wait
+        let begins = self.begins_next.swap(begins, Ordering::SeqCst) && begins;
+        if !begins || stages.is_stalled.swap(true, Ordering::SeqCst) {
             return false;
         }
         let due = Instant::now() + self.time;
@@ -62,7 +67,7 @@ impl Local for Stalling {
         if !self.stages.is_stalled.load(Ordering::SeqCst) {
             return;
         }
-        // the queue has room for these only if that is why publishers need not wait
+        // there is room for these if messages were sent, but not if publishers were let go
         for _ in 0..QUEUE * 77 / 100 {
             publish(&self.outlet);
         }
@@ -152,12 +157,12 @@ fn number(input: &mut impl BufRead) -> Option<usize> {
 }
 
 /// Runs a node that stalls, until `goes_on` says that it has gone on or its link is lost. Returns how many messages were dropped
-/// and how many links were lost.
+/// and how many links were lost; `None` if messages were dropped before it stalled, because the machine was busy.
 fn stall(
     serve: fn(TcpStream, &Stages, &Outlet) -> Option<()>,
     (begins, time): (fn(&Stages, &Outlet) -> bool, Duration),
     goes_on: impl Fn(&Stages, &Outlet) -> bool,
-) -> (u64, u64) {
+) -> Option<(u64, u64)> {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let (backplane, task) = with_server(listener.local_addr().expect("it is bound").port());
     let stages = Arc::<Stages>::default();
@@ -166,6 +171,7 @@ fn stall(
         stages: Arc::clone(&stages),
         outlet: Arc::clone(outlet),
         begins,
+        begins_next: AtomicBool::new(false),
         time,
     };
     let (told, rung) = (Arc::clone(&stages), Arc::clone(outlet));
@@ -177,15 +183,20 @@ fn stall(
     });
     let ended = run_with(task, node);
     let deadline = Instant::now() + TIMEOUT;
-    while !goes_on(&stages, outlet) && backplane.stats().losses == 0 {
+    let is_early = || !stages.is_stalled.load(Ordering::SeqCst) && backplane.stats().dropped > 0;
+    while !goes_on(&stages, outlet) && backplane.stats().losses == 0 && !is_early() {
         assert!(Instant::now() < deadline, "the node goes on");
         thread::sleep(Duration::from_millis(1));
     }
+    let was_early = is_early();
     let stats = backplane.stats();
     backplane.end(Instant::now());
     ended.recv_timeout(TIMEOUT).expect("the task ends");
+    if was_early {
+        return None;
+    }
     assert!(stages.is_answered.load(Ordering::SeqCst));
-    (stats.dropped, stats.losses)
+    Some((stats.dropped, stats.losses))
 }
 
 #[test]
@@ -193,7 +204,7 @@ fn an_answer_that_lies_unread_in_the_socket_keeps_the_link() {
     let was_pinged = |stages: &Stages, _: &Outlet| stages.pings.load(Ordering::SeqCst) > 0;
     let goes_on = |stages: &Stages, _: &Outlet| stages.pings.load(Ordering::SeqCst) > 1;
     let lost = stall(answers_pings_late, (was_pinged, PINGS), goes_on);
-    assert_eq!(lost, (0, 0));
+    assert_eq!(lost, Some((0, 0)));
 }
 
 #[test]
@@ -202,7 +213,10 @@ fn publishers_are_not_let_go_while_answers_lie_unread_in_the_socket() {
         stages.published.load(Ordering::SeqCst) >= IN_FLIGHT && outlet.is_awaited()
     };
     let goes_on = |stages: &Stages, outlet: &Outlet| {
-        while !outlet.is_awaited() && !stages.is_stalled.load(Ordering::SeqCst) {
+        for _ in 0..QUEUE {
+            if outlet.is_awaited() || stages.is_stalled.load(Ordering::SeqCst) {
+                break;
+            }
             publish(outlet);
             outlet.ring();
         }
@@ -210,8 +224,9 @@ fn publishers_are_not_let_go_while_answers_lie_unread_in_the_socket() {
         outlet.ring();
         stages.is_relieved.load(Ordering::SeqCst)
     };
-    let lost = stall(confirms_late, (is_full, PUBLISHERS_WAIT), goes_on);
-    assert_eq!(lost, (0, 0));
+    let mut scenes = (0..5).map(|_| stall(confirms_late, (is_full, PUBLISHERS_WAIT), goes_on));
+    let lost = scenes.find_map(|lost| lost);
+    assert_eq!(lost, Some((0, 0)));
 }
 
 /// How many publications wait for their answer at most.

@@ -131,7 +131,7 @@ impl<R> Link<R> {
         Ok(self.answer(what, subject, headers, &[]).await?.ok())
     }
 
-    /// Sends a request and waits for its answer, before anything else is asked. The inner error says why it is forbidden.
+    /// Sends a request and waits for its answer, or for one to an earlier request. The inner error says why it is forbidden.
     async fn answer(
         &mut self,
         what: R,
@@ -150,7 +150,7 @@ impl<R> Link<R> {
         }
     }
 
-    /// Expects no further answers.
+    /// Expects no further answers: those to earlier requests would be taken for that to the next one.
     pub(super) fn give_up(&mut self) {
         self.flight.clear();
     }

@@ -160,14 +160,26 @@ fn a_stream_that_a_node_with_other_bounds_has_made_meanwhile_is_changed() {
 
 #[test]
 fn a_server_that_loses_its_first_answer_is_asked_again() {
-    let made = "{\"config\":{},\"created\":\"2026-11-28\"}";
     let mut is_first = true;
+    is_made(move |made| {
+        let is_lost = std::mem::replace(&mut is_first, false);
+        if is_lost { "" } else { made }.to_owned()
+    });
+}
+
+#[test]
+fn a_server_whose_answers_are_all_late_is_understood() {
+    is_made(|made| {
+        std::thread::sleep(ANSWER + ANSWER / 2);
+        made.to_owned()
+    });
+}
+
+/// A server that answers so, if it is given an answer, lets a stream be known.
+fn is_made(mut answer: impl FnMut(&str) -> String + Send + 'static) {
     run(async {
-        let mut link = link(move |_| {
-            let is_lost = std::mem::replace(&mut is_first, false);
-            if is_lost { "" } else { made }.to_owned()
-        })
-        .await;
+        let made = "{\"config\":{},\"created\":\"2026-11-28\"}";
+        let mut link = link(move |_| answer(made)).await;
         let created = prepare(&mut link, &[plan(true)], || ()).await.unwrap();
         assert_eq!(created, [(*b"2026-11-28").into()]);
         assert!(link.is_idle());
