@@ -41,7 +41,7 @@ withRedis('nodes use the master that a Sentinel knows, and the next one after a 
   await hears(nodes[1], 1);
   await nodes[0].call('send', 'room', 'before');
   t.is((await far.next()).data, 'before');
-  // not before: a busy machine may let nobody answer for so long
+  // only now: on a busy machine the master may be silent for as long before
   await replica.cli('-p', String(sentinel.port), 'SENTINEL', 'SET', 'chat', 'down-after-milliseconds', '500');
   await master.stop();
   await reported(asked, 'port', String(replica.port));

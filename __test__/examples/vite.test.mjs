@@ -4,7 +4,7 @@ import path from 'node:path';
 import test from 'ava';
 import { createServer } from 'vite';
 
-import { builtByVite, copyOfExample, isHeard, messagesOf, say, shows, visit } from '../support/built-example.mjs';
+import { builtByVite, copyOfExample, messagesOf, say, sayAndHear, shows, visit } from '../support/built-example.mjs';
 import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
 import { ROOT } from '../support/markdown.mjs';
 import { removeWith } from '../support/teardown.mjs';
@@ -23,7 +23,7 @@ inBrowser('the build is served with its sockets', async (t) => {
   const [one, two] = [await visit(t, browser, example.url), await visit(t, browser, example.url)];
   await shows(one.page, 'open');
   await shows(two.page, 'open');
-  await isHeard(two.page);
+  await sayAndHear(two.page);
   await say(one.page, 'hello <b>');
   await messagesOf(two.page).getByText('hello <b>').waitFor();
   t.deepEqual([...one.complaints, ...two.complaints], []);

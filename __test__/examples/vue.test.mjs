@@ -1,7 +1,7 @@
 // The example for Vue, built and in a real browser: what it subscribes to, what it lets go, and how it comes back.
 import test from 'ava';
 
-import { builtByVite, isHeard, messagesOf, say, shows, visit } from '../support/built-example.mjs';
+import { builtByVite, messagesOf, say, sayAndHear, shows, visit } from '../support/built-example.mjs';
 import { until } from '../support/deadline.mjs';
 import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
 import { freePort } from '../support/ports.mjs';
@@ -30,8 +30,8 @@ for (const name of NAMES) {
     const [one, two] = [await visit(t, browser, example.url), await visit(t, browser, `${example.url}/any/page`)];
     await shows(one.page, 'open');
     await shows(two.page, 'open');
-    await isHeard(one.page, 'first');
-    await isHeard(two.page, 'second');
+    await sayAndHear(one.page, 'first');
+    await sayAndHear(two.page, 'second');
     await say(one.page, 'to all');
     await messagesOf(one.page).getByText('to all').waitFor();
     await messagesOf(two.page).getByText('to all').waitFor();
@@ -39,7 +39,7 @@ for (const name of NAMES) {
     // another room: its own messages are heard, and the server sends no others
     await two.page.getByRole('button', { name: 'music' }).click();
     await two.page.getByRole('heading', { name: 'music' }).waitFor();
-    await isHeard(two.page, 'in music');
+    await sayAndHear(two.page, 'in music');
     await say(one.page, 'in the lobby');
     await messagesOf(one.page).getByText('in the lobby').waitFor();
     await say(two.page, 'another');
@@ -56,7 +56,7 @@ for (const name of NAMES) {
     await until(() => two.sockets[0].isClosed(), 'the end of the connection');
     await two.page.getByRole('button', { name: 'lobby' }).click();
     await shows(two.page, 'open');
-    await isHeard(two.page, 'back');
+    await sayAndHear(two.page, 'back');
     await say(one.page, 'again');
     await messagesOf(two.page).getByText('again').waitFor();
     t.is(two.sockets.length, 2);

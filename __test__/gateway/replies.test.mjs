@@ -1,18 +1,17 @@
 // Short texts that handlers send to their own socket are posted together: after a short time at most, and before
 // anything else that the worker does.
-import { existsSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
+import { folderFor } from '../support/files.mjs';
 import { ask, open, ownServer, worker } from '../support/server.mjs';
-import { removeWith } from '../support/teardown.mjs';
 import { connect } from '../support/ws-client.mjs';
 
 test('a slow handler does not delay replies of earlier handlers', async (t) => {
-  const folder = removeWith(t, mkdtempSync(path.join(tmpdir(), 'millrace-replies-')));
+  const folder = folderFor(t, {});
   const server = await ownServer(t, { workerPath: worker('commands'), threads: 1, ioThreads: 1 });
   const clients = [];
   for (let index = 0; index < 5; index++) clients.push(await open(t, server));
@@ -54,7 +53,7 @@ test('a reply to a socket that closed meanwhile is counted', async (t) => {
   const [one, two] = [await open(t, server), await open(t, server)];
   const before = await server.call('stats');
   // while the worker is busy, a message arrives and its sender disconnects
-  const began = path.join(removeWith(t, mkdtempSync(path.join(tmpdir(), 'millrace-replies-'))), 'began');
+  const began = path.join(folderFor(t, {}), 'began');
   const busy = ask(two, { cmd: 'flood', who: 0, count: 0, prefix: '', after: 'go', began });
   await until(() => existsSync(began), 'the worker to be busy');
   one.send(JSON.stringify({ cmd: 'ping', n: 1 }));

@@ -60,8 +60,8 @@ export async function say(page, text) {
   await page.getByRole('button', { name: 'Send' }).click();
 }
 
-/** Says something, and resolves when the page itself has heard it: its channel has it as a subscriber. */
-export async function isHeard(page, text = 'subscribed') {
+/** Says something, and resolves when the page shows it: then it is subscribed. */
+export async function sayAndHear(page, text = 'subscribed') {
   await say(page, text);
   await messagesOf(page).getByText(text).waitFor();
 }

@@ -1,8 +1,5 @@
 // The I/O threads of this process, as Linux lists them.
 import { readdirSync, readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
-
-import { until } from './deadline.mjs';
 
 /** `PF_EXITING` of Linux' `sched.h`: the thread no longer executes code of the process. */
 const EXITING = 4;
@@ -25,10 +22,3 @@ export function ioThreads() {
     return /^millrace-(io|back)/.test(name) && (Number(rest.split(' ')[6]) & EXITING) === 0 ? [name] : [];
   });
 }
-
-/** The same of another process whose gateway has the default number of threads; one that starts has no name yet. */
-export const allIoThreads = (process) =>
-  until(async () => {
-    const names = await process.run('io-threads');
-    return names.length >= availableParallelism() && names;
-  }, 'all I/O threads');

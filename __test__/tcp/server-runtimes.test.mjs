@@ -2,7 +2,6 @@
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
-import { allIoThreads } from '../support/io-threads.mjs';
 import { linuxTests } from '../support/platforms.mjs';
 import { inEach } from '../support/runtimes.mjs';
 import { ownServer } from '../support/server.mjs';
@@ -67,10 +66,11 @@ inEach(linuxTests(test), 'TCP servers of several threads share one gateway', asy
   const process = await launch();
   // the thread starts it, and ends first
   const ofThread = await checked(t, await process.run(SCRIPT, 'open in a thread'));
-  const before = await allIoThreads(process);
   const port = await process.run(SCRIPT, 'open');
   const ofMain = await checked(t, port);
-  t.deepEqual(await process.run('io-threads'), before);
+  const names = await process.run('io-threads');
+  t.deepEqual([...new Set(names)], names, 'another gateway would have threads of the same names');
+  t.true(names.length > 0);
   await process.run(SCRIPT, 'end the thread');
   t.is(await ofThread.rest(), '');
   ofMain.write('y');
