@@ -7,7 +7,7 @@ import test from 'ava';
 import { until } from '../support/deadline.mjs';
 import { folderFor } from '../support/files.mjs';
 import { Nats, needingNats } from '../support/nats.mjs';
-import { presentNodes } from '../support/presence.mjs';
+import { earlyNodes } from '../support/presence.mjs';
 import { declareLosses } from '../support/presence-losses.mjs';
 import { speak } from '../support/v1.mjs';
 
@@ -51,7 +51,7 @@ for (const [what, start, login] of [
 ]) {
   withNats(`${what} without JetStream is told once, and not with each attempt`, async (t) => {
     const nats = await start(t);
-    const [here] = await presentNodes(t, nats.url, 1, { backplane: { url: nats.url, ...login } });
+    const [here] = await earlyNodes(t, nats.url, 1, { backplane: { url: nats.url, ...login } });
     const needed = { ERR_MILLRACE_PRESENCE_UNAVAILABLE: 'presence', ERR_MILLRACE_HISTORY_UNAVAILABLE: 'history' };
     const told = async (code) => (await here.errors()).filter((error) => error.code === code);
     for (const code of Object.keys(needed)) await until(async () => (await told(code)).length > 0, code);

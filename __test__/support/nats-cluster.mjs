@@ -1,5 +1,5 @@
 // A cluster of three nats-servers with JetStream on loopback for all tests of a file, and what an operator does there.
-import { again, SOON, until } from './deadline.mjs';
+import { SOON, until } from './deadline.mjs';
 import { Nats, needingNats } from './nats.mjs';
 import { linkThat } from './nodes.mjs';
 import { freePort } from './ports.mjs';
@@ -21,13 +21,9 @@ const channels = (messages) => [
   ['kept:*', { history: { messages, ageMs: 3_600_000 }, clients: { subscribe: true } }],
 ];
 
-/**
- * A node that knows one server: `room:…` has members, and `kept:…` so many messages. It has reached the store of members,
- * which takes more than one attempt if others make its streams at the same moment.
- */
+/** A node that knows one server: `room:…` has members, and `kept:…` so many messages. */
 export async function nodeAt(t, { url }, prefix, messages = 10_000) {
   const [node] = await presentNodes(t, url, 1, { backplane: { url, prefix }, channels: channels(messages) });
-  await again(() => node.call('presence', 'room:none'), 'the members can be read');
   return node;
 }
 

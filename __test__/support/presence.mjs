@@ -1,5 +1,5 @@
 // Clients that know who is present in a channel as an application does, on one node or on several.
-import { until, within } from './deadline.mjs';
+import { again, until, within } from './deadline.mjs';
 import { ServerProcess, worker } from './server.mjs';
 import { speak } from './v1.mjs';
 
@@ -109,15 +109,12 @@ async function statesOf(nodes, watchers, channel, look = undefined) {
 
 const sorted = (map) => JSON.stringify([...map].sort());
 
-/** The members as a node knows them, or why it does not: it has not reached the store yet. */
-const knownTo = (node, channel) => membersOf(node, channel).then(sorted, ({ message }) => message);
-
 /** Waits until a watcher knows exactly the members. */
 export function agrees(own, watcher) {
   let both;
   return until(
     async () => {
-      both = [sorted(watcher.known), await knownTo(own, watcher.c)];
+      both = [watcher.known, await membersOf(own, watcher.c)].map(sorted);
       return both[0] === both[1];
     },
     async () =>
@@ -143,8 +140,18 @@ export const nodeOptions = (url, more = {}) => ({
   ...more,
 });
 
-/** Nodes for one test, which may kill them. */
+/**
+ * Nodes for one test, which may kill them. Each has reached the store of members, which may take more than one attempt: before, it
+ * refuses what is asked.
+ */
 export async function presentNodes(t, url, count, more) {
+  const nodes = await earlyNodes(t, url, count, more);
+  await Promise.all(nodes.map((node) => again(() => node.call('presence', 'room:none'), 'the store of members')));
+  return nodes;
+}
+
+/** The same, but they may not have reached it yet. */
+export async function earlyNodes(t, url, count, more) {
   const nodes = Array.from({ length: count }, () => new ServerProcess());
   t.teardown(() => {
     for (const node of nodes) node.kill();
@@ -169,7 +176,7 @@ export async function knowAll(nodes, channel, expected, ms) {
     let known;
     await until(
       async () => {
-        known = await knownTo(node, channel);
+        known = sorted(await membersOf(node, channel));
         return known === text;
       },
       async () => `node ${index} to know ${text}, not ${known}; what is known: ${await statesOf(nodes, [], channel)}`,
