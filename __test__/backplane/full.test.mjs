@@ -30,53 +30,41 @@ async function pair(t, redis, limits) {
   return { node: nodes[0], subscriber };
 }
 
-/**
- * Nothing is dropped of `count` numbered messages, although publishers wait: `publishing(first)` publishes those from a number on.
- * It is called again if messages were dropped while the machine was busy for so long that they may be.
- */
-async function keepsAll(t, { node, subscriber }, count, publishing) {
-  let first = 0;
-  const isKept = async () => {
-    const [before, since] = [await linkOf(node), performance.now()];
-    await publishing(first);
-    first += count;
-    const isDone = ({ sent, dropped, queued }) => sent + dropped === first && queued === 0;
-    const { dropped } = await linkThat(node, 'has sent all', isDone);
-    if (dropped > before.dropped && performance.now() - since > 900) return false;
-    t.is(dropped, before.dropped);
-    return true;
-  };
-  await until(isKept, 'a second in which the machine is not busy');
-  await until(
-    () => subscriber.seen('0a') === first,
-    () => `the last of ${first} messages, not ${subscriber.seen('0a')}`,
-  );
-  const link = await linkOf(node);
-  t.true(link.waits > 0);
-  t.is(subscriber.missing('0a'), link.dropped);
-  t.deepEqual(subscriber.misplaced, []);
-}
+/** Waits until the server has confirmed all: the subscriber may have them before. Resolves with the state of the link. */
+const hasSentAll = (node) => linkThat(node, 'has sent all', ({ sent }) => sent === MANY);
 
 /** Publishes numbered messages as a Redis client that waits for no answer; resolves when all are answered. */
-async function publish(t, node, count, { client, first = 0 } = {}) {
+async function publish(t, node, count, client) {
   client ??= await connect(t, node.addresses[1]);
-  const messages = Array.from({ length: count }, (_, index) => request('PUBLISH', 'room-0', `0a ${first + index}`));
+  const messages = Array.from({ length: count }, (_, number) => request('PUBLISH', 'room-0', `0a ${number}`));
   client.send(Buffer.concat(messages));
   const replies = await client.take(count);
   t.true(replies.every((reply) => reply === ':0\r\n'));
 }
 
 withRedis('Redis clients wait for a backplane that does not keep up: nothing is dropped', async (t) => {
-  const both = await pair(t, await Redis.with(t), { backplaneQueue: 200 });
-  await keepsAll(t, both, MANY, (first) => publish(t, both.node, MANY, { first }));
+  const { node, subscriber } = await pair(t, await Redis.with(t), { backplaneQueue: 200 });
+  await publish(t, node, MANY);
+  await until(
+    () => subscriber.received('0a') === MANY,
+    () => `all, not ${subscriber.received('0a')}`,
+  );
+  const link = await hasSentAll(node);
+  t.like(link, { dropped: 0, queued: 0 });
+  t.true(link.waits > 0);
 });
 
 withRedis('so does one that listens itself, whose answers come in order with what it hears', async (t) => {
-  const both = await pair(t, await Redis.with(t), { backplaneQueue: 200 });
-  const client = await connect(t, both.node.addresses[1]);
+  const { node, subscriber } = await pair(t, await Redis.with(t), { backplaneQueue: 200 });
+  const client = await connect(t, node.addresses[1]);
   await client.ask('HELLO', '3');
   await client.ask('SUBSCRIBE', 'elsewhere');
-  await keepsAll(t, both, MANY, (first) => publish(t, both.node, MANY, { client, first }));
+  await publish(t, node, MANY, client);
+  await until(
+    () => subscriber.received('0a') === MANY,
+    () => `all, not ${subscriber.received('0a')}`,
+  );
+  t.like(await hasSentAll(node), { dropped: 0, queued: 0 });
 });
 
 /** Events that each publish one message, from a client of the first node. */
@@ -92,18 +80,29 @@ async function publishByEvents(t, node, letter, first, count) {
 
 withRedis('workers take no events while the backplane does not keep up: nothing is dropped', async (t) => {
   const redis = await Redis.with(t);
-  const both = await pair(t, redis);
+  const { node, subscriber } = await pair(t, redis);
   /** More than a link can have in flight. */
   const count = 10_000;
-  await keepsAll(t, both, count, async (first) => {
-    const before = await linkOf(both.node);
+  await until(async () => {
+    const [before, first] = [await linkOf(node), subscriber.seen('0a')];
     redis.pause();
-    const answered = await publishByEvents(t, both.node, 'a', first, count);
-    const isFull = ({ waits, dropped }) => waits > before.waits || dropped > before.dropped;
-    await linkThat(both.node, 'is full', isFull);
+    const since = performance.now();
+    const answered = await publishByEvents(t, node, 'a', first, count);
+    const link = await linkThat(
+      node,
+      'is full',
+      ({ waits, dropped }) => waits > before.waits || dropped > before.dropped,
+    );
     redis.goOn();
+    const isQuick = performance.now() - since < 900;
     await answered();
-  });
+    const after = await linkThat(node, 'has sent all', ({ queued, inFlight }) => queued + inFlight === 0);
+    await until(() => subscriber.seen('0a') === first + count, 'the last message');
+    // a machine that is busy for a second must not fail this test
+    if (!isQuick && after.dropped > before.dropped) return false;
+    t.is(after.dropped, before.dropped);
+    return link.waits > before.waits;
+  }, 'a second in which the machine is not busy');
 });
 
 withRedis('nobody waits for ever: after a second what is too much is dropped, counted and reported', async (t) => {

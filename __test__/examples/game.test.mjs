@@ -23,21 +23,14 @@ class Player {
   #socket;
 
   static async join(t, url) {
-    for (;;) {
-      const [player, began] = [new Player(), performance.now()];
-      const socket = new WebSocket(url, { perMessageDeflate: false });
-      player.#socket = socket;
-      t.teardown(() => socket.terminate());
-      socket.on('message', (data) => player.#take(data));
-      try {
-        await within(once(socket, 'open'), 'a place in the game');
-        await until(() => player.id !== undefined, 'the welcome');
-        return player;
-      } catch (error) {
-        // the server waits for two seconds for the first request, and this process may be busy for longer
-        if (error.code !== 'ECONNRESET' || performance.now() - began < 1000) throw error;
-      }
-    }
+    const player = new Player();
+    const socket = new WebSocket(url, { perMessageDeflate: false });
+    player.#socket = socket;
+    t.teardown(() => socket.terminate());
+    socket.on('message', (data) => player.#take(data));
+    await within(once(socket, 'open'), 'a place in the game');
+    await until(() => player.id !== undefined, 'the welcome');
+    return player;
   }
 
   #take(data) {

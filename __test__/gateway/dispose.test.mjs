@@ -28,19 +28,10 @@ const accepts = (port) =>
     socket.on('close', () => resolve(false));
   });
 
-/** The same once it is over, or after ten seconds: the I/O thread that listens hears of the end a moment later. */
-async function acceptsOn(port) {
-  for (let tries = 0; tries < 1000; tries++) {
-    if (!(await accepts(port))) return false;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  return true;
-}
-
 async function dispose(name, server, port) {
   const before = await accepts(port);
   const result = await server[Symbol.asyncDispose]();
-  console.log(name, before, result, await acceptsOn(port));
+  console.log(name, before, result, await accepts(port));
   await server[Symbol.asyncDispose]();
 }
 

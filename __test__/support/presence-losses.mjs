@@ -5,7 +5,7 @@ import { agrees, earlyNodes, knowAll, membersOf, present, presentNodes, Watcher,
 import { speak } from './v1.mjs';
 
 /** A dead node's members are gone after that. */
-const GONE_MS = 25_000;
+const GONE_MS = 15_000;
 
 /** Three nodes with a member each, and the pairs of their names and infos. */
 async function threeRooms(t, server) {

@@ -11,7 +11,7 @@ import { BINARY, frame } from '../support/frames.mjs';
 import { createApp } from '../support/http-app.mjs';
 import { openSession } from '../support/http2.mjs';
 import { needing } from '../support/needing.mjs';
-import { open, ownServer, worker } from '../support/server.mjs';
+import { open, ownServer, RUNTIME, worker } from '../support/server.mjs';
 import { connect } from '../support/ws-client.mjs';
 
 const test = ava;
@@ -161,8 +161,8 @@ test('a thousand idle connections without context takeover have no window and no
   };
   const [plain, compressing] = [await grown(false), await grown(true)];
   t.log(`${plain.toFixed(0)} bytes for a plain connection, ${compressing.toFixed(0)} for a compressing one`);
-  // heaps grow by a little more or less between two measurements; a window alone takes 32 KiB
-  t.true(compressing < plain + 4096);
+  // the heaps of Bun and Deno grow by more between two measurements
+  t.true(compressing < plain + (RUNTIME === 'node' ? 256 : 4096));
 });
 
 /** An offer without context takeover, as the server makes it of any offer when `memoryBytes` are reserved. */
