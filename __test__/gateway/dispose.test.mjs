@@ -20,10 +20,10 @@ const bind = '127.0.0.1:0';
 const handlers = { handleTextMessage() {} };
 const portOf = ({ addresses: [address] }) => Number(address.split(':')[1]);
 
-/** Whether a connection is accepted. */
+/** Whether a connection is accepted: by another socket, as a client may be given the port itself and then connects to itself. */
 const accepts = (port) =>
   new Promise((resolve) => {
-    const socket = net.connect(port, '127.0.0.1', () => resolve(true));
+    const socket = net.connect(port, '127.0.0.1', () => resolve(socket.localPort !== port));
     socket.on('error', () => resolve(false));
     socket.on('close', () => resolve(false));
   });

@@ -11,6 +11,7 @@ import { folderFor } from '../support/files.mjs';
 import { closed, failure, listening, opened, pair, tcp } from '../support/low-level.mjs';
 import sockets, * as named from '../support/millrace-sockets.mjs';
 import { only, posixTests } from '../support/platforms.mjs';
+import { freePort } from '../support/ports.mjs';
 
 const posix = posixTests(test);
 const hasIpv6 = Object.values(os.networkInterfaces()).some((all) => all.some(({ address }) => address === '::1'));
@@ -240,7 +241,7 @@ posix('addresses are whole, and of the family of their socket', (t) => {
 });
 
 posix('a connection in progress is told by poll and SO_ERROR', async (t) => {
-  const server = net.createServer((socket) => socket.end('hi')).listen(0, '127.0.0.1');
+  const server = net.createServer((socket) => socket.end('hi')).listen(await freePort(), '127.0.0.1');
   await once(server, 'listening');
   const fd = tcp(t);
   sockets.setnonblocking(fd);

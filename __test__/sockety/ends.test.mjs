@@ -17,7 +17,7 @@ import {
   series,
 } from '../support/millrace-sockety.mjs';
 import { needing } from '../support/needing.mjs';
-import { refusing } from '../support/ports.mjs';
+import { freePort, refusing } from '../support/ports.mjs';
 import { answering, serve, stop } from '../support/sockety-own.mjs';
 
 let identity;
@@ -75,8 +75,7 @@ test('close with force ends at once', async (t) => {
 });
 
 test('without a server: error, then close', async (t) => {
-  const { server, port } = await serve(t);
-  await server.close();
+  const port = await freePort();
   const client = connect(port, '127.0.0.1');
   const events = [];
   client.on('close', () => events.push('close'));

@@ -13,6 +13,7 @@ import { folderWith, Millrace } from '../support/cli.mjs';
 import { until, within } from '../support/deadline.mjs';
 import { createSplice } from '../support/millrace-splice.mjs';
 import { unixTests } from '../support/platforms.mjs';
+import { freePort } from '../support/ports.mjs';
 import { inEach } from '../support/runtimes.mjs';
 import { echoTarget, reach, Session } from '../support/splice-ws.mjs';
 
@@ -42,7 +43,10 @@ async function refusal(url, options) {
 
 inEach(test, 'it relays, several listeners, and stops with sessions open', async (t, { launch }) => {
   const [target, server] = [await echoTarget(t), await launch()];
-  const addresses = await server.run('splice-own', 'start', { bind: [LOCAL, 'localhost:0'], privateTargets: true });
+  const addresses = await server.run('splice-own', 'start', {
+    bind: [`127.0.0.1:${await freePort()}`, 'localhost:0'],
+    privateTargets: true,
+  });
   t.is(addresses.length, 2);
   const sessions = [];
   for (const address of addresses) {

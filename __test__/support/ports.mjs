@@ -6,7 +6,8 @@ import { until } from './deadline.mjs';
 
 /**
  * A free TCP port on loopback. It is outside of the range from which systems assign ports, so that it stays free while
- * the program that uses it is restarted.
+ * the program that uses it is restarted, and refuses clients then: one that is assigned the port to which it connects is
+ * connected to itself.
  */
 export async function freePort() {
   for (;;) {

@@ -6,12 +6,12 @@ import { createServer } from './millrace-tcp.mjs';
 import { TcpClient } from './tcp.mjs';
 
 /** A server with these callbacks on a free port, which is closed with the test; `join` connects to it. */
-export async function serve(t, callbacks, options) {
+export async function serve(t, callbacks, options, port = 0) {
   const server = createServer(options);
   const errors = [];
   server.onError = (error, connection) => errors.push({ error, connection });
   Object.assign(server, callbacks);
-  await server.listen(0, '127.0.0.1');
+  await server.listen(port, '127.0.0.1');
   t.teardown(() => server.close());
   const address = `127.0.0.1:${server.port}`;
   return { server, errors, address, join: (more) => TcpClient.connect(t, address, more) };

@@ -4,6 +4,7 @@ import test from 'ava';
 
 import { until, within } from '../support/deadline.mjs';
 import { TCPConnection } from '../support/millrace-tcp.mjs';
+import { freePort } from '../support/ports.mjs';
 import { TcpClient } from '../support/tcp.mjs';
 import { drained, echo, serve, stalled, writer } from '../support/tcp-own.mjs';
 
@@ -173,10 +174,11 @@ test('close ends a connection after writing everything, and ignores later data',
 
 test('a server that is closed closes all its connections, and can listen again', async (t) => {
   let closes = 0;
-  const { server, address, join } = await serve(t, {
+  const callbacks = {
     onData: (connection) => void connection.write(connection.read()),
     onClose: () => closes++,
-  });
+  };
+  const { server, address, join } = await serve(t, callbacks, undefined, await freePort());
   const clients = [];
   for (let count = 0; count < 20; count += 1) clients.push(await join());
   await until(() => server.connections.size === 20, 'all of them');

@@ -13,6 +13,7 @@ import {
   ResponseDraft,
   series,
 } from '../millrace-sockety.mjs';
+import { freePort } from '../ports.mjs';
 
 // A server and a client of Sockety in this runtime: every kind of content in both directions, answers, and the end.
 export default async function socketyOwn() {
@@ -39,8 +40,8 @@ export default async function socketyOwn() {
     connection.on('goAway', () => seen.push('goAway'));
     connection.on('close', () => seen.push('close'));
   });
-  await server.listen(0, '127.0.0.1');
-  const { port } = server.address();
+  const port = await freePort();
+  await server.listen(port, '127.0.0.1');
   const client = await connect({ port, host: '127.0.0.1', timeout: 400 }).ready();
   await client.pass(series(heartbeat, Draft.for('unknown')()));
   const code = await client.send(Draft.for('ping')()).response();
