@@ -60,16 +60,7 @@ export type {
 export type { SendStreamOptions } from './gateway/send-stream.js';
 export type { Server } from './gateway/server.js';
 export type { DrainOptions, StopOptions } from './gateway/signals.js';
-export type {
-  BackplaneStats,
-  ChannelState,
-  HistoryStats,
-  KeyState,
-  SocketState,
-  Stats,
-  WorkerState,
-  WorkerStats,
-} from './gateway/stats.js';
+export type * from './gateway/stats.js';
 export type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
 export type { LogLevel, LogLine } from './log/log-line.js';
 export type { BackplaneOptions, BackplaneTls, SentinelLogin } from './options/backplane.js';

@@ -18,6 +18,15 @@ pub enum State {
 }
 
 impl State {
+    /// That of a link that is up, or was lost so often.
+    pub fn of(is_connected: bool, losses: u64) -> Self {
+        match (is_connected, losses) {
+            (true, _) => Self::Ready,
+            (false, 0) => Self::Connecting,
+            (false, _) => Self::Lost,
+        }
+    }
+
     /// The name for people and programs.
     pub fn name(self) -> &'static str {
         match self {

@@ -71,7 +71,9 @@ pub use options::Options;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub use shard::bench;
-pub use stats::{CompressionStats, HistoryStats, Stats, Times, Traffic, WorkerStats};
+pub use stats::{
+    CompressionStats, HistoryStats, PresenceStats, Stats, Times, Traffic, WorkerStats,
+};
 pub use worker::{AsciiText, Batch, Sidecar};
 
 /// Whether an application may close a connection with this code: 1000 to 1003, 1007 to 1014, 3000 to 4999.

@@ -232,6 +232,8 @@ pub struct Stats {
     pub backplane: Option<millrace_backplane::Stats>,
     /// Channels whose history several nodes share; `None` if there are none.
     pub histories: Option<HistoryStats>,
+    /// Channels whose members several nodes share; `None` if there are none.
+    pub presence: Option<PresenceStats>,
     /// The workers that take connections.
     pub workers: Vec<WorkerStats>,
 }
@@ -264,6 +266,25 @@ pub struct HistoryStats {
     pub gaps: u64,
     /// How often numbers began anew because the store had other messages under known ones.
     pub renewed: u64,
+    /// How often the link to the store was lost.
+    pub losses: u64,
+}
+
+/// What a node does with a store of members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PresenceStats {
+    /// The state of the link to the store.
+    pub state: millrace_backplane::State,
+    /// Channels whose members on other nodes it follows.
+    pub followed: usize,
+    /// How often this node has begun to write its members: once, and again whenever the store had declared it dead or
+    /// had lost everything.
+    pub sessions: u64,
+    /// How often all members of this node in a channel were written once more.
+    pub rewritten: u64,
+    /// How often the members of another node in a channel were read once more because a change was missing.
+    pub reread: u64,
     /// How often the link to the store was lost.
     pub losses: u64,
 }

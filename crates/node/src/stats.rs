@@ -3,7 +3,9 @@
 use std::ffi::CStr;
 use std::time::Duration;
 
-use millrace_gateway::{BackplaneStats, CompressionStats, HistoryStats, Times, WorkerStats};
+use millrace_gateway::{
+    BackplaneStats, CompressionStats, HistoryStats, PresenceStats, Times, WorkerStats,
+};
 
 use crate::bound::Bound;
 use crate::entry::Call;
@@ -66,6 +68,9 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
         let link = backplane(js, own)?;
         if let Some(histories) = stats.histories {
             js.set(link, c"history", shared_history(js, histories)?)?;
+        }
+        if let Some(presence) = stats.presence {
+            js.set(link, c"presence", shared_presence(js, presence)?)?;
         }
         js.set(object, c"backplane", link)?;
     }
@@ -145,6 +150,23 @@ fn shared_history(js: Js<'_>, stats: HistoryStats) -> Outcome<Value<'_>> {
             (c"reread", from_u64(stats.reread)),
             (c"gaps", from_u64(stats.gaps)),
             (c"renewed", from_u64(stats.renewed)),
+            (c"losses", from_u64(stats.losses)),
+        ],
+    )?;
+    Ok(object)
+}
+
+fn shared_presence(js: Js<'_>, stats: PresenceStats) -> Outcome<Value<'_>> {
+    let object = js.object()?;
+    js.set(object, c"state", js.string(stats.state.name())?)?;
+    put(
+        js,
+        object,
+        &[
+            (c"followed", from_usize(stats.followed)),
+            (c"sessions", from_u64(stats.sessions)),
+            (c"rewritten", from_u64(stats.rewritten)),
+            (c"reread", from_u64(stats.reread)),
             (c"losses", from_u64(stats.losses)),
         ],
     )?;

@@ -144,6 +144,8 @@ export interface BackplaneStats {
   pendingSubscriptions: number;
   /** Channels whose history the nodes share, if the option `channels` asks for history. */
   history?: HistoryStats;
+  /** Channels whose members the nodes share, if the option `channels` asks for presence. */
+  presence?: PresenceStats;
 }
 
 /** Channels whose history several nodes share, at one moment. They have a link to the server of their own. */
@@ -175,6 +177,28 @@ export interface HistoryStats {
   gaps: number;
   /** How often this node began the numbers of a channel anew, because the server had other messages under known ones. */
   renewed: number;
+  /** Times the link was lost. */
+  losses: number;
+}
+
+/** Channels whose members several nodes share, at one moment. They have a link to the server of their own. */
+export interface PresenceStats {
+  /**
+   * The state of this link, as in {@link BackplaneStats.state}. Unless it is `ready`, other nodes do not learn who comes and goes
+   * here, nor this node who does there.
+   */
+  state: 'connecting' | 'ready' | 'lost';
+  /** Channels whose members on other nodes this node follows, because they have subscribers here or were asked about. */
+  followed: number;
+  /**
+   * How often this node began to write its members: once, and again whenever the server had declared it dead, or had lost
+   * everything.
+   */
+  sessions: number;
+  /** How often all members of this node in a channel were written once more. */
+  rewritten: number;
+  /** How often the members of another node in a channel were read once more, because a change was missing. */
+  reread: number;
   /** Times the link was lost. */
   losses: number;
 }

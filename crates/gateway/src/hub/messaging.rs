@@ -393,6 +393,7 @@ impl Hub {
             io_threads: self.shards.load(Ordering::Relaxed),
             backplane: self.uplink.get().and_then(|uplink| uplink.stats()),
             histories: self.replicas.stats(),
+            presence: self.rosters.stats(),
             workers: workers
                 .iter()
                 .map(|worker| {

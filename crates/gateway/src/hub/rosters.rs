@@ -4,11 +4,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use millrace_backplane::store::SharedPresence;
+use millrace_backplane::State as LinkState;
+use millrace_backplane::store::{AttendanceStats, SharedPresence};
 use millrace_core::TermsIndex;
 
 use super::following::{Following, Overdue, State};
 use super::teller::Teller;
+use crate::stats::PresenceStats;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 
 /// See the module. Its calls may come under a channel's lock of the core, and never call the core.
@@ -22,6 +24,8 @@ pub(crate) struct Rosters {
     channels: Mutex<Following<Knowledge>>,
     /// The number of the last following.
     followings: AtomicU64,
+    /// What the stores of earlier starts have counted.
+    ended: Mutex<AttendanceStats>,
 }
 
 /// What is known of a channel's members on other nodes.
@@ -120,7 +124,10 @@ impl Rosters {
 
     /// The store has ended: nothing is followed any more, and nobody may wait. Returns the channels and who has waited.
     pub(super) fn disconnect(&self) -> (Vec<Box<[u8]>>, Vec<Teller>) {
-        self.store.lock().take();
+        let store = self.store.lock().take();
+        if let Some(store) = store {
+            self.ended.lock().add(&store.stats());
+        }
         let all = self.channels.lock().take_all();
         let (mut names, mut waiting) = (Vec::new(), Vec::new());
         for (channel, _, tellers) in all {
@@ -264,6 +271,26 @@ impl Rosters {
             store.forget(channel);
         }
         true
+    }
+
+    /// The state of the store and what was counted; `None`: other nodes have no members.
+    pub(super) fn stats(&self) -> Option<PresenceStats> {
+        if !self.is_on() {
+            return None;
+        }
+        let followed = self.channels.lock().len();
+        let now = self.store.lock().as_ref().map(|store| store.stats());
+        let now = now.unwrap_or_default();
+        let mut counted = *self.ended.lock();
+        counted.add(&now);
+        Some(PresenceStats {
+            state: LinkState::of(now.is_connected, now.losses),
+            followed,
+            sessions: counted.sessions,
+            rewritten: counted.rewritten,
+            reread: counted.reread,
+            losses: counted.losses,
+        })
     }
 }
 

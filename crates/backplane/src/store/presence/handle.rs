@@ -9,26 +9,10 @@ use std::time::Instant;
 use tokio::sync::watch;
 
 use super::super::handle::{StoreSetupError, encryption};
-use super::roll::{Presence, Roll};
+use super::roll::{AttendanceStats, Presence, Roll};
 use super::shared::{Change, Shared};
 use super::task::AttendanceTask;
 use crate::config::Config;
-
-/// The state of the members in a store at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AttendanceStats {
-    /// Whether the store can be reached.
-    pub is_connected: bool,
-    /// How many sessions this node has begun.
-    pub sessions: u64,
-    /// How often all members of this node in a channel were written once more.
-    pub rewritten: u64,
-    /// How often a session's members were read because a change was not the next one.
-    pub reread: u64,
-    /// How often the link was lost.
-    pub losses: u64,
-}
 
 /// See the module. The task ends when it is [told to](Self::end), or when the last handle is dropped.
 pub struct Attendance {
@@ -57,19 +41,6 @@ impl Attendance {
         Ok((Arc::new(Self { shared, end }), task))
     }
 
-    /// The state and the counters.
-    pub fn stats(&self) -> AttendanceStats {
-        let counters = &self.shared.counters;
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        AttendanceStats {
-            is_connected: counters.is_connected.load(Ordering::Relaxed),
-            sessions: read(&counters.sessions),
-            rewritten: read(&counters.rewritten),
-            reread: read(&counters.reread),
-            losses: read(&counters.losses),
-        }
-    }
-
     /// Ends the task when the members of this node are removed, and at `deadline` at the latest.
     pub fn end(&self, deadline: Instant) {
         self.end.send_replace(Some(deadline));
@@ -93,5 +64,17 @@ impl Presence for Attendance {
 
     fn changed(&self, channel: &[u8]) {
         self.shared.changed(channel);
+    }
+
+    fn stats(&self) -> AttendanceStats {
+        let counters = &self.shared.counters;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        AttendanceStats {
+            is_connected: counters.is_connected.load(Ordering::Relaxed),
+            sessions: read(&counters.sessions),
+            rewritten: read(&counters.rewritten),
+            reread: read(&counters.reread),
+            losses: read(&counters.losses),
+        }
     }
 }

@@ -22,6 +22,6 @@ mod shared;
 mod task;
 mod worker;
 
-pub use handle::{Attendance, AttendanceStats};
-pub use roll::{Pending, Presence, Roll, Seat, SharedPresence};
+pub use handle::Attendance;
+pub use roll::{AttendanceStats, Pending, Presence, Roll, Seat, SharedPresence};
 pub use task::AttendanceTask;

@@ -66,6 +66,32 @@ pub trait Roll: Send + Sync {
     fn report(&self, message: &str);
 }
 
+/// The state of the members in a store at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AttendanceStats {
+    /// Whether the store can be reached.
+    pub is_connected: bool,
+    /// How many sessions this node has begun.
+    pub sessions: u64,
+    /// How often all members of this node in a channel were written once more.
+    pub rewritten: u64,
+    /// How often a session's members were read because a change was not the next one.
+    pub reread: u64,
+    /// How often the link was lost.
+    pub losses: u64,
+}
+
+impl AttendanceStats {
+    /// Adds what another store has counted.
+    pub fn add(&mut self, other: &Self) {
+        self.sessions += other.sessions;
+        self.rewritten += other.rewritten;
+        self.reread += other.reread;
+        self.losses += other.losses;
+    }
+}
+
 /// What the node does with the members in a store. No call waits or blocks, or calls the [`Roll`].
 pub trait Presence: Send + Sync {
     /// Begins to follow a channel. What comes of it names this number, which is another one each time, because what an
@@ -77,6 +103,9 @@ pub trait Presence: Send + Sync {
 
     /// Something has changed among the members of this node.
     fn changed(&self, channel: &[u8]);
+
+    /// The state and the counters.
+    fn stats(&self) -> AttendanceStats;
 }
 
 /// A shared [`Presence`].

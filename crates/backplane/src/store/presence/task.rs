@@ -64,12 +64,12 @@ impl Work for Worker {
                     Box::new(RedisRegister::connect(&config, &server, encryption).await?)
                 }
             };
+            tracing::info!(target: TARGET, %server, "the members of other nodes can be read");
             Ok(register)
         })
     }
 
     fn up(&mut self, link: &mut Self::Link, at: Instant) {
-        tracing::info!(target: TARGET, "the members of other nodes can be read");
         self.set_connected(true);
         Worker::up(self, &mut **link, now(at));
     }

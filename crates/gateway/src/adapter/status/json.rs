@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use millrace_backplane::Stats as BackplaneStats;
 
 use super::State;
-use crate::stats::{HistoryStats, WorkerStats};
+use crate::stats::{HistoryStats, PresenceStats, Stats, WorkerStats};
 
 /// Writes one object on one line, `activeConnections` first.
 pub(super) fn text(state: &State) -> String {
@@ -70,7 +70,7 @@ fn write(all: &State, out: &mut String) -> fmt::Result {
         entry(out, name, count);
     }
     if let Some(link) = &stats.backplane {
-        write_backplane(link, stats.histories.as_ref(), out)?;
+        write_backplane(link, stats, out)?;
     }
     out.push_str(",\"workers\":[");
     for (index, worker) in stats.workers.iter().enumerate() {
@@ -107,11 +107,7 @@ fn append_decimal(out: &mut String, number: u64) {
 /// Most answers are shorter than this.
 const ROOM: usize = 1024;
 
-fn write_backplane(
-    link: &BackplaneStats,
-    histories: Option<&HistoryStats>,
-    out: &mut String,
-) -> fmt::Result {
+fn write_backplane(link: &BackplaneStats, stats: &Stats, out: &mut String) -> fmt::Result {
     write!(
         out,
         ",\"backplane\":{{\"state\":\"{}\",\"sinceMs\":{},\"queued\":{},\"queuedBytes\":{}",
@@ -138,8 +134,11 @@ fn write_backplane(
     ] {
         entry(out, name, count);
     }
-    if let Some(histories) = histories {
+    if let Some(histories) = &stats.histories {
         write_histories(histories, out)?;
+    }
+    if let Some(presence) = &stats.presence {
+        write_presence(presence, out)?;
     }
     out.push('}');
     Ok(())
@@ -171,6 +170,25 @@ fn write_histories(histories: &HistoryStats, out: &mut String) -> fmt::Result {
     Ok(())
 }
 
+fn write_presence(presence: &PresenceStats, out: &mut String) -> fmt::Result {
+    let state = presence.state.name();
+    write!(
+        out,
+        ",\"presence\":{{\"state\":\"{state}\",\"followed\":{}",
+        presence.followed
+    )?;
+    for (name, count) in [
+        ("sessions", presence.sessions),
+        ("rewritten", presence.rewritten),
+        ("reread", presence.reread),
+        ("losses", presence.losses),
+    ] {
+        entry(out, name, count);
+    }
+    out.push('}');
+    Ok(())
+}
+
 fn write_worker(worker: &WorkerStats, out: &mut String) -> fmt::Result {
     write!(
         out,
@@ -182,7 +200,6 @@ fn write_worker(worker: &WorkerStats, out: &mut String) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Stats;
 
     #[test]
     fn numbers_have_all_their_digits() {
@@ -219,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_histories_are_a_part_of_the_backplane() {
+    fn what_nodes_share_is_a_part_of_the_backplane() {
         let histories = HistoryStats {
             followed: 2,
             gaps: 3,
@@ -229,6 +246,7 @@ mod tests {
             stats: Stats {
                 backplane: Some(BackplaneStats::default()),
                 histories: Some(histories),
+                presence: Some(PresenceStats::default()),
                 ..Stats::default()
             },
             resident_bytes: None,
@@ -238,7 +256,8 @@ mod tests {
         let text = text(&state);
         let begin = ",\"history\":{\"state\":\"connecting\",\"followed\":2,\"waitingBytes\":0,";
         assert!(text.contains(begin), "{text}");
-        let end = "\"gaps\":3,\"renewed\":0,\"losses\":0}},\"workers\":[]}\n";
+        let end = "\"gaps\":3,\"renewed\":0,\"losses\":0},\"presence\":{\"state\":\"connecting\",\"followed\":0,\
+            \"sessions\":0,\"rewritten\":0,\"reread\":0,\"losses\":0}},\"workers\":[]}\n";
         assert!(text.ends_with(end), "{text}");
     }
 }

@@ -2,6 +2,7 @@
 //! in `_total`, one label per kind of thing. Over 400 lines because every metric has its help in the same place.
 
 mod histories;
+mod presence;
 mod targets;
 
 use std::fmt;
@@ -41,6 +42,9 @@ impl Collector for State {
         self.backplane(&mut out)?;
         if let Some(stats) = &self.stats.histories {
             histories::encode(stats, &mut out)?;
+        }
+        if let Some(stats) = &self.stats.presence {
+            presence::encode(stats, &mut out)?;
         }
         targets::encode(&self.targets, &mut out)?;
         out.workers(&self.stats.workers)

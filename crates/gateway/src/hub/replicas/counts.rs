@@ -42,7 +42,7 @@ impl Counts {
         let mut counted = *self.ended.lock();
         counted.add(&now);
         HistoryStats {
-            state: state(&now),
+            state: State::of(now.is_connected, now.losses),
             followed,
             waiting_bytes: now.waiting_bytes,
             stored: counted.appended,
@@ -56,15 +56,5 @@ impl Counts {
             renewed: counted.renewed,
             losses: counted.losses,
         }
-    }
-}
-
-fn state(store: &StoreStats) -> State {
-    if store.is_connected {
-        State::Ready
-    } else if store.losses == 0 {
-        State::Connecting
-    } else {
-        State::Lost
     }
 }

@@ -37,6 +37,13 @@ impl Presence for Notes {
     fn changed(&self, channel: &[u8]) {
         self.note("changed", channel);
     }
+
+    fn stats(&self) -> AttendanceStats {
+        let mut stats = AttendanceStats::default();
+        stats.is_connected = true;
+        stats.sessions = 1;
+        stats
+    }
 }
 
 const ROOM: &[u8] = b"room:1";
@@ -233,6 +240,10 @@ impl Presence for Meanwhile {
             self.rosters.changed(channel);
         }
     }
+
+    fn stats(&self) -> AttendanceStats {
+        self.notes.stats()
+    }
 }
 
 #[test]
@@ -266,4 +277,25 @@ fn a_channel_without_subscribers_is_forgotten_after_a_while() {
     notes.take();
     assert!(rosters.forget(ROOM, long()) && !rosters.forget(ROOM, long()));
     assert_eq!(notes.take(), ["forget room:1"]);
+}
+
+#[test]
+fn what_is_counted_of_a_store_lasts_longer_than_the_store() {
+    assert_eq!(Rosters::default().stats(), None);
+    let (rosters, notes) = rosters();
+    rosters.wanted(ROOMS, ROOM, true);
+    let mut expected = PresenceStats {
+        state: LinkState::Ready,
+        followed: 1,
+        sessions: 1,
+        ..PresenceStats::default()
+    };
+    assert_eq!(rosters.stats(), Some(expected));
+    rosters.disconnect();
+    (expected.state, expected.followed) = (LinkState::Connecting, 0);
+    assert_eq!(rosters.stats(), Some(expected));
+    let store: SharedPresence = notes;
+    rosters.connect(&store);
+    (expected.state, expected.sessions) = (LinkState::Ready, 2);
+    assert_eq!(rosters.stats(), Some(expected));
 }
