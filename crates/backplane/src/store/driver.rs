@@ -1,6 +1,8 @@
 //! The loop of a store's task: connects, lets the worker use the link, and connects again. Owns the order of attempts, the
 //! queue and when the task ends; knows no protocol.
 
+mod news;
+
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::atomic::AtomicU64;
@@ -19,6 +21,7 @@ use crate::link_error::LinkError;
 use crate::outlet::random;
 use crate::servers::Servers;
 use crate::tls::Encryption;
+use news::News;
 
 /// A connection to a server, or those to the servers of a cluster.
 pub(super) trait Line {
@@ -164,7 +167,7 @@ impl<W: Work> Driver<W> {
     pub(super) async fn run(mut self) {
         let mut backoff = Backoff::default();
         let mut servers = Servers::new(self.config.servers.clone());
-        let mut is_explained = false;
+        let mut news = News::default();
         // while one of them may be reached soon, what the node asks for waits
         let mut untried = self.config.servers.len();
         let begun = Instant::now();
@@ -199,13 +202,8 @@ impl<W: Work> Driver<W> {
             if untried == 0 || begun.elapsed() >= FIRST_ROUND {
                 self.worker.down(None);
             }
-            let is_first = backoff.failures() == 0;
-            // an operator has to do something, and was told only that the link was lost
-            let explains = matches!(error, LinkError::Unfit(..))
-                && (is_first || backoff.failures() >= SETTLED);
-            let is_news = is_first || explains && !is_explained;
+            let is_news = news.is_due(&error, backoff.failures(), Instant::now());
             self.worker.tell_loss(&error, is_news);
-            is_explained = explains || (is_explained && !is_first);
             let wait = backoff.next(random());
             if self.meanwhile(sleep(wait)).await.is_none() {
                 break;
@@ -381,9 +379,6 @@ const FIRST_ROUND: Duration = Duration::from_secs(5);
 
 /// How often what the node has noted is looked at while there is no link.
 const LOOKS: Duration = Duration::from_secs(5);
-
-/// After so many failures a reason that lasts is told: more than a second after the loss, so that it is not taken for the same.
-const SETTLED: u32 = 6;
 
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 

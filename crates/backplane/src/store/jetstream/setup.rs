@@ -65,7 +65,7 @@ async fn prepare_within<R>(
     let mut setup = Setup {
         link,
         what,
-        awaits_another: false,
+        awaits: Awaits::Answer,
     };
     let mut made = Vec::new();
     for plan in plans {
@@ -82,13 +82,13 @@ struct Setup<'l, R, W> {
     link: &'l mut Link<R>,
     /// What the link notes for a request.
     what: W,
-    /// Whether the server says that it makes the stream for another node.
-    awaits_another: bool,
+    awaits: Awaits,
 }
 
 impl<R, W: Fn() -> R> Setup<'_, R, W> {
     /// Makes a stream, or sets its bounds. Returns when it was made.
     async fn stream(&mut self, plan: &Plan) -> Result<Box<[u8]>, LinkError> {
+        self.awaits = Awaits::Answer;
         let mut info = self.info(plan).await?;
         let mut is_new = false;
         if number(&info) == Some(NO_STREAM) {
@@ -99,12 +99,12 @@ impl<R, W: Fn() -> R> Setup<'_, R, W> {
                 info = self.made_meanwhile(plan, info).await?;
             }
         }
-        self.awaits_another = is_being_made(&info);
-        while self.awaits_another {
+        while is_being_made(&info) {
+            self.awaits = Awaits::Another;
             sleep(LOOKS).await;
             info = self.info(plan).await?;
-            self.awaits_another = is_being_made(&info);
         }
+        self.awaits = Awaits::Answer;
         self.check(plan, &info)?;
         if !is_new {
             self.adapt(plan, &info).await?;
@@ -138,6 +138,7 @@ impl<R, W: Fn() -> R> Setup<'_, R, W> {
             return Ok(());
         };
         let subject = format!("{}-", all.trim_end_matches(['>', '*']));
+        self.awaits = Awaits::Leader;
         loop {
             let headers = [(EXPECTED_STREAM, "-")];
             let answer = self.link.call_if_allowed((self.what)(), &subject, &headers);
@@ -239,12 +240,26 @@ impl<R, W: Fn() -> R> Setup<'_, R, W> {
     /// It has taken too long.
     fn late(&self, plan: &Plan) -> LinkError {
         let name = &plan.name;
-        self.link.unready(if self.awaits_another {
-            format!("stream {name} is still being made, as another node has asked")
-        } else {
-            format!("its JetStream does not answer what is asked of stream {name}")
+        self.link.unready(match self.awaits {
+            Awaits::Answer => {
+                format!("its JetStream does not answer what is asked of stream {name}")
+            }
+            Awaits::Another => {
+                format!("stream {name} is still being made, as another node has asked")
+            }
+            Awaits::Leader => format!("no server leads stream {name}"),
         })
     }
+}
+
+/// What is awaited last while a stream is made.
+#[derive(Clone, Copy)]
+enum Awaits {
+    Answer,
+    /// The server says that it makes the stream for another node.
+    Another,
+    /// The stream is there, but takes no record.
+    Leader,
 }
 
 /// The number of the error in an answer.

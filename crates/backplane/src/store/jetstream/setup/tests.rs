@@ -186,32 +186,47 @@ fn is_made(mut answer: impl FnMut(&str) -> String + Send + 'static) {
     });
 }
 
+/// Why a stream cannot be used whose server answers this, first what is asked of it and then a record.
+fn told(answers: Option<[&'static str; 2]>) -> String {
+    let mut told = String::new();
+    run(async {
+        let mut link = link(move |subject| match answers {
+            Some([info, record]) => {
+                let is_record = !subject.starts_with("$JS.API");
+                if is_record { record } else { info }.to_owned()
+            }
+            // it ends with the test
+            None => loop {
+                std::thread::park();
+            },
+        })
+        .await;
+        // as long as a busy machine needs for an answer
+        let patience = Duration::from_millis(if answers.is_some() { 2000 } else { 200 });
+        let plan = Plan {
+            has: vec!["app!h.x.>".to_owned()],
+            ..plan(true)
+        };
+        let made = prepare_within(patience, &mut link, &[plan], || ()).await;
+        told = made.unwrap_err().to_string();
+    });
+    told
+}
+
 #[test]
 fn what_takes_too_long_is_told() {
     let being_made = "{\"config\":{},\"created\":\"0001-01-01T00:00:00Z\"}";
-    let told = |answers: Option<&'static str>| {
-        let mut told = String::new();
-        run(async {
-            let mut link = link(move |_| match answers {
-                Some(answer) => answer.to_owned(),
-                // it ends with the test
-                None => loop {
-                    std::thread::park();
-                },
-            })
-            .await;
-            // as long as a busy machine needs for an answer
-            let patience = Duration::from_millis(if answers.is_some() { 2000 } else { 200 });
-            let made = prepare_within(patience, &mut link, &[plan(true)], || ()).await;
-            told = made.unwrap_err().to_string();
-        });
-        told
-    };
-    let other = told(Some(being_made));
-    assert!(
-        other.contains("stream s is still being made, as another node"),
-        "{other}"
-    );
-    let nobody = told(None);
-    assert!(nobody.contains("does not answer"), "{nobody}");
+    let made = "{\"config\":{\"subjects\":[\"app!h.x.>\"]},\"created\":\"2026-11-28\"}";
+    let nobody = "{\"error\":{\"code\":503,\"err_code\":10008}}";
+    for (answers, why) in [
+        (
+            Some([being_made, ""]),
+            "stream s is still being made, as another node",
+        ),
+        (Some([made, nobody]), "no server leads stream s"),
+        (None, "does not answer what is asked of stream s"),
+    ] {
+        let told = told(answers);
+        assert!(told.contains(why), "{told}");
+    }
 }
