@@ -123,8 +123,8 @@ withNats('all servers are away and come back: what was accepted is there, and no
   for (const node of nodes) followers.push(await Follower.enter(t, node, 'kept:1'));
   const publishers = new SteadyPublishers(t, nodes, 'kept:1');
   await publishers.goesOn();
-  // one by one: those that end all at once may forget what they have accepted, and that their streams have copies
-  for (const server of cluster.servers) await server.shutDown();
+  // suspended: those that all end, even one after the other, may forget what they have accepted, and that they have streams
+  for (const server of cluster.servers) await server.pause();
   const isToldOf = async (node, code) => (await node.errors()).some((error) => error.code === code);
   for (const node of nodes) {
     for (const code of AWAY) await until(() => isToldOf(node, code), code);
@@ -132,6 +132,7 @@ withNats('all servers are away and come back: what was accepted is there, and no
     await t.throwsAsync(node.call('presence', 'room:2'), { code: AWAY[1] });
     stays.push([(await present(t, node, 'room:1', 'meanwhile')).hi.s, 'meanwhile']);
   }
+  for (const server of cluster.servers) server.goOn();
   await cluster.isWhole();
   await publishers.goesOn();
   await publishers.finish(t, followers);

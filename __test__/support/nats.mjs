@@ -97,12 +97,6 @@ export class Nats {
     await this.#exited;
   }
 
-  /** Lets the process end by itself, which writes everything to the disk before; resolves when it has ended. */
-  async shutDown() {
-    this.#child.kill('SIGTERM');
-    await this.#exited;
-  }
-
   /** Suspends the process until `goOn`; its connections stay. Resolves when none of its threads does anything any more. */
   async pause() {
     const { pid } = this.#child;
