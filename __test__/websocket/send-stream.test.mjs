@@ -8,6 +8,7 @@ import { WebSocket } from 'ws';
 
 import { until, within } from '../support/deadline.mjs';
 import { ask, callIn, member, onThreads, ownServer, worker } from '../support/server.mjs';
+import { speak } from '../support/v1.mjs';
 
 const MIB = 1024 * 1024;
 const KIB = 1024;
@@ -275,4 +276,37 @@ test('virtual sockets stand for their target; unknown sockets and those of other
   const refused = await stream(server, id, list);
   t.is(refused.code, 'ERR_MILLRACE_NO_STREAMS');
   t.is(await server.call('send', id, 'still open'), 1);
+});
+
+test('a client of millrace.v1 is answered behind a message that is sent in parts', async (t) => {
+  const server = await ownServer(t, {
+    workerPath: worker('commands'),
+    threads: 1,
+    limits,
+    channels: [['room:*', { clients: { subscribe: true, publish: true } }]],
+  });
+  // this client refuses a data frame between fragments
+  const client = await speak(t, server);
+  t.is((await client.subscribe('room:1')).t, 'ok');
+  const sending = stream(server, Number(client.hi.s), {
+    source: 'generator',
+    list: ['a', 'b'],
+    count: 2,
+    at: 1,
+    gate: 'go',
+  });
+  await until(
+    async () => (await server.call('stats')).bytesOut > 0 && client.ws._receiver._fragmented !== 0,
+    'the first part',
+  );
+  client.send({ t: 'ping' });
+  client.send({ t: 'unsub', id: 1, c: 'room:1' });
+  client.ws.ping();
+  await within(once(client.ws, 'pong'), 'a pong between the parts');
+  await release(server, 'go');
+  t.is((await sending).bytes, 2);
+  const told = [];
+  for (let n = 0; n < 3; n++) told.push(await client.next());
+  t.deepEqual(told[0][1].toString(), 'ab');
+  t.deepEqual([told[1], told[2]], [[{ t: 'pong' }], [{ t: 'ok', id: 1 }]]);
 });

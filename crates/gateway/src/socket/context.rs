@@ -231,15 +231,29 @@ impl Context<'_> {
 
 /// Replies to the peer.
 impl Context<'_> {
-    /// Replies at once.
+    /// Replies behind what was sent before.
     pub(crate) fn reply(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        if self.begin_reply() {
+            self.parts.outbox.append_reply(self.env.ledger(), encode);
+        }
+    }
+
+    /// Replies with a control frame, which may be between the parts of a message.
+    pub(crate) fn reply_control(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        if self.begin_reply() {
+            self.parts.outbox.append_control(self.env.ledger(), encode);
+        }
+    }
+
+    /// Whether anybody is to get a short reply.
+    fn begin_reply(&mut self) -> bool {
         if self.audience == Audience::Nobody {
-            return;
+            return false;
         }
         self.outcome.replied = self.outcome.replied.max(Replied::Short);
         let env = self.env;
         self.parts.outbox.lend(|| env.spare_buffer());
-        self.parts.outbox.append_control(env.ledger(), encode);
+        true
     }
 
     /// Like [`reply`](Self::reply), for a reply that may be long: it is in a frame that was counted before it was made.

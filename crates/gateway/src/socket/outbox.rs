@@ -48,16 +48,16 @@ impl Outbox {
 
     /// Appends one message, encoded by `encode`.
     pub(crate) fn append(&mut self, ledger: &Arc<Ledger>, encode: impl FnOnce(&mut Vec<u8>)) {
-        self.append_counted::<1>(ledger, encode);
+        self.append_counted::<1, false>(ledger, encode);
     }
 
-    /// Appends a control frame, encoded by `encode`.
+    /// Appends a control frame, encoded by `encode`. It is written between the parts of a message, too.
     pub(crate) fn append_control(
         &mut self,
         ledger: &Arc<Ledger>,
         encode: impl FnOnce(&mut Vec<u8>),
     ) {
-        self.append_counted::<0>(ledger, encode);
+        self.append_counted::<0, true>(ledger, encode);
     }
 
     /// Appends a part of something longer, encoded by `encode`. It counts like a message, and is never dropped alone.
@@ -339,9 +339,9 @@ impl Outbox {
         self.chunk.len() > CHUNK_BYTES
     }
 
-    /// Appends a message or a control frame, which has 0 messages.
+    /// Appends a message, or what has 0 messages; then whether it is written between the parts of a message.
     #[inline]
-    fn append_counted<const MESSAGES: u32>(
+    fn append_counted<const MESSAGES: u32, const BETWEEN: bool>(
         &mut self,
         ledger: &Arc<Ledger>,
         encode: impl FnOnce(&mut Vec<u8>),
@@ -366,7 +366,7 @@ impl Outbox {
             frame: Frame::new(bytes, ledger),
             messages: MESSAGES,
         };
-        if MESSAGES == 0 {
+        if BETWEEN {
             self.push_between(entry);
         } else {
             self.push(entry);

@@ -206,7 +206,7 @@ impl Env {
             LateReply::Short(answer) => {
                 io.outbox.lend(|| self.spare_buffer());
                 io.outbox
-                    .append_control(ledger, |out| out.extend_from_slice(&answer));
+                    .append_reply(ledger, |out| out.extend_from_slice(&answer));
             }
             LateReply::Long(frame) => io.outbox.append_asked(ledger, frame),
         }
@@ -219,7 +219,7 @@ impl Env {
             self.wait_for_shards(connection, io);
         }
         self.mark_dirty(connection);
-        self.wake_session(connection, io, Wake::Resumed);
+        self.tell_session(connection, io, Wake::Resumed);
     }
 
     /// The low-water mark of an outbox, at most half of its limit: the rest is room for new output.

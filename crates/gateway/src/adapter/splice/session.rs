@@ -77,7 +77,7 @@ impl Splice {
                     flow = cx.relayed(length);
                 }
                 Some(Item::Ping(payload)) => {
-                    cx.reply(|out| websocket::append_frame(out, Opcode::Pong, payload));
+                    cx.reply_control(|out| websocket::append_frame(out, Opcode::Pong, payload));
                 }
                 Some(Item::Pong(_)) => {}
                 Some(Item::Close { code, reason }) => {

@@ -110,7 +110,7 @@ impl Target {
                 }
                 Some(Item::Ping(payload)) => {
                     let key = Some(leg.targets.next_mask());
-                    cx.reply(|out| append_part(out, Opcode::Pong, true, key, payload));
+                    cx.reply_control(|out| append_part(out, Opcode::Pong, true, key, payload));
                 }
                 Some(Item::Pong(_)) => {}
                 Some(Item::Close { code, reason }) => {

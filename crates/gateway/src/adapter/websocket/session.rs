@@ -196,7 +196,7 @@ pub(super) fn pass_on(item: Item<'_>, cx: &mut Context<'_>) -> Result<Flow, Clos
             Ok(cx.message(from_wire(kind), ascii, payload))
         }
         Item::Ping(payload) => {
-            cx.reply(|out| websocket::append_frame(out, Opcode::Pong, payload));
+            cx.reply_control(|out| websocket::append_frame(out, Opcode::Pong, payload));
             Ok(tell_if_handled(cx, Event::WebSocketPing, payload))
         }
         // this is how clients answer the gateway's own pings
@@ -211,7 +211,7 @@ pub(super) fn wake(why: &Wake<'_>, cx: &mut Context<'_>) {
     if let Wake::Told(instruction) = why
         && instruction.operation() == Some(Operation::WebSocketPing)
     {
-        cx.reply(|out| websocket::append_frame(out, Opcode::Ping, instruction.payload()));
+        cx.reply_control(|out| websocket::append_frame(out, Opcode::Ping, instruction.payload()));
     }
 }
 

@@ -46,6 +46,11 @@ impl Outbox {
         });
     }
 
+    /// Appends an answer to the peer, encoded by `encode`. It is no message that counts, and keeps its place like one.
+    pub(crate) fn append_reply(&mut self, ledger: &Arc<Ledger>, encode: impl FnOnce(&mut Vec<u8>)) {
+        self.append_counted::<0, false>(ledger, encode);
+    }
+
     /// Appends an entry that does not wait for the end of a message in parts.
     pub(super) fn push_between(&mut self, entry: Entry) {
         let backlog = self.backlog.get_or_insert_default();

@@ -28,6 +28,11 @@ impl Parts {
             .append_control(&self.ledger, |out| out.extend_from_slice(bytes));
     }
 
+    fn reply(&mut self, bytes: &[u8]) {
+        self.outbox
+            .append_reply(&self.ledger, |out| out.extend_from_slice(bytes));
+    }
+
     fn part(&mut self, bytes: &[u8]) {
         self.outbox
             .append_to_parts(&self.ledger, |out| out.extend_from_slice(bytes));
@@ -71,13 +76,14 @@ fn messages_wait_for_the_end_and_control_frames_do_not() {
     assert_eq!(parts.written(), b"before first ");
     assert!(!parts.outbox.is_empty() && !parts.outbox.is_backlogged());
     parts.control(b"ping ");
+    parts.reply(b"reply ");
     parts.part(b"last ");
     let shared = Frame::new(b"shared".to_vec(), &parts.ledger);
     parts.outbox.append_frame(&parts.ledger, &shared, 3);
     assert_eq!(parts.outbox.messages(), 4);
     assert_eq!(parts.written(), b"ping last ");
     assert!(!parts.outbox.end_parts());
-    assert_eq!(parts.written(), b"behind shared");
+    assert_eq!(parts.written(), b"behind reply shared");
     assert!(parts.outbox.is_empty());
     drop(shared);
     assert_eq!(parts.ledger.held(), 0);
