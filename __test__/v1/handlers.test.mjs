@@ -229,3 +229,30 @@ test('what the terms allow never enters a worker without handlers for it', async
   await own.call('setKey', 'go', '1');
   t.deepEqual(await client.next(), [{ t: 'ok', id: 'busy' }, 'done']);
 });
+
+test.serial('everything that a client has published before it closes is published', async (t) => {
+  const reader = await speak(t, server);
+  t.is((await reader.subscribe('room:last')).t, 'ok');
+  const client = await speak(t, server);
+  // one handler is asked at a time, and one waits for something
+  const texts = ['1', 'up x', '2', '3', 'up y', '4'];
+  for (const text of texts) client.send({ t: 'pub', c: 'room:last' }, text);
+  client.ws.close(1000);
+  for (const text of texts) t.deepEqual((await reader.next())[1], text.startsWith('up ') ? text.toUpperCase() : text);
+  t.is((await client.ended).code, 1000);
+});
+
+test.serial(
+  'what a client publishes behind the end of a subscription is published, too, if it closes then',
+  async (t) => {
+    const reader = await speak(t, server);
+    t.is((await reader.subscribe('room:end')).t, 'ok');
+    const client = await speak(t, server);
+    t.is((await client.subscribe('room:end')).t, 'ok');
+    client.send({ t: 'unsub', id: 1, c: 'room:end' });
+    for (const text of ['1', '2']) client.send({ t: 'pub', c: 'room:end' }, text);
+    client.ws.close(1000);
+    for (const text of ['1', '2']) t.is((await reader.next())[1], text);
+    t.is((await client.ended).code, 1000);
+  },
+);

@@ -135,6 +135,12 @@ pub(crate) trait Session {
     /// connection that closes at once.
     fn ending(&mut self) {}
 
+    /// Whether something that the peer has sent takes effect only when the session is woken again, because it waits for something
+    /// else than the worker's events. A connection whose peer has sent its last input closes when that is done.
+    fn has_pending(&self) -> bool {
+        false
+    }
+
     /// The connection closes: the core no longer has it, and the close follows, if there is one. Called once, after
     /// every other method except [input](Self::input) and [close](Self::append_close).
     fn left(&mut self, _reason: &CloseReason, _env: &env::Env) {}

@@ -216,6 +216,8 @@ impl Env {
             return;
         }
         self.wake_called(connection, io, why);
+        // what the session was waiting for may have been the last thing
+        self.finish_ending(connection, io);
     }
 
     fn wake_called(&self, connection: &Shared, io: &mut Io, why: Wake<'_>) {

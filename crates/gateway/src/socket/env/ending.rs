@@ -101,18 +101,22 @@ impl Env {
         reason: CloseReason,
         peer_close: PeerClose,
     ) {
-        let Some(parcel) = io.credit.newest().filter(|_| io.phase.is_open()) else {
+        let parcel = io.credit.newest();
+        if !io.phase.is_open() || parcel.is_none() && !io.session.has_pending() {
             return self.close(connection, io, &reason);
-        };
+        }
         io.phase = Phase::Ending(Box::new(Ending {
             reason,
             peer_close,
-            handled: false,
+            handled: parcel.is_none(),
         }));
         io.session.ending();
         let deadline = self.closing_deadline();
         io.times.change(|waits| waits.deadline = deadline);
         self.arm(connection, io, deadline);
+        let Some(parcel) = parcel else {
+            return;
+        };
         let (slot, socket) = (connection.slot, connection.socket);
         let waiting = Waiting {
             parcel,
@@ -224,7 +228,8 @@ impl Env {
 
     /// Closes a connection if it waits for nothing else.
     pub(crate) fn finish_ending(&self, connection: &Shared, io: &mut Io) {
-        if !matches!(&io.phase, Phase::Ending(ending) if ending.handled) || io.credit.is_holding() {
+        let is_handled = matches!(&io.phase, Phase::Ending(ending) if ending.handled);
+        if !is_handled || io.credit.is_holding() || io.session.has_pending() {
             return;
         }
         if let Some(Ending {

@@ -209,6 +209,12 @@ impl Asked {
         gone.into_iter()
     }
 
+    /// Whether a message is to be published.
+    pub(super) fn has_publications(&self) -> bool {
+        let mut all = self.all.iter();
+        all.any(|item| matches!(item.what, What::Publish { .. }))
+    }
+
     /// How many calls wait for their answers.
     pub(super) fn calls(&self) -> usize {
         self.calls

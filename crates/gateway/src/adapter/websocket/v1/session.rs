@@ -198,6 +198,11 @@ impl<R: Reads> Session for V1<R> {
         self.speaker.calls = None;
     }
 
+    fn has_pending(&self) -> bool {
+        let asked = self.speaker.asked.as_deref();
+        asked.is_some_and(Asked::has_publications)
+    }
+
     fn left(&mut self, _reason: &CloseReason, _env: &Env) {
         self.speaker.calls = None;
     }
