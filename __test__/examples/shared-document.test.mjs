@@ -225,6 +225,51 @@ inBrowser('after a restart the pages give the document back to the server', asyn
   t.deepEqual([...anna.complaints, ...ben.complaints], []);
 });
 
+inBrowser('after a restart a deletion stays, even if the page that missed it comes back first', async (t) => {
+  const port = String(await freePort());
+  let server = await serve(t, ['--port', port]);
+  const proxies = [await FaultyProxy.start(t, server.address), await FaultyProxy.start(t, server.address)];
+  const [anna, ben] = await Promise.all(
+    proxies.map(({ address }, index) => open(t, `http://${address}`, ['Anna', 'Ben'][index])),
+  );
+  const away = async ({ page }, proxy) => {
+    proxy.refuses = true;
+    proxy.cut();
+    await until(async () => (await page.getByRole('status').textContent()) !== 'open', 'the loss');
+  };
+  await anna.area.fill('kept, deleted');
+  await ben.has('kept, deleted');
+  await anna.saved();
+  await away(ben, proxies[1]);
+  await anna.area.fill('kept');
+  await anna.saved();
+  await away(anna, proxies[0]);
+  t.is(await server.end(), ended());
+  server = await serve(t, ['--port', port]);
+  const client = visitor(t, server.address);
+  const serverHas = (text) =>
+    until(
+      async () => textOf(await client.call('state', 'ideas')) === text,
+      () => `${JSON.stringify(text)} on the server`,
+    );
+  proxies[1].refuses = false;
+  await serverHas('kept, deleted');
+  t.is(await ben.text(), 'kept, deleted');
+
+  proxies[0].refuses = false;
+  await serverHas('kept');
+  for (const { has } of [anna, ben]) await has('kept');
+  const late = await open(t, server.url, 'Late');
+  t.is(await late.text(), 'kept');
+  await late.write('!');
+  await late.saved();
+  for (const { has } of [anna, ben]) await has('kept!');
+  // Each page has sent once what was missing, and none has answered another.
+  const { position } = await client.subscribe('document:ideas').history({ limit: 1 });
+  t.is(position.offset, 3);
+  t.deepEqual([...anna.complaints, ...ben.complaints, ...late.complaints], []);
+});
+
 /** A client without a page. */
 function visitor(t, address = example.address) {
   const client = createClient(`ws://${address}/channels`, { WebSocket });

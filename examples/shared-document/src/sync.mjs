@@ -128,8 +128,8 @@ export class Sync {
       const state = await this.#client.call('state', this.#name);
       if (load !== this.#loads || !(state instanceof Uint8Array)) return;
       this.#receive(state);
-      const theirs = Y.encodeStateVectorFromUpdate(state);
-      if (hasMore(this.#document, theirs)) this.#add(Y.encodeStateAsUpdate(this.#document, theirs));
+      const missing = missingFrom(state, this.#document);
+      if (missing) this.#add(missing);
       this.isWhole = true;
       this.#changed();
       this.#send();
@@ -141,12 +141,20 @@ export class Sync {
 }
 
 /**
+ * What a document has and a state does not have, deletions included. State vectors alone do not show these: they count
+ * what was inserted.
+ * @param {Uint8Array} state
  * @param {Y.Doc} document
- * @param {Uint8Array} vector
- * @returns {boolean} whether the document has what a state with this vector does not have
+ * @returns {Uint8Array | undefined} undefined: the state has everything
  */
-function hasMore(document, vector) {
-  const theirs = Y.decodeStateVector(vector);
-  const ours = Y.decodeStateVector(Y.encodeStateVector(document));
-  return [...ours].some(([client, clock]) => clock > (theirs.get(client) ?? 0));
+function missingFrom(state, document) {
+  const theirs = new Y.Doc();
+  try {
+    Y.applyUpdate(theirs, state);
+    // It has all deletions of the document, new or not.
+    const update = Y.encodeStateAsUpdate(document, Y.encodeStateVector(theirs));
+    return Y.snapshotContainsUpdate(Y.snapshot(theirs), update) ? undefined : update;
+  } finally {
+    theirs.destroy();
+  }
 }
