@@ -282,3 +282,27 @@ browserTests(test)('the client falls back to a stream in a browser', async (t) =
     [[13], 2],
   ]);
 });
+
+test('messages by POST count as those that are being received, and have no more room', async (t) => {
+  const limits = { inboundTotalBytes: 200_000 };
+  const own = await ownServer(t, { workerPath: worker('commands'), threads: 1, ioThreads: 2, ...more, limits });
+  const received = async () => (await own.call('stats')).inboundBytes;
+  const [one, other] = [await stream(t, own), await stream(t, own)];
+  t.is(await one.post('{"t":"sub","id":1,"c":"room:bytes"}'), 204);
+  t.is((await one.next())[0].t, 'ok');
+  const [host, port] = own.addresses[0].split(':');
+  const headers = { 'millrace-socket': `${one.hi.s}.${one.hi.k}`, 'content-length': 160_000 };
+  const slow = http.request({ host, port, path: '/events?v=1', method: 'POST', headers, agent: false });
+  slow.on('error', () => {});
+  t.teardown(() => slow.destroy());
+  const head = '{"t":"pub","c":"room:bytes"}\n';
+  slow.write(head.padEnd(150_000, 'x'));
+  await until(async () => (await received()) >= 150_000, 'what has arrived to count');
+  const message = head.padEnd(100_000, 'y');
+  t.is(await other.post(message), 503);
+  slow.end('x'.repeat(10_000));
+  t.is((await one.next())[1].length, 160_000 - head.length);
+  t.is(await other.post(message), 204);
+  t.is((await one.next())[1].length, 100_000 - head.length);
+  await until(async () => (await received()) === 0, 'nothing to count any more');
+});

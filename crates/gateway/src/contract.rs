@@ -18,7 +18,7 @@ pub(crate) use crate::frame::{
     Charge, CompressionTerms, Encoding, EncodingDef, Encodings, Frame, HeadedDef, KeptMessage,
     LateReply, Message, WordedDef,
 };
-pub(crate) use crate::hub::{Hub, Worker, unix_ms};
+pub(crate) use crate::hub::{Hub, Received, Worker, unix_ms};
 pub(crate) use crate::hub::{Readiness, Reading, StoreVerdict, Teller};
 pub(crate) use crate::listener::Peer;
 pub(crate) use crate::net::address::ListenError;

@@ -2,6 +2,7 @@
 //! thread may ask; each shard decides itself what to do.
 
 use std::fmt;
+use std::sync::Arc;
 
 use millrace_core::ShardIndex;
 
@@ -102,6 +103,50 @@ impl Inbound {
     /// Whether a shard holds a connection back.
     pub(crate) fn is_holding(&self, shard: usize) -> bool {
         self.holding.load(Ordering::Relaxed) & 1 << shard != 0
+    }
+}
+
+/// The bytes of a message that is received beside the buffers of connections. They count until this is dropped.
+pub(crate) struct Received {
+    hub: Arc<Hub>,
+    bytes: usize,
+    limit: usize,
+}
+
+impl Received {
+    /// Nothing so far. `limit`: how much all messages together may have.
+    pub(crate) fn new(hub: &Arc<Hub>, limit: usize) -> Self {
+        Self {
+            hub: Arc::clone(hub),
+            bytes: 0,
+            limit,
+        }
+    }
+
+    /// Counts more bytes. False: there is no room for them.
+    pub(crate) fn grow(&mut self, by: usize) -> bool {
+        self.bytes += by;
+        self.hub.inbound.grow(by) <= self.limit
+    }
+
+    /// Some bytes have gone to where they count otherwise, or do not count any more.
+    pub(crate) fn shrink(&mut self, by: usize) {
+        let by = by.min(self.bytes);
+        self.bytes -= by;
+        let bits = self.hub.inbound.shrink(by, self.limit);
+        self.hub.look_at_inbound(bits);
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        self.shrink(self.bytes);
+    }
+}
+
+impl fmt::Debug for Received {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Received").field(&self.bytes).finish()
     }
 }
 

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use tokio::io::ReadBuf;
 use tokio::sync::mpsc;
 
-use crate::contract::random;
+use crate::contract::{Received, random};
 use crate::http::{Answer, Asked, Body, Exchange, Incoming, open, plain};
 use crate::secret::is_equal;
 
@@ -31,7 +31,14 @@ pub(super) struct Posts(Mutex<HashMap<Box<str>, Stream>>);
 
 struct Stream {
     key: Key,
-    messages: mpsc::Sender<Vec<u8>>,
+    messages: mpsc::Sender<Message>,
+}
+
+/// A frame with a message.
+struct Message {
+    frame: Vec<u8>,
+    /// What the socket has not read counts as a message that is being received. `None`: it was not received.
+    counted: Option<Received>,
 }
 
 /// A stream's secret.
@@ -42,7 +49,7 @@ pub(super) struct Inbox {
     /// `None`: no POST finds it.
     posted: Option<Posted>,
     /// The message that is being read, and how much of it was.
-    current: (Vec<u8>, usize),
+    current: Option<(Message, usize)>,
 }
 
 /// What POSTs send to a stream. While it exists, they find it.
@@ -50,7 +57,7 @@ struct Posted {
     posts: Arc<Posts>,
     socket: Box<str>,
     /// One message waits behind that which is read; a POST with another one waits for its answer.
-    messages: mpsc::Receiver<Vec<u8>>,
+    messages: mpsc::Receiver<Message>,
 }
 
 impl Posts {
@@ -72,13 +79,13 @@ impl Posts {
         };
         let inbox = Inbox {
             posted: Some(posted),
-            current: (Vec::new(), 0),
+            current: None,
         };
         Ok((inbox, sse::base64_url(&key)))
     }
 
     /// The stream that a request names by its id and its key.
-    fn find(&self, headers: &HeaderMap) -> Option<mpsc::Sender<Vec<u8>>> {
+    fn find(&self, headers: &HeaderMap) -> Option<mpsc::Sender<Message>> {
         let (socket, given) = headers.get(HEADER)?.to_str().ok()?.rsplit_once('.')?;
         let given: Key = sse::from_base64_url(given.as_bytes())?.try_into().ok()?;
         let streams = self.0.lock();
@@ -97,7 +104,9 @@ impl Posts {
             return answer;
         }
         let limit = exchange.client.listener.config.limits.handshake_timeout;
-        match self.send(request, most, limit).await {
+        let shard = &exchange.shard;
+        let counted = Received::new(shard.hub(), shard.limits().inbound_total_bytes);
+        match self.send(request, (most, counted), limit).await {
             Ok(()) => {
                 let mut answer = Response::new(Body::empty());
                 *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -107,7 +116,12 @@ impl Posts {
         }
     }
 
-    async fn send(&self, request: &mut Asked, most: usize, limit: Duration) -> Result<(), Refused> {
+    async fn send(
+        &self,
+        request: &mut Asked,
+        (most, mut counted): (usize, Received),
+        limit: Duration,
+    ) -> Result<(), Refused> {
         let unknown = (StatusCode::NOT_FOUND, UNKNOWN);
         let stream = self.find(request.headers()).ok_or(unknown)?;
         // bodies are received one at a time for a stream, and only while it takes messages, however many requests there are
@@ -126,12 +140,16 @@ impl Posts {
             Opcode::Text
         };
         let message = tokio::select! {
-            message = read(request.body_mut(), most) => message?,
+            message = read(request.body_mut(), most, &mut counted) => message?,
             () = stream.closed() => return Err(unknown),
         };
         let mut frame = Vec::with_capacity(message.len() + 10);
         websocket::append_frame(&mut frame, opcode, &message);
-        if place.send(frame).is_closed() {
+        let message = Message {
+            frame,
+            counted: Some(counted),
+        };
+        if place.send(message).is_closed() {
             return Err(unknown);
         }
         Ok(())
@@ -147,35 +165,44 @@ impl Drop for Posted {
 impl Inbox {
     /// One that has these messages and gets no others.
     pub(super) fn of(messages: impl Iterator<Item = Vec<u8>>) -> Self {
-        let mut frames = Vec::new();
+        let mut frame = Vec::new();
         for message in messages {
-            websocket::append_frame(&mut frames, Opcode::Text, &message);
+            websocket::append_frame(&mut frame, Opcode::Text, &message);
         }
+        let message = Message {
+            frame,
+            counted: None,
+        };
         Self {
             posted: None,
-            current: (frames, 0),
+            current: Some((message, 0)),
         }
     }
 
     /// Fills the buffer with what has arrived. Whether there was something; if not, the task is woken when there is.
     pub(super) fn read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> bool {
-        let (message, at) = &mut self.current;
-        if *at == message.len() {
+        if self.current.is_none() {
             let posted = self.posted.as_mut();
             let next = posted.map_or(Poll::Pending, |posted| posted.messages.poll_recv(cx));
-            (*message, *at) = match next {
-                Poll::Ready(Some(next)) => (next, 0),
-                Poll::Ready(None) | Poll::Pending => (Vec::new(), 0),
-            };
-            if message.is_empty() {
-                return false;
+            if let Poll::Ready(Some(next)) = next {
+                self.current = Some((next, 0));
             }
         }
-        let rest = message.get(*at..).unwrap_or_default();
+        let Some((message, at)) = &mut self.current else {
+            return false;
+        };
+        let rest = message.frame.get(*at..).unwrap_or_default();
         let piece = rest.get(..buf.remaining()).unwrap_or(rest);
         buf.put_slice(piece);
         *at += piece.len();
-        true
+        if let Some(counted) = &mut message.counted {
+            counted.shrink(piece.len());
+        }
+        let has_any = !message.frame.is_empty();
+        if *at == message.frame.len() {
+            self.current = None;
+        }
+        has_any
     }
 }
 
@@ -183,7 +210,11 @@ impl Inbox {
 type Refused = (StatusCode, &'static str);
 
 /// Reads a body of at most this many bytes.
-async fn read(body: &mut Incoming, most: usize) -> Result<Vec<u8>, Refused> {
+async fn read(
+    body: &mut Incoming,
+    most: usize,
+    counted: &mut Received,
+) -> Result<Vec<u8>, Refused> {
     let too_large = (StatusCode::PAYLOAD_TOO_LARGE, "The message is too large");
     if body.size_hint().lower() > u64::try_from(most).unwrap_or(u64::MAX) {
         return Err(too_large);
@@ -197,6 +228,9 @@ async fn read(body: &mut Incoming, most: usize) -> Result<Vec<u8>, Refused> {
         if data.len() > most - bytes.len() {
             return Err(too_large);
         }
+        if !counted.grow(data.len()) {
+            return Err((StatusCode::SERVICE_UNAVAILABLE, FULL));
+        }
         bytes.extend_from_slice(&data);
     }
     Ok(bytes)
@@ -204,4 +238,5 @@ async fn read(body: &mut Incoming, most: usize) -> Result<Vec<u8>, Refused> {
 
 const BYTES: &[u8] = b"application/octet-stream";
 const UNKNOWN: &str = "There is no such stream here";
+const FULL: &str = "Too much is being received";
 const LATE: &str = "The message was not taken in time";
