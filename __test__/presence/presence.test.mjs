@@ -123,6 +123,7 @@ test('members come in pages, in the order of their numbers', async (t) => {
   }
   t.deepEqual(pages, all);
   t.deepEqual((await ask(clients[0], { c: 'room:pages' }))[1], all);
+  t.deepEqual(await ask(clients[0], { c: 'room:pages', limit: 0 }), [{ t: 'ok', id: 'p' }, []]);
   t.deepEqual(await ask(clients[0], { c: 'room:pages', after: all.at(-1).s }), [{ t: 'ok', id: 'p' }, []]);
   for (const after of ['x', '-1', '', '0', '1e3', '99999999999999999999']) {
     const [{ code }] = await ask(clients[0], { c: 'room:pages', after });

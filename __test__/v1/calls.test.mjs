@@ -87,6 +87,8 @@ test('a pending call holds up nothing, and answers come in any order', async (t)
   t.like(await client.next(), [{ t: 'err', code: 'bad', reason: 'the id is in use' }]);
   client.send({ t: 'sub', id: 'n2', c: 'room:x' });
   t.is((await client.next())[0].code, 'bad');
+  client.send({ t: 'sub', id: 'n1', c: 1 });
+  t.like(await client.next(), [{ t: 'err', id: undefined, code: 'bad' }]);
   await release(t, other, 'hold 2', 'second');
   t.deepEqual(await client.next(), [{ t: 'ok', id: 'n2' }, 'second']);
   await release(t, other, 'hold 1', 'first');

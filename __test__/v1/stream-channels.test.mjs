@@ -190,3 +190,13 @@ browserTests(test)('an EventSource of a browser misses and doubles nothing', asy
   await page.waitForFunction(() => window.got.length === 3);
   t.deepEqual(await page.evaluate(() => window.got), ['a', 'b', 'c']);
 });
+
+test('a stream of channels cannot be called', async (t) => {
+  const client = await stream(t, 'channel=room:called');
+  const idOf = async () =>
+    Object.keys((await server.call('getDebugState', 'channels', 'room:called'))?.subscribers ?? {})[0];
+  const id = await until(idOf, 'the subscription');
+  const error = await t.throwsAsync(server.call('call', Number(id), 'anything'));
+  t.regex(error.message, /does not speak millrace.v1/);
+  client.leave();
+});

@@ -67,7 +67,7 @@ fn endpoints(
     all.add(Some(WebSockets::new(options, limits, means, Some(v1))?));
     all.add(Status::new(options, Some(taps))?);
     let sessions = websocket::carried_sessions(v1, limits);
-    let open = move |hub: &Arc<Hub>| sessions.open(hub);
+    let open = move |hub: &Arc<Hub>, answers: bool| sessions.open(hub, answers);
     all.add(EventStreams::new(options, limits, events, Box::new(open))?);
     all.add(Files::open(options, limits)?);
     all.add(Some(WorkerRequests::new(limits)?));

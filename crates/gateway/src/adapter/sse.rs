@@ -43,8 +43,8 @@ pub(crate) struct EventStreams {
     message_bytes: usize,
 }
 
-/// Makes a session of `millrace.v1`; `None`: no channel is for such clients.
-pub(crate) type OpenV1 = Box<dyn Fn(&Arc<Hub>) -> Option<Box<dyn Session>> + Send + Sync>;
+/// Makes a session of `millrace.v1`, whose client can be called or not; `None`: no channel is for such clients.
+pub(crate) type OpenV1 = Box<dyn Fn(&Arc<Hub>, bool) -> Option<Box<dyn Session>> + Send + Sync>;
 
 impl fmt::Debug for EventStreams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -122,7 +122,7 @@ async fn answer(
         Err((status, text)) => return Some(plain(status, text)),
     };
     let speaks = (!matches!(asks, Asks::Nothing))
-        .then(|| (streams.v1)(hub))
+        .then(|| (streams.v1)(hub, matches!(asks, Asks::V1)))
         .flatten();
     let own = speaks.is_some().then_some(v1::SUBPROTOCOL);
     let session = speaks.unwrap_or_else(|| Box::new(Sse(streams.encoding)));

@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::id::{Id, whole};
 use super::{HEADER_BYTES, SHORT_BYTES};
-use crate::json::{self, Object, Value};
+use crate::json::{self, Object, Text, Value};
 
 /// A message of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,7 +179,7 @@ struct Fields<'a> {
     channel_base64: Option<Value<'a>>,
     since: Option<Value<'a>>,
     last: Option<Value<'a>>,
-    info: Option<&'a str>,
+    info: Option<(Value<'a>, &'a str)>,
     key: Option<Value<'a>>,
     method: Option<Value<'a>>,
     limit: Option<Value<'a>>,
@@ -202,7 +202,7 @@ impl<'a> Fields<'a> {
                 "since" => &mut fields.since,
                 "last" => &mut fields.last,
                 "info" => {
-                    fields.info = value.map(|_| written);
+                    fields.info = value.map(|value| (value, written));
                     continue;
                 }
                 "key" => &mut fields.key,
@@ -219,6 +219,14 @@ impl<'a> Fields<'a> {
         fields
     }
 
+    /// As it is written: others are told it.
+    fn info(&self) -> Result<Option<&'a str>, &'static str> {
+        let Some((value, written)) = self.info else {
+            return Ok(None);
+        };
+        is_paired(value).then_some(Some(written)).ok_or(INFO)
+    }
+
     fn operation(&self) -> Result<Operation<'a>, &'static str> {
         let kind = text(self.kind, "t must be text")?;
         Ok(match kind.as_deref() {
@@ -226,7 +234,7 @@ impl<'a> Fields<'a> {
                 id: self.id()?,
                 channel: self.channel()?,
                 start: self.start()?,
-                info: self.info,
+                info: self.info()?,
             },
             Some("unsub") => Operation::Unsubscribe {
                 id: self.id()?,
@@ -257,7 +265,7 @@ impl<'a> Fields<'a> {
             Some("info") => Operation::Info {
                 id: self.id()?,
                 channel: self.channel()?,
-                info: self.info.ok_or("info is missing")?,
+                info: self.info()?.ok_or("info is missing")?,
             },
             Some("ping") => Operation::Ping,
             Some("ok") => Operation::Answer { id: self.id()? },
@@ -334,6 +342,7 @@ impl<'a> Fields<'a> {
     }
 }
 
+const INFO: &str = "info must have no lone surrogate";
 const METHOD: &str = "m must be text";
 const LIMIT: &str = "limit must be a whole number";
 const CODE: &str = "code must be text of at most 64 bytes";
@@ -348,6 +357,20 @@ fn text<'a>(
         None => Ok(None),
         Some(Value::String(text)) => text.decode_paired().map(Some).ok_or(problem),
         Some(_) => Err(problem),
+    }
+}
+
+/// Whether no text in it has a lone surrogate. The parser bounds the depth.
+fn is_paired(value: Value<'_>) -> bool {
+    let is_text = |text: Text<'_>| text.decode_paired().is_some();
+    match value {
+        Value::String(text) => is_text(text),
+        Value::Array(array) => array.values().all(is_paired),
+        Value::Object(object) => {
+            let mut members = object.members();
+            members.all(|(name, value)| is_text(name) && is_paired(value))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
 

@@ -1,11 +1,10 @@
 //! What a client of `millrace.v1` waits for: the questions to its worker's handlers, and what waits behind them, because the
 //! operations of one channel keep their order. Pure.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use millrace_core::Kind;
-use millrace_protocol::v1::{Id, Since, Start};
+use millrace_protocol::v1::{Id, Start};
 
 use super::members::Looking;
 
@@ -238,17 +237,6 @@ impl Item {
             What::Stored(_) | What::Look { .. } | What::Members(_)
         );
         is_there || self.state == State::Follows
-    }
-}
-
-/// Where a client begins, with memory of its own.
-pub(super) fn owned_start(start: Start<'_>) -> Start<'static> {
-    match start {
-        Start::Last(most) => Start::Last(most),
-        Start::Since(Since { epoch, offset }) => Start::Since(Since {
-            epoch: Cow::Owned(epoch.into_owned()),
-            offset,
-        }),
     }
 }
 

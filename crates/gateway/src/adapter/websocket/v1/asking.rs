@@ -25,10 +25,13 @@ impl Speaker {
             | Operation::Info { id, .. } => Some(id),
             Operation::Ping | Operation::Answer { .. } | Operation::Failure { .. } => None,
         };
+        id.is_some_and(|id| self.is_in_use(id))
+    }
+
+    /// Whether an unanswered operation has this id.
+    pub(super) fn is_in_use(&self, id: &Id<'_>) -> bool {
         let asked = self.asked.as_deref();
-        id.is_some_and(|id| {
-            self.entering.is_in_use(id) || asked.is_some_and(|asked| asked.is_in_use(id))
-        })
+        self.entering.is_in_use(id) || asked.is_some_and(|asked| asked.is_in_use(id))
     }
 
     /// Whether something of this channel is not done yet.

@@ -33,15 +33,17 @@ impl CarriedSessions {
         }
     }
 
-    /// A session; `None`: no channel is for clients of the subprotocol.
-    pub(crate) fn open(&self, hub: &Arc<Hub>) -> Option<Box<dyn Session>> {
+    /// A session; `None`: no channel is for clients of the subprotocol. `answers`: whether the client may be called.
+    pub(crate) fn open(&self, hub: &Arc<Hub>, answers: bool) -> Option<Box<dyn Session>> {
         if !hub.has_clients() {
             return None;
         }
         let terms = V1Terms::new(&self.listener, hub);
         let encoding = terms.plain();
         let reads = Carried(WebSocket::new(Arc::clone(&self.decoder)));
-        Some(Box::new(V1::new(reads, terms, encoding)))
+        let mut session = V1::new(reads, terms, encoding);
+        session.answers = answers;
+        Some(Box::new(session))
     }
 }
 

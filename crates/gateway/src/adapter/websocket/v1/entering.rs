@@ -1,7 +1,9 @@
 //! Subscriptions of the client to channels that the application has subscribed it to already. Messages of such a channel
 //! may be on their way, so the answer waits for its place among them.
 
-use millrace_protocol::v1::Id;
+use std::borrow::Cow;
+
+use millrace_protocol::v1::{Id, Since, Start};
 
 /// The answers that wait. Each has its place in the shard's inbox, which bounds them.
 #[derive(Debug, Default)]
@@ -44,5 +46,16 @@ impl Entering {
     pub(super) fn take(&mut self, tag: u64) -> Option<Waiting> {
         let place = self.waiting.iter().position(|one| one.tag == tag)?;
         Some(self.waiting.remove(place))
+    }
+}
+
+/// Where a client begins, with memory of its own.
+pub(super) fn owned_start(start: Start<'_>) -> Start<'static> {
+    match start {
+        Start::Last(most) => Start::Last(most),
+        Start::Since(Since { epoch, offset }) => Start::Since(Since {
+            epoch: Cow::Owned(epoch.into_owned()),
+            offset,
+        }),
     }
 }

@@ -6,8 +6,9 @@ use std::borrow::Cow;
 use millrace_core::{EnterError, Entering, Entrance, Kind, Past, Position, Topic};
 use millrace_protocol::v1::{self, Code, Id, Incoming, Okay, Operation, Start};
 
-use super::asked::{What, owned_start};
+use super::asked::What;
 use super::calling::{failed, said};
+use super::entering::owned_start;
 use super::presence;
 use super::speaker::{Speaker, append_header, append_message, fail};
 use crate::close::CloseReason;

@@ -91,7 +91,8 @@ impl Speaker {
             .map(|member| (hub.member_name(member.id()), member.info.as_ref()))
             .collect();
         let okay = Okay {
-            more: page.len() < members.len(),
+            // behind a page without members there is no next one
+            more: !page.is_empty() && page.len() < members.len(),
             ..Okay::new(id)
         };
         let mut message = Vec::new();

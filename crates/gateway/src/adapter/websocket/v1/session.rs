@@ -24,6 +24,8 @@ pub(in crate::adapter::websocket) struct V1<R> {
     agreed: Agreed,
     /// The encoding of messages once it is agreed that it is spoken.
     encoding: Encoding,
+    /// Whether the client answers calls.
+    pub(super) answers: bool,
 }
 
 /// Which subprotocol the connection has.
@@ -49,6 +51,7 @@ impl<R: Reads> V1<R> {
             },
             agreed: Agreed::Open,
             encoding,
+            answers: true,
         }
     }
 }
@@ -133,7 +136,7 @@ impl<R: Reads> Session for V1<R> {
     }
 
     fn calls_client(&self) -> bool {
-        self.agreed == Agreed::Own
+        self.agreed == Agreed::Own && self.answers
     }
 
     fn has_fragments(&self) -> bool {

@@ -62,7 +62,9 @@ impl Speaker {
         let flow = match v1::decode(message) {
             Ok(incoming) => self.operate(incoming, kind, cx)?,
             Err(bad) => {
-                self.bad(bad.id.as_ref(), bad.reason, cx)?;
+                // the client would take it for the answer that it waits for
+                let id = bad.id.filter(|id| !self.is_in_use(id));
+                self.bad(id.as_ref(), bad.reason, cx)?;
                 Flow::Go
             }
         };

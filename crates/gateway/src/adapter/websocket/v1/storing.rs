@@ -4,7 +4,8 @@
 use millrace_core::{HistoryTerms, Position};
 use millrace_protocol::v1::{Code, Id, Start};
 
-use super::asked::{State, What, owned_start};
+use super::asked::{State, What};
+use super::entering::owned_start;
 use super::operations::{begin, say_history, say_okay};
 use super::presence::UNSEEN;
 use super::speaker::{Speaker, fail};
