@@ -2,6 +2,7 @@
 //! the followed channels; the task owns the link and the clock.
 
 mod answers;
+mod pages;
 pub(super) mod reports;
 mod sending;
 
@@ -27,6 +28,7 @@ use crate::config::{Config, Protocol};
 use crate::gauges::count;
 use crate::link_error::LinkError;
 use crate::outlet::random;
+use pages::Pages;
 use reports::Reports;
 
 /// See the module.
@@ -45,9 +47,7 @@ pub(super) struct Worker {
     subscriptions: VecDeque<Subscription>,
     /// Pages that are to be read, and epochs that are to be ended.
     reads: VecDeque<Read>,
-    /// How many pages are on their way.
-    reading: usize,
-    most_reading: usize,
+    pages: Pages,
     /// How many answers are expected to scripts that are sent once more. Publications wait, so that none overtakes another.
     loading: usize,
     /// How often that happened on this link.
@@ -122,7 +122,7 @@ impl Worker {
     ) -> Self {
         let is_cluster = config.protocol == Protocol::RedisCluster;
         let scripts = Scripts::new(Names::new(&config.prefix), shared.longest, is_cluster);
-        let most_reading = sending::most_reading(shared.longest);
+        let pages = Pages::new(shared.longest);
         Self {
             node,
             feed,
@@ -134,8 +134,7 @@ impl Worker {
             numbers: random(),
             subscriptions: VecDeque::new(),
             reads: VecDeque::new(),
-            reading: 0,
-            most_reading,
+            pages,
             loading: 0,
             ending: Vec::new(),
             loads: 0,
@@ -154,7 +153,7 @@ impl Worker {
         self.loading = 0;
         self.ending.clear();
         self.loads = 0;
-        self.reading = 0;
+        self.pages.begin();
         self.shared
             .counters
             .is_connected

@@ -35,11 +35,11 @@ impl Worker {
         match request {
             Request::Publish(publication) => self.published(publication, answer, link, now),
             Request::Read(reading) => {
-                self.reading = self.reading.saturating_sub(1);
+                self.pages.answered(answer.as_ref().ok());
                 self.was_read(reading, answer, link, now);
             }
             Request::Follow(place) => {
-                self.reading = self.reading.saturating_sub(1);
+                self.pages.answered(answer.as_ref().ok());
                 self.page(&place, answer, link, now);
             }
             Request::Subscribe(place) => {

@@ -5,9 +5,9 @@ use std::time::Instant;
 use millrace_core::Epoch;
 
 use super::super::links::Links;
-use super::super::publication::{HEAD_BYTES, Id};
+use super::super::publication::Id;
 use super::super::requests::{Command, Publication};
-use super::super::scripts::{Cut, PAGE_BYTES};
+use super::super::scripts::Cut;
 use super::{Place, Read, Request, Subscription, Worker};
 use crate::outlet::random;
 
@@ -71,7 +71,7 @@ impl Worker {
             }
         }
         while link.has_much_room()
-            && self.reading < self.most_reading
+            && self.pages.has_room()
             && let Some(read) = self.reads.pop_front()
         {
             self.read(read, link, now);
@@ -121,7 +121,7 @@ impl Worker {
                 return link.send(at, Request::Other, (call, 0), now);
             }
         };
-        self.reading += 1;
+        self.pages.sent();
         link.send(at, request, (call, 0), now);
     }
 }
@@ -137,13 +137,3 @@ impl Cut {
         }
     }
 }
-
-/// How many pages are read at a time if messages have at most so many bytes.
-pub(super) fn most_reading(longest: usize) -> usize {
-    let page = PAGE_BYTES.max(longest.saturating_add(HEAD_BYTES));
-    (MOST_READ_BYTES / page).max(1)
-}
-
-/// The most bytes of pages that are on their way: a server closes the connections of subscribers that are too far behind,
-/// by default those with 32 MiB.
-const MOST_READ_BYTES: usize = 8 * 1024 * 1024;
