@@ -1,55 +1,8 @@
-// Positions: each message once and in order, or a gap; what several subscriptions of one channel share. Over 400 lines because they share how they note
-// what is told.
+// Positions: each message once and in order, or a gap; what a channel tells of its members, and loops over it.
 import test from 'ava';
 
-import { open, settled } from '../support/scripted-socket.mjs';
-
-const NAMES = [
-  'onMessage',
-  'onJoin',
-  'onLeave',
-  'onUpdate',
-  'onCount',
-  'onGap',
-  'onRecovered',
-  'onSubscribed',
-  'onError',
-];
-
-/** All callbacks of a subscription, noted in `told`: messages as their data, others as `[name, …]`. */
-function noting(options = {}) {
-  const told = [];
-  const callbacks = NAMES.map((name) => [
-    name,
-    (...given) => {
-      if (name === 'onMessage') told.push(given[0].data);
-      else told.push(name === 'onSubscribed' ? [name] : [name, ...given]);
-    },
-  ]);
-  return { told, options: { ...Object.fromEntries(callbacks), ...options } };
-}
-
-/** A client whose connection is open, and a noted subscription of `a` that the server has not answered. */
-async function asked(t, options) {
-  const all = await open(t);
-  const noted = noting(options);
-  const room = all.client.subscribe('a', noted.options);
-  const [ws] = all.made;
-  const say = (o, more) => ws.say({ c: 'a', o, ts: 1000 + o, ...more }, `${o}`);
-  return { ...all, ws, room, told: noted.told, say };
-}
-
-/** Loses the link; resolves with the next one. */
-async function lose({ clock, made }) {
-  made.at(-1).end();
-  clock.pass(30_000);
-  await settled();
-  made.at(-1).hi();
-  return made.at(-1);
-}
-
-const at = (offset, epoch = 'e') => ({ epoch, offset });
-const subs = (ws) => ws.headers.filter(({ t }) => t === 'sub');
+import { asked, at, lose, noting, subs } from '../support/noted-channel.mjs';
+import { open } from '../support/scripted-socket.mjs';
 
 test('messages count from the answer on, once each', async (t) => {
   const { ws, told, room, say } = await asked(t);
@@ -161,9 +114,9 @@ test('last begins with as many as are kept', async (t) => {
   const all = await asked(t, { last: 10 });
   t.deepEqual(subs(all.ws)[0], { t: 'sub', c: 'a', last: 10, id: 1 });
   all.ws.answer('sub', { e: 'e', o: 100 });
-  // none of them has arrived: they are asked for by position
+  all.say(98);
   const ws = await lose(all);
-  t.deepEqual(subs(ws)[0].since, { e: 'e', o: 90 });
+  t.deepEqual(subs(ws)[0].since, { e: 'e', o: 98 });
   const other = await asked(t, { last: 10 });
   other.ws.answer('sub', { e: 'e', o: 100 });
   for (const offset of [98, 99, 101]) other.say(offset);
@@ -211,142 +164,46 @@ test('close ends a subscription, and the last one that of the server', async (t)
   t.deepEqual(again.told, [['onSubscribed'], 4]);
 });
 
-test('a second subscription with last reads the history, and misses and doubles nothing', async (t) => {
-  const { client, ws, told, say } = await asked(t);
-  ws.answer('sub', { e: 'e', o: 3 });
-  const late = noting({ last: 2 });
-  client.subscribe('a', late.options);
-  t.deepEqual(ws.headers.at(-1), { t: 'hist', c: 'a', limit: 2, reverse: true, id: 2 });
-  say(4);
-  ws.answer('hist', { e: 'e', o: 4, n: 2 });
-  for (const o of [4, 3]) ws.say({ c: 'a', o, re: 2 }, `${o}`);
-  say(5);
-  await settled();
-  say(6);
-  t.deepEqual(told, [['onSubscribed'], 4, 5, 6]);
-  t.deepEqual(late.told, [3, 4, 5, 6]);
-});
-
-test('a second subscription with since is recovered, page by page, or has a gap where history ended', async (t) => {
-  const { client, ws, say } = await asked(t);
-  ws.answer('sub', { e: 'e', o: 6 });
-  const late = noting({ since: at(2) });
-  client.subscribe('a', late.options);
-  t.deepEqual(ws.headers.at(-1), { t: 'hist', c: 'a', since: { e: 'e', o: 2 }, limit: 10_000, id: 2 });
-  ws.answer('hist', { e: 'e', o: 6, n: 2 });
-  for (const o of [3, 4]) ws.say({ c: 'a', o, re: 2 }, `${o}`);
-  await settled();
-  t.deepEqual(ws.headers.at(-1).since, { e: 'e', o: 4 });
-  say(7);
-  ws.answer('hist', { e: 'e', o: 7, n: 3 });
-  for (const o of [5, 6, 7]) ws.say({ c: 'a', o, re: 3 }, `${o}`);
-  await settled();
-  t.deepEqual(late.told, [['onRecovered', at(7)], 3, 4, 5, 6, 7]);
-
-  const tooLate = noting({ since: at(1) });
-  client.subscribe('a', tooLate.options);
-  ws.answer('hist', { e: 'e', o: 7, n: 1 });
-  ws.say({ c: 'a', o: 7, re: 4 }, '7');
-  await settled();
-  t.deepEqual(tooLate.told, [['onGap', at(6)], 7]);
-
-  const otherEpoch = noting({ since: at(1, 'old') });
-  client.subscribe('a', otherEpoch.options);
-  await settled();
-  say(8);
-  t.deepEqual(otherEpoch.told, [['onGap', at(7)], 8]);
-});
-
-test('a second subscription gets nothing twice of what the channel brings later', async (t) => {
-  const { client, ws, told, say } = await asked(t);
-  ws.answer('sub', { e: 'e', o: 1 });
-  const late = noting({ last: 2 });
-  client.subscribe('a', late.options);
-  ws.answer('hist', { e: 'e', o: 3, n: 2 });
-  for (const o of [3, 2]) ws.say({ c: 'a', o, re: 2 }, `${o}`);
-  await settled();
-  for (const offset of [2, 3, 4]) say(offset);
-  t.deepEqual(late.told, [2, 3, 4]);
-  t.deepEqual(told, [['onSubscribed'], 2, 3, 4]);
-  // the numbers begin anew
-  ws.say({ t: 'gap', c: 'a', e: 'new', o: 0 });
+test('between close and its answer late messages go nowhere', async (t) => {
+  const { client, ws, room, told, say } = await asked(t);
+  const heard = [];
+  client.onMessage(({ data, mark }) => heard.push([data, mark]));
+  ws.answer('sub', { e: 'e', o: 0 });
   say(1);
-  t.deepEqual(late.told.slice(3), [['onGap', at(0, 'new')], 1]);
+  room.close();
+  say(2);
+  ws.say({ c: 'a', o: 3, v: 'tab' }, '3');
+  const again = client.subscribe('a');
+  say(4);
+  again.close();
+  const unsubs = ws.headers.filter(({ t }) => t === 'unsub');
+  ws.say({ t: 'ok', id: unsubs[0].id });
+  ws.answer('sub', { e: 'e', o: 4 });
+  say(5);
+  ws.say({ t: 'ok', id: unsubs[1].id });
+  // from now on only the server's code can have subscribed it
+  say(6);
+  t.deepEqual(told, [['onSubscribed'], 1]);
+  t.deepEqual(heard, [
+    [3, 'tab'],
+    [6, undefined],
+  ]);
+  t.deepEqual(room.position, at(1));
 });
 
-test('a second subscription catches up although the link is lost meanwhile', async (t) => {
-  const all = await asked(t);
-  all.ws.answer('sub', { e: 'e', o: 2 });
-  const late = noting({ since: at(0) });
-  all.client.subscribe('a', late.options);
-  all.say(3);
-  const ws = await lose(all);
-  ws.answer('sub', { e: 'e', o: 4, recovered: true });
-  ws.say({ c: 'a', o: 4 }, '4');
-  ws.answer('hist', { e: 'e', o: 4, n: 4 });
-  const { id } = ws.headers.at(-1);
-  for (const o of [1, 2, 3, 4]) ws.say({ c: 'a', o, re: id }, `${o}`);
-  await settled();
-  ws.say({ c: 'a', o: 5 }, '5');
-  t.deepEqual(
-    late.told.filter((one) => typeof one === 'number'),
-    [1, 2, 3, 4, 5],
-  );
-  t.false(late.told.some((one) => one[0] === 'onGap'));
-});
-
-test('a history that waits while the link is lost is told once', async (t) => {
-  const all = await asked(t);
-  all.ws.answer('sub', { e: 'e', o: 2 });
-  // as many as are sent at once, so that the history waits
-  for (let index = 0; index < 100; index++) all.client.call('m').catch(() => {});
-  const late = noting({ since: at(0) });
-  all.client.subscribe('a', late.options);
-  all.ws.end();
-  all.clock.pass(500);
-  await settled();
-  const ws = all.made[1];
-  ws.hi();
-  ws.answer('sub', { e: 'e', o: 2, recovered: true });
-  const asking = ws.headers.filter(({ t }) => t === 'hist');
-  t.true(asking.length > 0);
-  for (const { id } of asking) {
-    ws.say({ t: 'ok', id, e: 'e', o: 2, n: 2 });
-    for (const o of [1, 2]) ws.say({ c: 'a', o, re: id }, `${o}`);
-  }
-  await settled();
-  t.deepEqual(late.told, [['onRecovered', at(2)], 1, 2, ['onRecovered', at(2)], ['onSubscribed']]);
-});
-
-test('a second subscription whose history is refused has a gap', async (t) => {
-  const { client, ws, say } = await asked(t);
-  ws.answer('sub', { e: 'e', o: 2 });
-  const late = noting({ last: 2 });
-  client.subscribe('a', late.options);
-  ws.say({ t: 'err', id: 2, code: 'denied' });
-  await settled();
-  say(3);
-  t.deepEqual(late.told, [['onGap', at(2)], 3]);
-});
-
-test('a second subscription whose history comes too slowly has a gap, and holds back no more than 10,000', async (t) => {
-  const { client, ws, say } = await asked(t);
-  ws.answer('sub', { e: 'e', o: 5 });
-  const late = noting({ since: at(2) });
-  client.subscribe('a', late.options);
-  const history = () => ws.headers.filter((header) => header.t === 'hist').length;
-  for (let offset = 6; offset <= 10_005; offset++) say(offset);
-  t.deepEqual(late.told, []);
-  say(10_006);
-  t.deepEqual(late.told.slice(0, 2), [['onGap', undefined], 6]);
-  t.is(late.told.at(-1), 10_006);
-  t.is(late.told.length, 10_002);
-  // an answer that comes after all is too late, and nothing more is asked for
-  ws.answer('hist', { e: 'e', o: 10_006, n: 1 });
-  ws.say({ c: 'a', o: 3, re: 2 }, '3');
-  await settled();
-  say(10_007);
-  t.deepEqual([late.told.length, late.told.at(-1), history()], [10_003, 10_007, 1]);
+test('a channel to which the server has subscribed the client, too, loses nothing by close', async (t) => {
+  const { client, made } = await open(t);
+  const [ws] = made;
+  const heard = [];
+  client.onMessage(({ data }) => heard.push(data));
+  ws.say({ t: 'sub', c: 'a', e: 'e', o: 0 });
+  const room = client.subscribe('a');
+  ws.answer('sub', { e: 'e', o: 0 });
+  room.close();
+  ws.say({ c: 'a', o: 1 }, '1');
+  ws.answer('unsub');
+  ws.say({ c: 'a', o: 2 }, '2');
+  t.deepEqual(heard, [1, 2]);
 });
 
 test('a loop gets what is published from its beginning on, and ends with the subscription', async (t) => {

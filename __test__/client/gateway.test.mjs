@@ -8,6 +8,7 @@ import { createClient } from '../support/millrace-client.mjs';
 import { sharedServer, worker } from '../support/server.mjs';
 
 const channels = [
+  ['room:kept', { history: { messages: 2000, ageMs: 600_000 }, clients: { subscribe: true } }],
   ['room:*', { clients: { subscribe: true, publish: { from: true } } }],
   ['score:*', { clients: { subscribe: true } }],
 ];
@@ -97,6 +98,24 @@ test('without history each loss is a gap, and the subscription goes on', async (
     got,
     numbers(5).flatMap((number) => [number, 'gap']),
   );
+});
+
+test('a later subscription with last gets more than an answer of the server has', async (t) => {
+  const client = visitor(t);
+  const { got } = await standing(client, 'room:kept');
+  for (let number = 1; number <= 1500; number++) await server.call('send', 'room:kept', `${number}`);
+  await until(() => got.length === 1500, 'all messages');
+  const late = [];
+  client.subscribe('room:kept', {
+    last: 1400,
+    onMessage: ({ data }) => late.push(data),
+    onGap: () => late.push('gap'),
+  });
+  await until(
+    () => late.length >= 1400,
+    () => `1400 messages, after ${late.length}`,
+  );
+  t.deepEqual(late, numbers(1500).slice(100));
 });
 
 test('after close nothing of the channel arrives', async (t) => {

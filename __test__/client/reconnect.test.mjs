@@ -29,17 +29,35 @@ for (const [chance, expected] of [
   });
 }
 
-test('after hi the pauses begin anew, after an open connection without hi they do not', async (t) => {
-  const { clock, made } = await scripted(t);
+test('the pauses begin anew when a connection has answered or lasted, or the server says when, and not with hi alone', async (t) => {
+  const { client, clock, made } = await scripted(t);
   clock.chance = 1;
   made[0].end();
   t.is(await waited(clock), 500);
   made[1].hi();
+  made[1].say({}, '"to this client"');
   made[1].end();
-  t.is(await waited(clock), 500);
+  t.is(await waited(clock), 1000);
   made[2].say({ t: 'pong' });
   made[2].end();
+  t.is(await waited(clock), 2000);
+  client.call('m').catch(() => {});
+  made[3].hi();
+  made[3].answer('call');
+  made[3].end();
+  t.is(await waited(clock), 500);
+  made[4].hi();
+  made[4].end();
   t.is(await waited(clock), 1000);
+  made[5].hi();
+  clock.pass(25_000);
+  made[5].end();
+  t.is(await waited(clock), 500);
+  made[6].end();
+  t.is(await waited(clock), 1000);
+  // the server sets the pace
+  made[7].end(1012, 'retry=700');
+  t.is(await waited(clock), 700 + 500);
 });
 
 for (const [reason, chance, expected] of [

@@ -11,6 +11,7 @@ const terms = { history: { messages: 1000, ageMs: 600_000 }, clients: { subscrib
 const channels = [
   ['room:*', terms],
   ['served:*', { history: terms.history }],
+  ['brief:*', { ...terms, history: { messages: 1000, ageMs: 1000 } }],
 ];
 const server = sharedServer(test, { workerPath: worker('commands'), threads: 1, ioThreads: 2, channels });
 
@@ -46,6 +47,35 @@ test('50 closes of subscriber and publisher lose and double nothing', async (t) 
   t.is(`${positions}`, `${numbers(published.length)}`);
   await until(() => got.length >= published.length, 'all messages');
   t.is(`${got}`, `${numbers(published.length)}`);
+});
+
+test('a close after the last messages have expired is no gap', async (t) => {
+  const [other, client] = [1, 2].map(() => createClient(`ws://${server.addresses[0]}/`, { WebSocket }));
+  t.teardown(() => other.close());
+  t.teardown(() => client.close());
+  // a channel without subscribers would begin anew
+  await new Promise((resolve) => other.subscribe('brief:1', { onSubscribed: resolve }));
+  for (let number = 1; number <= 5; number++) await server.call('send', 'brief:1', `${number}`);
+  const expired = async () => (await server.call('history', 'brief:1', {})).publications.length === 0;
+  await until(expired, 'the end of the messages');
+  const got = [];
+  let subscribed = 0;
+  client.subscribe('brief:1', {
+    last: 10,
+    onMessage: ({ data }) => got.push(data),
+    onGap: () => got.push('gap'),
+    onSubscribed: () => {
+      subscribed += 1;
+    },
+  });
+  for (let round = 1; round <= 3; round++) {
+    await until(() => subscribed === round, 'the subscription');
+    await server.call('close', Number(client.socketId), 1012, 'retry=1');
+  }
+  await until(() => subscribed === 4, 'the last subscription');
+  await server.call('send', 'brief:1', '6');
+  await until(() => got.length > 0, 'the message');
+  t.deepEqual(got, [6]);
 });
 
 test('closes lose and double nothing of a channel to which the server subscribes the client', async (t) => {

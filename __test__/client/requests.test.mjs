@@ -269,6 +269,26 @@ test('after a loss, calls that were sent reject and those that wait are sent', a
   t.is(await waiting, 2);
 });
 
+test('after a loss, requests with queue: false reject also if they waited behind others', async (t) => {
+  const { client, clock, made } = await open(t);
+  const sent = Array.from({ length: 100 }, () => rejected(client.call('first')));
+  const impatient = [client.call('now', 1, { queue: false }), client.publish('a', 1, { queue: false })].map(rejected);
+  const patient = client.call('second');
+  t.is(made[0].sent.length, 100);
+  made[0].end();
+  t.deepEqual(await Promise.all(impatient), Array(2).fill(['closed', undefined]));
+  t.deepEqual(await Promise.all(sent), Array(100).fill(['closed', undefined]));
+  clock.pass(500);
+  await settled();
+  made[1].hi();
+  t.deepEqual(
+    made[1].headers.map(({ m }) => m),
+    ['second'],
+  );
+  made[1].answer('call', {}, '2');
+  t.is(await patient, 2);
+});
+
 test('nothing is given to a socket that closes, of which a browser would complain', async (t) => {
   const { client, clock, made } = await open(t);
   const publication = client.publish('kept', 1);

@@ -126,16 +126,70 @@ test('a POST that is not answered makes the client connect again', async (t) => 
   t.is(await client.call('echo', 2, PATIENT), 2);
 });
 
+test('behind a lost stream comes a WebSocket, and what waits goes over it', async (t) => {
+  const { server, client } = await blocked(t, {}, { channels: () => ({ history: 100 }) });
+  const got = [];
+  client.subscribe('a', { onMessage: ({ data }) => got.push(data), onGap: () => got.push('gap') });
+  await client.publish('a', 1);
+  const stream = await server.connections(1);
+  t.is(typeof stream.key, 'string');
+  server.webSockets = true;
+  stream.key = 'of another node';
+  const publication = client.publish('a', 2);
+  t.is(typeof (await server.connections(2)).key, 'undefined');
+  t.is((await publication).position.offset, 2);
+  await until(() => got.length === 2, 'both messages');
+  t.deepEqual(got, [1, 2]);
+  t.deepEqual(server.violations, []);
+});
+
+/** A WebSocket that cannot be opened. */
+class Blocked extends EventTarget {
+  constructor() {
+    super();
+    queueMicrotask(() => this.dispatchEvent(Object.assign(new Event('close'), { code: 1006, reason: '' })));
+  }
+  close() {}
+}
+
+test('streams of which another node gets the messages are made more and more seldom', async (t) => {
+  const clock = new ManualClock();
+  clock.chance = 1;
+  const { createClient } = await clientWith(clock);
+  let [streams, posts] = [0, 0];
+  // of two messages one reaches the node that has the stream, and is answered
+  const fetched = async (_url, { method, body, signal }) => {
+    if (method === 'POST' && posts++ % 2) return { status: 404 };
+    if (method === 'POST') {
+      answer(`{"t":"ok","id":${JSON.parse(body.split('\n')[0]).id}}`);
+      return { status: 204 };
+    }
+    streams += 1;
+    const start = (controller) => {
+      answer = (text) => controller.enqueue(new TextEncoder().encode(`data: ${text}\n\n`));
+      signal.addEventListener('abort', () => controller.close());
+    };
+    const body200 = new ReadableStream({ start });
+    answer(`{"t":"hi","v":1,"s":"${streams}","k":"key"}`);
+    return { status: 200, body: body200 };
+  };
+  let answer;
+  const client = createClient('ws://server/', { WebSocket: Blocked, fetch: fetched, fallback: 'sse' });
+  t.teardown(() => client.close());
+  for (const name of ['a', 'b']) client.subscribe(name);
+  const pauses = [];
+  while (pauses.length < 6) {
+    await until(() => client.status === 'waiting', 'the end of the attempt');
+    pauses.push(clock.delays.at(-1));
+    clock.pass(pauses.at(-1));
+  }
+  t.deepEqual(pauses, [500, 1000, 2000, 4000, 8000, 16_000]);
+  t.is(streams, 3);
+});
+
 test('a long message has more time, by its length', async (t) => {
   const clock = new ManualClock();
   const { createClient } = await clientWith(clock);
-  class Blocked extends EventTarget {
-    constructor() {
-      super();
-      queueMicrotask(() => this.dispatchEvent(Object.assign(new Event('close'), { code: 1006, reason: '' })));
-    }
-    close() {}
-  }
   let stream;
   const posts = [];
   const fetched = (_url, { method, signal }) =>

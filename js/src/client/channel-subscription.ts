@@ -13,8 +13,8 @@ export type Told =
   | ['onSubscribed']
   | ['onError', CallError];
 
-/** How many messages wait for a loop, or for the history in front of them, at most: as many as a channel can keep. */
-const WAITING = 10_000;
+/** The most that a channel keeps. So many messages wait for a loop, or for the history in front of them, at most, too. */
+export const KEPT = 10_000;
 
 interface Reader {
   take(message: Message): void;
@@ -52,7 +52,7 @@ export class ChannelSubscription {
     if (this.late) {
       this.#held.push(told);
       // the history comes more slowly than what is published
-      if (this.#held.length > WAITING) this.caughtUp(this.late.since, [['onGap', undefined]]);
+      if (this.#held.length > KEPT) this.caughtUp(this.late.since, [['onGap', undefined]]);
       return;
     }
     const [name, value] = told;
@@ -91,8 +91,8 @@ export class ChannelSubscription {
     let [over, failure] = [this.over, undefined as CallError | undefined];
     const reader: Reader = {
       take: (message) => {
-        if (waiting.length < WAITING) waiting.push(message);
-        else reader.end(new CallError('limit', `${WAITING} messages wait for a loop`));
+        if (waiting.length < KEPT) waiting.push(message);
+        else reader.end(new CallError('limit', `${KEPT} messages wait for a loop`));
         wake();
       },
       end: (error) => {
@@ -106,7 +106,7 @@ export class ChannelSubscription {
     const loop = (async function* () {
       try {
         for (;;) {
-          while (waiting.length > 0) yield waiting.shift() as Message;
+          while (waiting.length) yield waiting.shift() as Message;
           if (failure) throw failure;
           if (over) return;
           await new Promise<void>((resolve) => {

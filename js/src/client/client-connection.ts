@@ -44,21 +44,21 @@ export class Connection {
   #link: Link | undefined;
   /** Grows with each attempt and each end, so that nothing of an earlier one counts. */
   #attempt = 0;
-  /** Attempts that failed since the last `hi`. */
+  /** Attempts that failed, and connections that were of no use. */
   #failures = 0;
   /** The end of an attempt, the next look at a silent link, or the next attempt: only one of them is awaited. */
   #timer: ReturnType<typeof setTimeout> | undefined;
   #heardAt = 0;
   #pingMs = PING_MS;
   #pinged = false;
-  /** Whether the next attempt uses the fall-back. */
-  #streams = false;
+  /** Whether the attempt uses the fall-back. */
+  #streams: string | false | undefined;
   /** Whether the server said when to come back. */
   #ordered = false;
 
   /** @throws {TypeError} for wrong options */
   constructor(url: string, options: ClientOptions, listener: ConnectionListener) {
-    if (!/^(ws|http)s?:/.test(url)) throw new TypeError('url must be a URL of WebSocket or HTTP');
+    if (!/^(ws|http)s?:/.test(url)) throw new TypeError('url must be of WebSocket or HTTP');
     if (!(options.WebSocket ?? page.WebSocket)) throw new TypeError('options.WebSocket must be given');
     this.#url = url;
     this.#options = options;
@@ -99,8 +99,11 @@ export class Connection {
         },
         message: (header, payload) => {
           if (!current()) return;
-          if (this.status === 'open') this.#listener.message(header, payload);
-          else if (header.t === 'hi') this.#open(header);
+          if (this.status === 'open') {
+            // the next message of a stream may reach another node, so that it has to last
+            if (header.t === 'ok' && !this.#streams) this.#failures = 0;
+            this.#listener.message(header, payload);
+          } else if (header.t === 'hi') this.#open(header);
         },
         lost,
       });
@@ -124,7 +127,6 @@ export class Connection {
   }
 
   #open(header: Header): void {
-    this.#failures = 0;
     this.#pingMs = Math.min(header.ping || PING_MS, PING_MS);
     this.#watch();
     this.status = 'open';
@@ -136,8 +138,11 @@ export class Connection {
   #watch(): void {
     this.#pinged = false;
     const left = this.#heardAt + this.#pingMs - performance.now();
-    if (left > 0) this.#wait(left, () => this.#watch());
-    else this.#ping();
+    if (left <= 0) return this.#ping();
+    this.#wait(left, () => {
+      this.#failures = 0;
+      this.#watch();
+    });
   }
 
   /** A timer may be late, in a page in the background by a minute. So the link is only dead when a ping was in vain. */
@@ -153,13 +158,16 @@ export class Connection {
   }
 
   #lost(code: number, reason: string): void {
-    if (this.#options.fallback && this.status !== 'open') this.#streams = !this.#streams;
+    // only behind a WebSocket that could not be opened: a stream that was lost may be of no use
+    this.#streams = this.status !== 'open' && !this.#streams && this.#options.fallback;
     const why = { code, reason };
-    if (FINAL.test(`${code}`)) return this.#end(why, why);
+    if (FINAL.test(code as never)) return this.#end(why, why);
     this.#drop('waiting');
-    const jitter = Math.random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++);
     const asked = /^retry=(\d{1,9})$/.exec(reason)?.[1];
-    this.#ordered = asked !== undefined;
+    this.#ordered = !!asked;
+    // the server sets the pace
+    if (asked) this.#failures = 0;
+    const jitter = Math.random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++);
     this.#wait(Math.min(Number(asked ?? 0) + jitter, LONGEST_RETRY_MS), () => this.#connect());
     this.#listener.lost();
     this.#listener.changed('waiting', why);

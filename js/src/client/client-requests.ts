@@ -20,6 +20,8 @@ interface Carrier {
 interface Request {
   readonly id: number;
   readonly message: string | Uint8Array;
+  /** Whether it may wait for a connection. */
+  readonly queue: boolean;
   /** The channel of a publication, which is sent again after a loss if the channel has history. */
   readonly channel: string | undefined;
   /** What has arrived of the answer. */
@@ -53,14 +55,14 @@ export class Requests {
 
   /** Sends a request when its turn comes. `channel` only for a publication. */
   ask(header: object, payload: Payload, options: RequestOptions, channel?: string): Promise<Answer> {
-    const { queue, timeoutMs = 0 } = options;
+    const { queue = true, timeoutMs = 0 } = options;
     const { status } = this.#carrier;
     return new Promise((resolve, reject) => {
-      if (status === 'closed' || (queue === false && status !== 'open')) throw new CallError('closed');
+      if (status === 'closed' || (!queue && status !== 'open')) throw new CallError('closed');
       if (this.#waiting.length >= WAITING) throw new CallError('limit', `${WAITING} requests wait`);
       let timer: ReturnType<typeof setTimeout> | undefined;
       // throws for what JSON does not have
-      const request = this.#make(header, payload, queue === false ? undefined : channel, (outcome) => {
+      const request = this.#make(header, payload, queue, channel, (outcome) => {
         clearTimeout(timer);
         if (outcome instanceof CallError) reject(outcome);
         else resolve(outcome);
@@ -76,7 +78,7 @@ export class Requests {
   askNow(header: object, settle: Request['settle']): void {
     let request: Request;
     try {
-      request = this.#make(header, undefined, undefined, settle);
+      request = this.#make(header, undefined, false, undefined, settle);
     } catch (error) {
       return settle(error as CallError);
     }
@@ -119,18 +121,25 @@ export class Requests {
 
   /** The link is lost. With the connection closed, nothing waits any longer. */
   lost(): void {
-    const sent = [...this.#sent.values()];
+    const { status } = this.#carrier;
+    const failed: Request[] = [];
+    const again = ({ id, queue, channel }: Request) =>
+      queue && status !== 'closed' && (!this.#sent.has(id) || this.#keeping.has(channel));
+    const all = [...this.#sent.values(), ...this.#waiting];
+    this.#waiting = all.filter((request) => again(request) || !failed.push(request));
     this.#sent.clear();
-    const again = sent.filter(({ channel }) => this.#keeping.has(channel));
-    this.#waiting.unshift(...again);
-    const failed = sent.filter((request) => !again.includes(request));
-    if (this.#carrier.status === 'closed') failed.push(...this.#waiting.splice(0));
     for (const { settle } of failed) settle(new CallError('closed'));
   }
 
-  #make(header: object, payload: Payload, channel: string | undefined, settle: Request['settle']): Request {
+  #make(
+    header: object,
+    payload: Payload,
+    queue: boolean,
+    channel: string | undefined,
+    settle: Request['settle'],
+  ): Request {
     const id = ++this.#lastId;
-    return { id, message: encode({ ...header, id }, payload), channel, settle };
+    return { id, message: encode({ ...header, id }, payload), queue, channel, settle };
   }
 
   #send(request: Request): void {

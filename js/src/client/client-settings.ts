@@ -61,8 +61,9 @@ export interface ClientOptions {
   /** Subprotocols to offer besides `millrace.v1`. */
   protocols?: string[] | undefined;
   /**
-   * What to do where WebSockets are blocked: `'sse'` alternates with a stream of Server-Sent Events, from which it sends
-   * by `POST`. It needs a `fetch` whose bodies are streams, which React Native does not have.
+   * What to do where WebSockets are blocked: behind a WebSocket that could not be opened, `'sse'` tries a stream of
+   * Server-Sent Events, beside which it sends by `POST`. It needs a `fetch` whose bodies are streams, which React Native
+   * does not have.
    */
   fallback?: 'sse' | undefined;
   /** The path of the event stream on the same host. Default `/events`. */

@@ -96,7 +96,7 @@ class MessagingClient implements Client {
   async publish(channel: string, data: unknown, options: PublishOptions = {}): Promise<Published> {
     must(channel, 'channel');
     const payload = payloadOf(data);
-    if (payload === undefined) throw new TypeError('data must be bytes or a value that JSON has');
+    if (payload === undefined) throw new TypeError('data must be bytes or a JSON value');
     const { idempotencyKey: key = randomKey() } = options;
     const { header } = await this.#requests.ask({ t: 'pub', c: channel, key }, payload, options, channel);
     return { position: positionOf(header) };
@@ -187,7 +187,7 @@ class MessagingClient implements Client {
           const { header, data } = await this.#ask({ t: 'pres', c: name, limit: PAGE, after }, options);
           const page = membersOf(data);
           members.push(...page);
-          if (!header.more || page.length === 0) return members;
+          if (!header.more || !page.length) return members;
         }
       },
       history: async (options = {}) => {
@@ -202,9 +202,16 @@ class MessagingClient implements Client {
       close: () => {
         if (!channel.subscriptions.delete(subscription)) return;
         subscription.end();
-        if (channel.subscriptions.size > 0 || this.#channels.get(name) !== channel) return;
+        if (channel.subscriptions.size || this.#channels.get(name) !== channel) return;
         this.#channels.delete(name);
-        if (this.status === 'open') this.#requests.askNow({ t: 'unsub', c: name }, () => {});
+        if (this.status !== 'open') return;
+        // what is still on its way is told to nobody, unless the server's code has subscribed it, too
+        const ended = new SharedChannel(name);
+        ended.ready = true;
+        if (!this.#served.get(name)?.subscriptions.size) this.#served.set(name, ended);
+        this.#requests.askNow({ t: 'unsub', c: name }, () => {
+          if (this.#served.get(name) === ended) this.#served.delete(name);
+        });
       },
       [Symbol.asyncIterator]: () => subscription.iterate(),
     };
@@ -212,15 +219,14 @@ class MessagingClient implements Client {
 
   #receive(header: Header, payload: Payload): void {
     const { t, c = '', re } = header;
-    const own = this.#channels.get(c);
-    const channel = own?.ready ? own : this.#served.get(c);
+    const channel = [this.#channels.get(c), this.#served.get(c)].find((one) => one?.ready);
     if (t === 'ok' || t === 'err') this.#requests.answered(header, payload);
     else if (t === 'call') this.#answer(header, payload);
     else if (t === 'sub') this.#serve(header);
     else if (t === 'gap') channel?.gap(header);
     else if (t !== undefined) channel?.presence(t, header);
     else if (re !== undefined) this.#requests.found(header, payload);
-    else if (channel?.ready && header.v === undefined) channel.published(header, payload);
+    else if (channel && header.v === undefined) channel.published(header, payload);
     else if (!header.x) tellAll(this.#onMessage, messageOf(header, payload));
   }
 
@@ -293,4 +299,4 @@ function must(value: unknown, name: string): void {
 }
 
 /** Two random numbers are enough not to meet by chance, and need no `crypto`, which insecure pages and React Native lack. */
-const randomKey = () => Math.random().toString(36).slice(2) + Math.random().toString(36).slice(2);
+const randomKey = () => `${Math.random()}${Math.random()}`;

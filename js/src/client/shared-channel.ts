@@ -1,13 +1,10 @@
 /** A channel that is subscribed on the server once, for all subscriptions of the application: its position, and what is told. */
 
 import type { CallError } from './call-error.js';
-import { ChannelSubscription, type Told } from './channel-subscription.js';
+import { ChannelSubscription, KEPT, type Told } from './channel-subscription.js';
 import type { HistoryOptions, Member, Position, SubscribeOptions } from './client-interface.js';
 import type { Answer } from './client-requests.js';
 import { type Header, messageOf, type Payload } from './v1-message.js';
-
-/** The most that a channel keeps. */
-const KEPT = 10_000;
 
 /** What tells of members, and the callback for it. */
 const MEMBERS = { join: 'onJoin', leave: 'onLeave', update: 'onUpdate' } as const;
@@ -31,7 +28,7 @@ export const sinceOf = (position?: Position) => position && { e: position.epoch,
 export const copied = <Values extends object>(values: Values): Values => JSON.parse(JSON.stringify(values));
 
 /** Reads the history of a channel. */
-export type ReadHistory = (range: Pick<HistoryOptions, 'since' | 'limit' | 'reverse'>) => Promise<Answer>;
+export type ReadHistory = (range: Pick<HistoryOptions, 'since' | 'limit'>) => Promise<Answer>;
 
 export class SharedChannel {
   readonly name: string;
@@ -45,7 +42,10 @@ export class SharedChannel {
   #last: number | undefined;
   /** Whether it was subscribed on an earlier connection. */
   #before = false;
-  /** Until the first message: it may have any offset up to the next one, as nobody knows how many of the last are kept. */
+  /**
+   * The newest publication when it was subscribed with `last`, until the first message, which may have any offset up to the
+   * next one: the answer does not tell how many of the last are kept.
+   */
   #newest = 0;
 
   constructor(name: string) {
@@ -65,7 +65,9 @@ export class SharedChannel {
 
   /** What asks the server for it. */
   get header() {
-    const since = sinceOf(this.position);
+    const { position } = this;
+    // while none of the last has come, perhaps not all behind the position is kept, which is no gap
+    const since = (position?.offset as number) < this.#newest ? undefined : sinceOf(position);
     return { t: 'sub', c: this.name, since, last: since ? undefined : this.#last, info: this.info };
   }
 
@@ -74,16 +76,20 @@ export class SharedChannel {
     const asked = this.position;
     const now = positionOf(header);
     this.ready = true;
-    this.position = now;
-    this.#newest = 0;
-    if (now && asked && header.recovered) {
-      this.position = { epoch: now.epoch, offset: asked.offset };
-      this.tell('onRecovered', now);
-    } else if (asked || this.#before) {
-      this.tell('onGap', now);
-    } else if (now) {
-      this.#newest = now.offset;
-      this.position = { epoch: now.epoch, offset: Math.max(now.offset - (this.#last ?? 0), 0) };
+    if (now && asked?.epoch === now.epoch && (header.recovered ?? asked.offset < this.#newest)) {
+      // what was published meanwhile may be gone, and then nothing follows that would show it
+      if (header.recovered || now.offset <= this.#newest) this.tell('onRecovered', now);
+      else this.tell('onGap', asked);
+    } else {
+      this.position = now;
+      this.#newest = 0;
+      if (asked || this.#before) this.tell('onGap', now);
+      else if (now) {
+        this.#newest = now.offset;
+        this.position = { epoch: now.epoch, offset: Math.max(now.offset - (this.#last ?? 0), 0) };
+        // from now on with what is published meanwhile; what is in front of the position is dropped
+        this.#last = KEPT;
+      }
     }
     this.#before = true;
     this.tell('onSubscribed');
@@ -103,7 +109,7 @@ export class SharedChannel {
   }
 
   gap(header: Header): void {
-    if (!this.ready) return;
+    this.#newest = 0;
     this.position = positionOf({ e: this.position?.epoch, ...header } as Header);
     this.tell('onGap', this.position);
   }
@@ -111,7 +117,6 @@ export class SharedChannel {
   /** Members have changed, or something has happened that this client does not know. */
   presence(what: string, { n = 0, m }: Header): void {
     const name = MEMBERS[what as keyof typeof MEMBERS];
-    if (!this.ready) return;
     if (name) this.tell(name, membersOf(m));
     else if (what === 'count') this.tell('onCount', n);
   }
@@ -129,46 +134,39 @@ export class SharedChannel {
    * Called again after a reconnect if it did not come that far.
    */
   async catchUp(subscription: ChannelSubscription, read: ReadHistory): Promise<void> {
-    const { since, last } = subscription.late ?? {};
+    const { since, last = 0 } = subscription.late ?? {};
     const { position } = this;
+    const { epoch = '', offset = 0 } = since ?? position ?? {};
+    let at = since ? offset : Math.max(offset - last, 0);
+    const past: Told[] = [];
+    let whole = since;
+    const skip = (to: number) => {
+      // of the last, as many are told as are kept
+      if (to !== at && (since || past.length)) {
+        whole = undefined;
+        past.push(['onGap', { epoch, offset: to }]);
+      }
+    };
     try {
-      if (since?.epoch === position?.epoch && position && since) await this.#replay(subscription, since, read);
-      else if (position && last) await this.#newestOnes(subscription, last, read);
-      else subscription.caughtUp(undefined, since ? [['onGap', position]] : []);
+      if (epoch !== position?.epoch) return subscription.caughtUp(undefined, since ? [['onGap', position]] : []);
+      // it gives up when it holds back too much
+      while (subscription.late) {
+        const { header, found } = await read({ since: { epoch, offset: at }, limit: KEPT });
+        const now = positionOf(header) as Position;
+        if (now.epoch !== epoch) return subscription.caughtUp(now, [['onGap', now]]);
+        for (const message of found) {
+          const to = message.offset as number;
+          skip(to - 1);
+          at = to;
+          past.push(['onMessage', message]);
+        }
+        if (found.length && at < now.offset) continue; // the server gives pages
+        skip(now.offset);
+        if (whole) past.unshift(['onRecovered', now]);
+        return subscription.caughtUp(now, since ? past : past.slice(-last));
+      }
     } catch (error) {
       if ((error as CallError).code !== 'closed') subscription.caughtUp(since, [['onGap', position]]);
-    }
-  }
-
-  async #newestOnes(subscription: ChannelSubscription, limit: number, read: ReadHistory): Promise<void> {
-    const { header, found } = await read({ limit, reverse: true });
-    const past = found.reverse().map((message): Told => ['onMessage', message]);
-    subscription.caughtUp(positionOf(header), past);
-  }
-
-  async #replay(subscription: ChannelSubscription, { epoch, offset }: Position, read: ReadHistory): Promise<void> {
-    const past: Told[] = [];
-    let at = offset;
-    let whole = true;
-    const skip = (to: number) => {
-      if (to === at) return;
-      whole = false;
-      past.push(['onGap', { epoch, offset: to }]);
-    };
-    // it gives up when it holds back too much
-    while (subscription.late) {
-      const { header, found } = await read({ since: { epoch, offset: at }, limit: KEPT });
-      const { e, o: newest = 0 } = header;
-      if (e !== epoch) return subscription.caughtUp(positionOf(header), [['onGap', positionOf(header)]]);
-      for (const message of found) {
-        skip((message.offset ?? 0) - 1);
-        at = message.offset ?? 0;
-        past.push(['onMessage', message]);
-      }
-      if (found.length > 0 && at < newest) continue; // the server gives pages
-      skip(newest);
-      if (whole) past.unshift(['onRecovered', { epoch, offset: newest }]);
-      return subscription.caughtUp({ epoch, offset: newest }, past);
     }
   }
 }

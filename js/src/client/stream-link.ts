@@ -34,9 +34,9 @@ export function streamLink(fetch: FetchLike, url: string, token: string | undefi
     sent = sent
       .then(async () => {
         if (over) return;
-        const bytes = typeof message !== 'string';
-        const type = bytes ? 'application/octet-stream' : 'text/plain;charset=utf-8';
-        const init = { method: 'POST', headers: { ...headers, 'Content-Type': type }, body: message as never, signal };
+        // without a type it is text
+        const type = typeof message !== 'string' && { 'Content-Type': 'application/octet-stream' };
+        const init = { method: 'POST', headers: { ...headers, ...type }, body: message as never, signal };
         // what the server sends meanwhile does not show that it receives
         const timer = setTimeout(fail, POST_MS + message.length / UNITS_PER_MS, 'no answer');
         const { status } = await fetch(url, init).finally(() => clearTimeout(timer));
@@ -64,7 +64,7 @@ export function streamLink(fetch: FetchLike, url: string, token: string | undefi
       if (over) return;
       if (done) return fail('end');
       listener.alive();
-      let from = Math.max(text.length - 1, 0);
+      let from = text.length - 1;
       text += decoder.decode(value, { stream: true });
       for (let end = text.indexOf('\n\n', from); end >= 0; end = text.indexOf('\n\n', from)) {
         take(text.slice(0, end));
