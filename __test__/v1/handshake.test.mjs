@@ -36,6 +36,15 @@ test('handleOpen may choose it, or another one', async (t) => {
   t.is(await other.next(), 'raw');
 });
 
+test('a module that only answers requests needs no handler for it', async (t) => {
+  const own = await ownServer(t, { workerPath: worker('only-fetch'), threads: 1, channels });
+  const client = await speak(t, own, { protocols: ['a', 'millrace.v1'] });
+  t.is((await client.subscribe('room:1')).t, 'ok');
+  await own.call('send', 'room:1', 'text');
+  t.is((await client.next())[1], 'text');
+  await t.throwsAsync(speak(t, own, { protocols: ['a'] }), { message: /501/ });
+});
+
 test('a handler that refuses refuses as ever', async (t) => {
   await t.throwsAsync(speak(t, server, { path: '/refuse' }), { message: /403/ });
 });

@@ -16,8 +16,6 @@ const client = await readFile(new URL(import.meta.resolve('millrace/client')));
 
 /** @type {import('millrace').WorkerModule} */
 const handlers = {
-  // With `fetch`, WebSockets need a handler of their own: `origins` has decided already, and channels have terms.
-  handleOpen: () => true,
   fetch(request) {
     if (new URL(request.url).pathname !== '/client.mjs') return new Response('not found', { status: 404 });
     return new Response(client, { headers: { 'Content-Type': 'text/javascript; charset=utf-8' } });

@@ -72,7 +72,8 @@ pub(super) fn ask(
     }
     let refused = |refusal| Box::new(refused(refusal));
     let worker = shard.pick_worker(&client.listener).map_err(refused)?;
-    if transport == Transport::WebSocket && worker.handlers().only_answers() {
+    let is_unheard = worker.handlers().only_answers() && !session.needs_no_handler();
+    if transport == Transport::WebSocket && is_unheard {
         // its first message would close it
         let answer = unwelcome(client, StatusCode::NOT_IMPLEMENTED, NO_HANDLERS);
         return Err(Box::new(answer));

@@ -118,6 +118,11 @@ pub(crate) trait Session {
         false
     }
 
+    /// Whether it is of use to its peer if the worker has no handler for it.
+    fn needs_no_handler(&self) -> bool {
+        false
+    }
+
     /// Whether the application may call its client.
     fn calls_client(&self) -> bool {
         false

@@ -135,6 +135,11 @@ impl<R: Reads> Session for V1<R> {
         self.reads.append_ping(out);
     }
 
+    /// The terms of channels say what a client may do, and unless `handleOpen` chooses another subprotocol, this one is spoken.
+    fn needs_no_handler(&self) -> bool {
+        true
+    }
+
     fn calls_client(&self) -> bool {
         self.agreed == Agreed::Own && self.answers
     }
