@@ -200,3 +200,22 @@ test('a stream of channels cannot be called', async (t) => {
   t.regex(error.message, /does not speak millrace.v1/);
   client.leave();
 });
+
+test('a stream that handleSubscribe denies is refused, and a browser does not come back', async (t) => {
+  const own = await ownServer(t, { ...options, workerPath: worker('v1-handlers') });
+  for (const query of [
+    'channel=room:denied',
+    'channel=room:1&channel=room:denied',
+    'channel=room:denied&channel=kept:1',
+  ]) {
+    t.is((await eventStream(t, own, query)).status, 403, query);
+  }
+  const source = new EventSource(`http://${own.addresses[0]}/events?channel=room:denied`);
+  t.teardown(() => source.close());
+  await once(source, 'error');
+  t.is(source.readyState, EventSource.CLOSED);
+  const fine = await eventStream(t, own, 'channel=room:1&channel=kept:1');
+  t.is(fine.status, 200);
+  fine.leave();
+  await until(async () => (await own.call('stats')).sockets === 0, 'no socket to be left');
+});

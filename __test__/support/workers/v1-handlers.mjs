@@ -25,6 +25,7 @@ export function handleOpen(_socketId, _ip, headers) {
 
 export function handleSubscribe(channel, socketId, token, request) {
   seen.push(['sub', channel, socketId, token?.toString(), request]);
+  if (`${channel}`.startsWith('room:denied')) return false;
   return answer(request.info ?? '', () => {
     if (request.info === 'odd') return 7;
     if (request.info === 'long') return { member: 'x'.repeat(4095) };

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 pub use pieces::Pieces;
-pub use positions::Positions;
+pub use positions::{Outcome, Positions};
 
 /// The content type of the stream.
 pub const CONTENT_TYPE: &str = "text/event-stream";

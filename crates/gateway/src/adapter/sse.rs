@@ -137,7 +137,7 @@ async fn answer(
         return Some(open::invalid(opened, problem));
     }
     let Some(socket) = opened.socket().filter(|_| own.is_some()) else {
-        return Some(begin(opened, &acceptance, &exchange.client, None));
+        return Some(begin(opened, &acceptance, &exchange.client, None).await);
     };
     opened.agree(true);
     let spoken = match asks {
@@ -154,7 +154,7 @@ async fn answer(
             Some((inbox, Unframed::plain(positions)))
         }
     };
-    Some(begin(opened, &acceptance, &exchange.client, spoken))
+    Some(begin(opened, &acceptance, &exchange.client, spoken).await)
 }
 
 /// What a client asks for.
@@ -193,10 +193,10 @@ impl Asks {
     }
 }
 
-const DENIED: &str = "The channel's terms do not allow it";
+const DENIED: &str = "The client may not subscribe to this channel";
 
 /// Begins a stream. One whose session speaks `millrace.v1` has what that reads, and what becomes of what it writes.
-fn begin(
+async fn begin(
     opened: Opened,
     acceptance: &Acceptance,
     client: &Rc<Client>,
@@ -204,7 +204,7 @@ fn begin(
 ) -> Answer {
     let (inbox, unframed) = spoken.unzip();
     let (end, body) = pipe(client, inbox, unframed);
-    let mut answer = Response::new(Body::Stream(Box::pin(body)));
+    let mut answer = Response::new(Body::empty());
     let headers = answer.headers_mut();
     for (name, value) in [
         (CONTENT_TYPE, sse::CONTENT_TYPE),
@@ -219,6 +219,11 @@ fn begin(
         return open::invalid(opened, problem);
     }
     opened.connected(Stream::carried(end), &Bytes::new());
+    // a browser comes back to a stream that has begun, however it ends
+    if !body.is_allowed().await {
+        return plain(StatusCode::FORBIDDEN, DENIED);
+    }
+    *answer.body_mut() = Body::Stream(Box::pin(body));
     answer
 }
 

@@ -16,6 +16,18 @@ pub struct Positions {
     channels: Vec<Channel>,
     /// Whether a channel has answered, so that events have ids.
     has_ids: bool,
+    outcome: Outcome,
+}
+
+/// What has become of the subscriptions of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Not all are answered.
+    Open,
+    /// They are, or one is not possible now.
+    Settled,
+    /// The client may not subscribe to one.
+    Denied,
 }
 
 #[derive(Debug)]
@@ -62,7 +74,13 @@ impl Positions {
         Self {
             channels: channels.collect(),
             has_ids: false,
+            outcome: Outcome::Open,
         }
+    }
+
+    /// What has become of its subscriptions.
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
     }
 
     /// The messages that subscribe it, in this order.
@@ -120,6 +138,14 @@ impl Positions {
                 }
             }
             Some("err") => {
+                if self.outcome == Outcome::Open {
+                    let is_later = matches!(seen.code.as_deref(), Some("failed" | "timeout"));
+                    self.outcome = if is_later {
+                        Outcome::Settled
+                    } else {
+                        Outcome::Denied
+                    };
+                }
                 let reason = seen.reason.as_deref().unwrap_or_default();
                 append_close(out, TRY_LATER, reason);
                 return Begun::Over;
@@ -157,6 +183,10 @@ impl Positions {
         }
         if is_lost || is_first || is_news {
             self.append_id(out, b"\n");
+        }
+        let mut channels = self.channels.iter();
+        if channels.all(|channel| !matches!(channel.place, Place::Unknown)) {
+            self.outcome = Outcome::Settled;
         }
     }
 
@@ -306,6 +336,7 @@ struct Seen<'a> {
     epoch: Option<Cow<'a, str>>,
     offset: Option<u64>,
     recovered: Option<bool>,
+    code: Option<Cow<'a, str>>,
     reason: Option<Cow<'a, str>>,
     excepted: bool,
     marked: bool,
@@ -325,6 +356,7 @@ impl<'a> Seen<'a> {
                 ("t", Value::String(text)) => seen.kind = Some(text.decode()),
                 ("c", Value::String(text)) => seen.channel = Some(text.decode()),
                 ("e", Value::String(text)) => seen.epoch = Some(text.decode()),
+                ("code", Value::String(text)) => seen.code = Some(text.decode()),
                 ("reason", Value::String(text)) => seen.reason = Some(text.decode()),
                 ("recovered", Value::Bool(recovered)) => seen.recovered = Some(recovered),
                 ("id", _) => seen.id = number.and_then(|id| usize::try_from(id).ok()),

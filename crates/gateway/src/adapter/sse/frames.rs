@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use millrace_protocol::sse::{self, Pieces, Positions};
+use millrace_protocol::sse::{self, Outcome, Pieces, Positions};
 use millrace_protocol::websocket::{SentFrame, split_sent};
 
 /// What becomes of the frames that the socket of a stream writes.
@@ -45,6 +45,14 @@ impl Unframed {
             form,
             begun: None,
             is_over: false,
+        }
+    }
+
+    /// What has become of the subscriptions of a stream of channels.
+    pub(super) fn outcome(&self) -> Outcome {
+        match &self.form {
+            Form::V1(_) => Outcome::Settled,
+            Form::Plain(positions) => positions.outcome(),
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -10,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame};
+use millrace_protocol::sse::Outcome;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::frames::Unframed;
@@ -205,6 +207,24 @@ pub(super) struct Pipe {
     left: Pin<Box<dyn Future<Output = ()>>>,
     /// Events that are not passed on yet.
     events: Bytes,
+}
+
+impl Pipe {
+    /// Waits for what becomes of the subscriptions of a stream of channels, unless its events have to be read before. False:
+    /// the client may not have them.
+    pub(super) async fn is_allowed(&self) -> bool {
+        poll_fn(|cx| {
+            let mut between = self.between.borrow_mut();
+            let is_full = between.is_ended || between.events.len() >= PIPE_BYTES;
+            let outcome = between.unframed.as_ref().map(Unframed::outcome);
+            if outcome == Some(Outcome::Open) && !is_full {
+                wait(&mut between.reader, cx);
+                return Poll::Pending;
+            }
+            Poll::Ready(outcome != Some(Outcome::Denied))
+        })
+        .await
+    }
 }
 
 impl HttpBody for Pipe {

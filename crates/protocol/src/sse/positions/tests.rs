@@ -116,6 +116,28 @@ fn a_subscription_that_fails_ends_the_stream() {
 }
 
 #[test]
+fn a_stream_is_settled_by_its_last_answer_or_denied_by_a_refusal() {
+    let refusal = |code| format!("{{\"t\":\"err\",\"id\":1,\"code\":\"{code}\"}}");
+    for (answer, outcome) in [
+        ("{\"t\":\"ok\",\"id\":1}".to_owned(), Outcome::Settled),
+        (refusal("failed"), Outcome::Settled),
+        (refusal("timeout"), Outcome::Settled),
+        (refusal("denied"), Outcome::Denied),
+        (refusal("limit"), Outcome::Denied),
+        (refusal("banned"), Outcome::Denied),
+    ] {
+        let mut stream = Positions::new(vec!["a".into(), "b".into()], None);
+        assert_eq!(stream.outcome(), Outcome::Open);
+        stream.append(true, b"{\"t\":\"ok\",\"id\":0}", &mut Vec::new());
+        assert_eq!(stream.outcome(), Outcome::Open);
+        stream.append(true, answer.as_bytes(), &mut Vec::new());
+        assert_eq!(stream.outcome(), outcome, "{answer}");
+        stream.append(true, refusal("denied").as_bytes(), &mut Vec::new());
+        assert_eq!(stream.outcome(), outcome, "it stays");
+    }
+}
+
+#[test]
 fn ids_begin_with_the_first_answer() {
     let names = || ["a", "b", "c"].map(String::from).to_vec();
     let answers = [
