@@ -13,6 +13,8 @@ pub(super) struct Pages {
     most: usize,
     /// How many there may be on a new link.
     first: usize,
+    /// How many there may be later.
+    ceiling: usize,
 }
 
 impl Pages {
@@ -23,11 +25,15 @@ impl Pages {
             reading: 0,
             most: first,
             first,
+            ceiling: first.max(MOST_AT_ONCE),
         }
     }
 
-    /// There is a new link.
+    /// There is a new link. Those that were on their way on the last one may have been why it was lost.
     pub(super) fn begin(&mut self) {
+        if self.reading > self.first {
+            self.ceiling = (self.reading / 2).max(self.first);
+        }
         (self.reading, self.most) = (0, self.first);
     }
 
@@ -52,7 +58,7 @@ impl Pages {
         self.most = if bytes > PAGE_BYTES + MORE_BYTES {
             fitting(bytes)
         } else {
-            (self.most + 1).min(fitting(PAGE_BYTES))
+            (self.most + 1).min(self.ceiling)
         };
     }
 }
@@ -75,6 +81,9 @@ fn bytes(page: &Value) -> usize {
 /// The most bytes of pages that are on their way: a server closes the connections of subscribers that are too far behind,
 /// by default those with 32 MiB.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
+
+/// So many are read at a time at most if messages may be longer than a page: few enough for pages of 4 MiB.
+const MOST_AT_ONCE: usize = 8;
 
 /// What a page has beside its messages, at most.
 const MORE_BYTES: usize = 1024;
@@ -103,14 +112,20 @@ mod tests {
         count
     }
 
+    fn short(pages: &mut Pages, count: usize) {
+        for _ in 0..count {
+            pages.sent();
+            pages.answered(Some(&page(PAGE_BYTES)));
+        }
+    }
+
     #[test]
     fn short_pages_are_read_together_even_if_messages_may_be_long() {
         let mut pages = Pages::new(16 * 1024 * 1024);
         assert_eq!(room(&mut pages), 1);
         for read in 2..100 {
-            pages.sent();
-            pages.answered(Some(&page(PAGE_BYTES)));
-            assert_eq!(room(&mut pages), read.min(32));
+            short(&mut pages, 1);
+            assert_eq!(room(&mut pages), read.min(MOST_AT_ONCE));
         }
         pages.begin();
         assert_eq!(room(&mut pages), 1);
@@ -124,6 +139,18 @@ mod tests {
             pages.sent();
             pages.answered(Some(&page(bytes)));
             assert_eq!(room(&mut pages), most);
+        }
+    }
+
+    /// A server closes a link whose pages are longer than it wants to keep, and none of them arrives.
+    #[test]
+    fn a_link_that_is_lost_with_pages_on_their_way_has_fewer_the_next_time() {
+        let mut pages = Pages::new(16 * 1024 * 1024);
+        for most in [8, 4, 2, 1, 1] {
+            short(&mut pages, 100);
+            assert_eq!(room(&mut pages), most);
+            (0..most).for_each(|_| pages.sent());
+            pages.begin();
         }
     }
 }
