@@ -1,4 +1,5 @@
 // Channels with history on two nodes: a node is killed, and the Redis that they share is restarted.
+import { once } from 'node:events';
 import test from 'ava';
 
 import { until } from '../support/deadline.mjs';
@@ -127,3 +128,24 @@ withRedis('a publication without an answer is unknown, and with a key it is not 
   ]);
   t.deepEqual([...follower.gaps, ...follower.violations], []);
 });
+
+withRedis(
+  'what a client publishes behind a subscription that waits is published, if its connection ends then',
+  async (t) => {
+    const redis = await Redis.with(t);
+    const [here, there] = await mortalNodes(t, redis.url, { ioThreads: 1 });
+    const [reader, other] = [await speak(t, there), await speak(t, here)];
+    t.is((await reader.subscribe('room:cut')).t, 'ok');
+    const client = await speak(t, here);
+    redis.pause();
+    client.send({ t: 'sub', id: 1, c: 'room:cut' });
+    for (const text of ['1', '2']) client.send({ t: 'pub', c: 'room:cut' }, text);
+    const ended = once(client.ws._socket, 'finish');
+    client.ws._socket.end();
+    await ended;
+    // the I/O thread has seen that, too
+    for (let round = 0; round < 3; round++) await other.all();
+    redis.goOn();
+    for (const text of ['1', '2']) t.is((await reader.next())[1], text);
+  },
+);

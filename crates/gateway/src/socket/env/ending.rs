@@ -140,7 +140,7 @@ impl Env {
         let may_read = traits.liveness != Liveness::Tells;
         match &mut io.phase {
             Phase::Open if traits.half_close => self.half_close(connection, io),
-            Phase::Open if io.credit.newest().is_some() => {
+            Phase::Open if io.credit.newest().is_some() || io.session.has_pending() => {
                 self.end_after_events(connection, io, CloseReason::ABNORMAL, PeerClose::StreamEnd);
             }
             // the close came before
