@@ -88,7 +88,7 @@ limits! {
         /// Bytes held by all outboxes together.
         outboxes_total_bytes: usize = 256 * 1024 * 1024, 1..=BYTES, "the fullest are closed with 1013; a reply over 64 KiB (RESP) that would not fit is an error instead";
         /// Bytes of all messages and commands (RESP) that are being received, and of contents (Sockety) that wait for their worker, not counting those of which less than 1 KiB has arrived.
-        inbound_total_bytes: usize = 256 * 1024 * 1024, 1..=BYTES, "the connection with the most is not read; it is closed with 1013 if that frees no room within a second, or once the others exceed the limit by an eighth. A POST of an event stream that has no room is answered with 503";
+        inbound_total_bytes: usize = 256 * 1024 * 1024, 1..=BYTES, "the connection with the most is not read; it is closed with 1013 if that frees no room within a second, or once the others exceed the limit by an eighth. POSTs of event streams take at most half of it, and one that has no room is answered with 503";
         /// Bytes of messages over 16 KiB that wait for their compression on other threads, each charged its length + 64.
         compression_queue_bytes: usize = 16 * 1024 * 1024, 1..=BYTES, "the message is sent uncompressed and counted";
         /// Bytes of messages that channels with history keep, each charged its length + 128 and its `idempotencyKey`, and each such channel the length of its name + 512.

@@ -250,7 +250,8 @@ export interface GatewayLimits {
    * Bytes of all messages and commands (RESP) that are being received, and of contents (Sockety) that wait for their
    * worker, not counting those of which less than 1 KiB has arrived. When met: the connection with the most is not
    * read; it is closed with 1013 if that frees no room within a second, or once the others exceed the limit by an
-   * eighth. A POST of an event stream that has no room is answered with 503. Default 256 MiB.
+   * eighth. POSTs of event streams take at most half of it, and one that has no room is answered with 503. Default 256
+   * MiB.
    */
   inboundTotalBytes?: number;
   /**

@@ -14,6 +14,8 @@ use crate::sync::{AtomicU64, AtomicUsize, Ordering, Padded};
 /// See the module.
 pub(crate) struct Inbound {
     bytes: Padded<AtomicUsize>,
+    /// Those of them that are [received](Received) beside the buffers of connections.
+    beside: Padded<AtomicUsize>,
     /// The approximate size of the largest message of each shard.
     largest: Box<[Padded<AtomicUsize>]>,
     /// One bit per shard that holds a connection back until there is room.
@@ -32,6 +34,7 @@ impl Inbound {
     pub(crate) fn new() -> Self {
         Self {
             bytes: Padded(AtomicUsize::new(0)),
+            beside: Padded(AtomicUsize::new(0)),
             largest: (0..MAX_SHARDS)
                 .map(|_| Padded(AtomicUsize::new(0)))
                 .collect(),
@@ -106,10 +109,13 @@ impl Inbound {
     }
 }
 
-/// The bytes of a message that is received beside the buffers of connections. They count until this is dropped.
+/// The bytes of a message that is received beside the buffers of connections. They count until this is dropped. All of these
+/// together have at most half of what messages may have, because no connection is held back for them.
 pub(crate) struct Received {
     hub: Arc<Hub>,
+    /// What has come, and how much of it counts.
     bytes: usize,
+    counted: usize,
     limit: usize,
 }
 
@@ -119,28 +125,41 @@ impl Received {
         Self {
             hub: Arc::clone(hub),
             bytes: 0,
+            counted: 0,
             limit,
         }
     }
 
-    /// Counts more bytes. False: there is no room for them.
+    /// Counts more bytes, unless they are few in all. False: there is no room for them.
     pub(crate) fn grow(&mut self, by: usize) -> bool {
         self.bytes += by;
-        self.hub.inbound.grow(by) <= self.limit
+        if self.bytes < UNCOUNTED_BYTES {
+            return true;
+        }
+        let by = self.bytes - self.counted;
+        self.counted = self.bytes;
+        let inbound = &self.hub.inbound;
+        inbound.grow(by);
+        inbound.beside.fetch_add(by, Ordering::Relaxed) + by <= self.limit / 2
     }
 
     /// Some bytes have gone to where they count otherwise, or do not count any more.
     pub(crate) fn shrink(&mut self, by: usize) {
-        let by = by.min(self.bytes);
-        self.bytes -= by;
-        let bits = self.hub.inbound.shrink(by, self.limit);
+        let by = by.min(self.counted);
+        if by == 0 {
+            return;
+        }
+        self.counted -= by;
+        let inbound = &self.hub.inbound;
+        inbound.beside.fetch_sub(by, Ordering::Relaxed);
+        let bits = inbound.shrink(by, self.limit);
         self.hub.look_at_inbound(bits);
     }
 }
 
 impl Drop for Received {
     fn drop(&mut self) {
-        self.shrink(self.bytes);
+        self.shrink(self.counted);
     }
 }
 
@@ -149,6 +168,9 @@ impl fmt::Debug for Received {
         f.debug_tuple("Received").field(&self.bytes).finish()
     }
 }
+
+/// Messages of which less has arrived do not count: a connection takes that much memory anyway.
+pub(crate) const UNCOUNTED_BYTES: usize = 1024;
 
 impl Hub {
     /// Tells the shards of these bits to check what they receive. A shard that was told is not told again before it has

@@ -57,7 +57,7 @@ use compressing::Compressing;
 pub(crate) use compressing::Job;
 pub use history::PastError;
 pub(crate) use history::expire;
-pub(crate) use inbound::{Inbound, Received};
+pub(crate) use inbound::{Inbound, Received, UNCOUNTED_BYTES};
 pub(crate) use liveness::watch;
 pub use messaging::Forwardable;
 #[cfg(test)]

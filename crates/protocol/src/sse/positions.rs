@@ -24,7 +24,7 @@ pub struct Positions {
 pub enum Outcome {
     /// Not all are answered.
     Open,
-    /// They are, or one is not possible now.
+    /// They are, or one was refused for a reason that may pass, or that only the application knows.
     Settled,
     /// The client may not subscribe to one.
     Denied,
@@ -139,11 +139,9 @@ impl Positions {
             }
             Some("err") => {
                 if self.outcome == Outcome::Open {
-                    let is_later = matches!(seen.code.as_deref(), Some("failed" | "timeout"));
-                    self.outcome = if is_later {
-                        Outcome::Settled
-                    } else {
-                        Outcome::Denied
+                    self.outcome = match seen.code.as_deref() {
+                        Some("denied") => Outcome::Denied,
+                        _ => Outcome::Settled,
                     };
                 }
                 let reason = seen.reason.as_deref().unwrap_or_default();

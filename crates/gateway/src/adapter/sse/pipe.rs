@@ -8,6 +8,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame};
@@ -210,10 +211,10 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// Waits for what becomes of the subscriptions of a stream of channels, unless its events have to be read before. False:
-    /// the client may not have them.
+    /// Waits for what becomes of the subscriptions of a stream of channels, unless that takes long, or its events have to be read
+    /// before. False: the client may not have them.
     pub(super) async fn is_allowed(&self) -> bool {
-        poll_fn(|cx| {
+        let settled = poll_fn(|cx| {
             let mut between = self.between.borrow_mut();
             let is_full = between.is_ended || between.events.len() >= PIPE_BYTES;
             let outcome = between.unframed.as_ref().map(Unframed::outcome);
@@ -222,8 +223,10 @@ impl Pipe {
                 return Poll::Pending;
             }
             Poll::Ready(outcome != Some(Outcome::Denied))
-        })
-        .await
+        });
+        tokio::time::timeout(LONGEST_WAIT, settled)
+            .await
+            .unwrap_or(true)
     }
 }
 
@@ -285,6 +288,9 @@ fn wake(waker: Option<Waker>) {
         waker.wake();
     }
 }
+
+/// So long a stream does not begin while handlers decide: proxies give up on an answer that takes much longer.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Bytes between the shard and hyper; the rest waits in the outbox.
 const PIPE_BYTES: usize = 16 * 1024;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use ahash::AHashMap;
 
 use super::Env;
+use crate::hub::UNCOUNTED_BYTES;
 use crate::socket::connection::{Io, Partial, Shared};
 use crate::socket::fullest::Fullest;
 
@@ -205,9 +206,6 @@ impl Env {
         }
     }
 }
-
-/// Smaller messages are not counted: a connection takes that much memory anyway.
-const UNCOUNTED_BYTES: usize = 1024;
 
 /// How long the largest message waits for room.
 const HOLD_MS: u64 = 1000;

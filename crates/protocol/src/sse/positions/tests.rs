@@ -123,8 +123,8 @@ fn a_stream_is_settled_by_its_last_answer_or_denied_by_a_refusal() {
         (refusal("failed"), Outcome::Settled),
         (refusal("timeout"), Outcome::Settled),
         (refusal("denied"), Outcome::Denied),
-        (refusal("limit"), Outcome::Denied),
-        (refusal("banned"), Outcome::Denied),
+        (refusal("limit"), Outcome::Settled),
+        (refusal("busy"), Outcome::Settled),
     ] {
         let mut stream = Positions::new(vec!["a".into(), "b".into()], None);
         assert_eq!(stream.outcome(), Outcome::Open);
