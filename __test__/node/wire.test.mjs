@@ -144,7 +144,7 @@ test.serial('a listener that does not read slows its client down, and gets all o
   await until(() => connection.socket.bytesWritten > 500_000 || connection.socket.writableLength > 0, 'some of it');
   await ask(t, 'GET /hello');
   t.true(connection.socket.writableLength > 0, 'the client has to wait');
-  await ask(t, 'GET /resume');
+  await until(async () => `${(await ask(t, 'GET /resume')).body}` === 'resumed', 'the listener to pause');
   t.is((await connection.answer()).body.toString(), createHash('sha1').update(body).digest('hex'));
 });
 

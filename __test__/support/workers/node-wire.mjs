@@ -33,14 +33,16 @@ const routes = {
   '/paused': (req, res) => {
     // reads one piece, and continues on request
     const hash = createHash('sha1');
-    req.once('data', () => req.pause());
+    req.once('data', () => {
+      req.pause();
+      globalThis.resume = () => req.resume();
+    });
     req.on('data', (piece) => hash.update(piece));
     req.on('end', () => res.end(hash.digest('hex')));
-    globalThis.resume = () => req.resume();
   },
   '/resume': (_req, res) => {
-    globalThis.resume();
-    res.end('resumed');
+    globalThis.resume?.();
+    res.end(globalThis.resume ? 'resumed' : 'not paused yet');
   },
   '/flood': (_req, res) => {
     let written = 0;
