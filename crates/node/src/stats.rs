@@ -101,11 +101,9 @@ fn workers<'s>(js: Js<'s>, workers: &[WorkerStats]) -> Outcome<Value<'s>> {
 }
 
 fn backplane<'s>(js: Js<'s>, stats: &BackplaneStats) -> Outcome<Value<'s>> {
-    let object = js.object()?;
-    js.set(object, c"state", js.string(stats.state.name())?)?;
-    put(
+    link_of(
         js,
-        object,
+        stats.state.name(),
         &[
             (c"sinceMs", from_u64(millis(stats.since))),
             (c"sent", from_u64(stats.sent)),
@@ -128,16 +126,13 @@ fn backplane<'s>(js: Js<'s>, stats: &BackplaneStats) -> Outcome<Value<'s>> {
                 from_u64(stats.pending_subscriptions),
             ),
         ],
-    )?;
-    Ok(object)
+    )
 }
 
 fn shared_history(js: Js<'_>, stats: HistoryStats) -> Outcome<Value<'_>> {
-    let object = js.object()?;
-    js.set(object, c"state", js.string(stats.state.name())?)?;
-    put(
+    link_of(
         js,
-        object,
+        stats.state.name(),
         &[
             (c"followed", from_usize(stats.followed)),
             (c"waitingBytes", from_usize(stats.waiting_bytes)),
@@ -152,16 +147,13 @@ fn shared_history(js: Js<'_>, stats: HistoryStats) -> Outcome<Value<'_>> {
             (c"renewed", from_u64(stats.renewed)),
             (c"losses", from_u64(stats.losses)),
         ],
-    )?;
-    Ok(object)
+    )
 }
 
 fn shared_presence(js: Js<'_>, stats: PresenceStats) -> Outcome<Value<'_>> {
-    let object = js.object()?;
-    js.set(object, c"state", js.string(stats.state.name())?)?;
-    put(
+    link_of(
         js,
-        object,
+        stats.state.name(),
         &[
             (c"followed", from_usize(stats.followed)),
             (c"sessions", from_u64(stats.sessions)),
@@ -169,7 +161,14 @@ fn shared_presence(js: Js<'_>, stats: PresenceStats) -> Outcome<Value<'_>> {
             (c"reread", from_u64(stats.reread)),
             (c"losses", from_u64(stats.losses)),
         ],
-    )?;
+    )
+}
+
+/// A link to a server: its state and its counters.
+fn link_of<'s>(js: Js<'s>, state: &str, counters: &[(&CStr, f64)]) -> Outcome<Value<'s>> {
+    let object = js.object()?;
+    js.set(object, c"state", js.string(state)?)?;
+    put(js, object, counters)?;
     Ok(object)
 }
 
