@@ -163,6 +163,18 @@ pub struct Entering {
     pub tag: u64,
 }
 
+/// What a node has of a channel that it [follows](crate::Core::fill) in a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// The newest message.
+    pub newest: Position,
+    /// The offset of the oldest message that is kept here, or of the next one if none is.
+    pub first: u64,
+    /// Whether everything is kept here that came since the channel is followed, as far as its terms allow: not if all
+    /// channels together would have kept too much.
+    pub is_whole: bool,
+}
+
 /// A subscriber's place in a channel's past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
@@ -198,6 +210,14 @@ pub struct Kept<K> {
 pub enum Progress {
     /// There is more, from this offset on. If nothing was read, the next message needs more room.
     Behind(u64),
+    /// The messages from this position on, up to the offset `until` but not that one, are not kept here. They are read in the
+    /// store of the channel, and the subscriber goes on behind them, or behind those that the store does not have either.
+    Absent {
+        /// The next message.
+        from: Position,
+        /// The oldest one that is kept here.
+        until: u64,
+    },
     /// It has everything and is live from now on.
     Live,
     /// It is no longer subscribed, or has another cursor now.
@@ -207,7 +227,8 @@ pub enum Progress {
 /// A step of a subscriber that reads on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The last message that is missing in front of what was read, because it went first.
+    /// The last message that is missing in front of what was read, because it went first. Not of a channel that is
+    /// [followed](crate::Core::fill), where that is known only by its store.
     pub gap: Option<Position>,
     /// What is next.
     pub progress: Progress,

@@ -23,6 +23,7 @@ mod name;
 mod name_map;
 mod object;
 mod past;
+mod past_totals;
 mod pasts;
 mod pattern;
 mod pattern_index;
@@ -41,9 +42,9 @@ mod terms;
 pub use crate::annotation::{Annotation, AnnotationError, NotAnObject};
 pub use crate::channel_list::Tally;
 pub use crate::history::{
-    ChannelTerms, Cursor, ENTRY_CHARGE, Entered, Entering, Epoch, HistoryBounds, HistoryTerms,
-    Kept, MOST_OFFSET, Manner, NAME_CHARGE, Number, PastSummary, Position, Progress, Published,
-    Room, Start, Step, Stored,
+    ChannelTerms, Cursor, ENTRY_CHARGE, Entered, Entering, Epoch, Followed, HistoryBounds,
+    HistoryTerms, Kept, MOST_OFFSET, Manner, NAME_CHARGE, Number, PastSummary, Position, Progress,
+    Published, Room, Start, Step, Stored,
 };
 pub use crate::id::{ChannelId, SocketId, TermsIndex};
 pub use crate::keys::{Held, Update};

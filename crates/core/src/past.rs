@@ -249,22 +249,31 @@ impl<K> Past<K> {
     }
 
     /// The offset with which a subscriber begins, and whether nothing is missing in front of it, if it was asked for.
-    pub(crate) fn begin(&self, start: Start) -> (u64, Option<bool>) {
+    /// `stored`: the store has this message and all behind it.
+    pub(crate) fn begin(&self, start: Start, stored: Option<Position>) -> (u64, Option<bool>) {
         let next = self.newest + 1;
+        let first = stored.map_or_else(|| self.first(), |stored| self.first_with(stored));
         match start {
             Start::Next => (next, None),
-            Start::Last(most) => (self.first().max(next.saturating_sub(u64::from(most))), None),
-            Start::Since(position) if self.has_all_since(position) => {
+            Start::Last(most) => (first.max(next.saturating_sub(u64::from(most))), None),
+            Start::Since(position)
+                if position.epoch == self.epoch
+                    && (first..=next).contains(&position.offset.saturating_add(1)) =>
+            {
                 (position.offset + 1, Some(true))
             }
             Start::Since(_) | Start::Gone => (next, Some(false)),
         }
     }
 
-    fn has_all_since(&self, position: Position) -> bool {
-        position.epoch == self.epoch
-            && position.offset <= self.newest
-            && position.offset + 1 >= self.first()
+    /// The offset of the oldest message that is kept here or in the store.
+    fn first_with(&self, stored: Position) -> u64 {
+        let first = self.first();
+        if !self.is_followed || stored.epoch != self.epoch {
+            return first;
+        }
+        let oldest = (self.newest + 1).saturating_sub(u64::from(self.terms.messages));
+        first.min(stored.offset.max(oldest).max(1))
     }
 
     /// The number of kept messages from an offset on, which is not before the first.
@@ -392,14 +401,14 @@ mod tests {
             let epoch = Epoch::new(epoch);
             Start::Since(Position { epoch, offset })
         };
-        assert_eq!(past.begin(since(7, 0)), (1, Some(true)));
-        assert_eq!(past.begin(since(7, 1)), (1, Some(false)));
-        assert_eq!(past.begin(Start::Last(9)), (1, None));
+        assert_eq!(past.begin(since(7, 0), None), (1, Some(true)));
+        assert_eq!(past.begin(since(7, 1), None), (1, Some(false)));
+        assert_eq!(past.begin(Start::Last(9), None), (1, None));
         for message in 1..=5 {
             push(&mut past, message, None, 0);
         }
-        assert_eq!(past.begin(since(7, 5)), (6, Some(true)));
-        assert_eq!(past.begin(since(7, 2)), (3, Some(true)));
+        assert_eq!(past.begin(since(7, 5), None), (6, Some(true)));
+        assert_eq!(past.begin(since(7, 2), None), (3, Some(true)));
         for start in [
             since(7, 1),
             since(7, 6),
@@ -407,11 +416,36 @@ mod tests {
             since(8, 5),
             Start::Gone,
         ] {
-            assert_eq!(past.begin(start), (6, Some(false)), "{start:?}");
+            assert_eq!(past.begin(start, None), (6, Some(false)), "{start:?}");
         }
-        assert_eq!(past.begin(Start::Next), (6, None));
-        let last = [0, 1, 3, 4, u32::MAX].map(|most| past.begin(Start::Last(most)).0);
+        assert_eq!(past.begin(Start::Next, None), (6, None));
+        let last = [0, 1, 3, 4, u32::MAX].map(|most| past.begin(Start::Last(most), None).0);
         assert_eq!(last, [6, 5, 3, 3, 3]);
         assert_eq!((past.left(3), past.left(6), past.left(9)), (3, 0, 0));
+    }
+
+    #[test]
+    fn a_subscriber_begins_in_front_of_what_is_kept_here_if_the_store_has_that() {
+        let at = |epoch, offset| Position {
+            epoch: Epoch::new(epoch),
+            offset,
+        };
+        let since = |offset| Start::Since(at(7, offset));
+        let mut past = past(5, 100);
+        past.refill(at(7, 20), Vec::new());
+        assert_eq!(past.begin(since(18), None), (21, Some(false)));
+        let stored = Some(at(7, 18));
+        assert_eq!(past.begin(since(17), stored), (18, Some(true)));
+        assert_eq!(past.begin(since(16), stored), (21, Some(false)));
+        assert_eq!(past.begin(since(20), stored), (21, Some(true)));
+        assert_eq!(past.begin(since(21), stored), (21, Some(false)));
+        assert_eq!(past.begin(Start::Last(9), stored), (18, None));
+        assert_eq!(past.begin(Start::Last(2), stored), (19, None));
+        // the terms allow five, and the store has another epoch's
+        assert_eq!(past.begin(since(15), Some(at(7, 1))), (16, Some(true)));
+        assert_eq!(past.begin(since(14), Some(at(7, 1))), (21, Some(false)));
+        assert_eq!(past.begin(since(17), Some(at(8, 18))), (21, Some(false)));
+        past.is_followed = false;
+        assert_eq!(past.begin(since(17), stored), (21, Some(false)));
     }
 }

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::history::{Cursor, Epoch, HistoryBounds, HistoryTerms, Position, Start, Stored};
+use crate::history::{Cursor, Epoch, HistoryTerms, Position, Start, Stored};
 use crate::id::{SocketId, TermsIndex};
 use crate::name::Name;
 use crate::name_map::{Hashed, NameMap};
 use crate::past::{Lost, Past};
+use crate::past_totals::{Excess, Totals};
 use crate::route::ShardIndex;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::Ordering;
 
 /// The pasts. Whenever the lock is free, each of them belongs to a channel with a subscriber, or is followed in a store, or
 /// keeps a message.
@@ -32,18 +33,6 @@ struct Place {
     name: Name,
 }
 
-/// What the pasts of all lock shards together keep.
-#[derive(Default)]
-pub(crate) struct Totals {
-    most_bytes: AtomicU64,
-    most_idle: AtomicU64,
-    bytes: AtomicU64,
-    /// Pasts without subscribers.
-    idle: AtomicU64,
-    /// Numbers publications and cursors.
-    stamps: AtomicU64,
-}
-
 /// Where a subscriber begins.
 pub(crate) struct Beginning {
     /// The newest message.
@@ -51,51 +40,6 @@ pub(crate) struct Beginning {
     pub(crate) recovered: Option<bool>,
     /// The first of the kept messages that it gets; `None`: there is none.
     pub(crate) missing: Option<u64>,
-}
-
-/// Which bound is exceeded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Excess {
-    Bytes,
-    Idle,
-}
-
-impl Totals {
-    pub(crate) fn set_bounds(&self, bounds: HistoryBounds) {
-        self.most_bytes.store(bounds.bytes, Ordering::Relaxed);
-        self.most_idle.store(bounds.channels, Ordering::Relaxed);
-    }
-
-    pub(crate) fn bounds(&self) -> HistoryBounds {
-        HistoryBounds {
-            bytes: self.most_bytes(),
-            channels: self.most_idle.load(Ordering::Relaxed),
-        }
-    }
-
-    fn most_bytes(&self) -> u64 {
-        self.most_bytes.load(Ordering::Relaxed)
-    }
-
-    /// A number that was never returned before, above 0.
-    pub(crate) fn stamp(&self) -> u64 {
-        self.stamps.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    pub(crate) fn excess(&self) -> Option<Excess> {
-        if self.bytes() > self.most_bytes() {
-            return Some(Excess::Bytes);
-        }
-        (self.idle() > self.most_idle.load(Ordering::Relaxed)).then_some(Excess::Idle)
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn idle(&self) -> u64 {
-        self.idle.load(Ordering::Relaxed)
-    }
 }
 
 impl<K> PastTable<K> {
@@ -273,11 +217,16 @@ impl<K> PastTable<K> {
         behind.unwrap_or_default().into_keys().collect()
     }
 
-    /// Where a subscriber begins; `None`: the channel has no past.
-    pub(crate) fn begin(&mut self, key: Hashed<'_>, start: Start, now: u64) -> Option<Beginning> {
+    /// Where a subscriber begins; `None`: the channel has no past. `stored`: the store has this message and all behind it.
+    pub(crate) fn begin(
+        &mut self,
+        key: Hashed<'_>,
+        (start, stored): (Start, Option<Position>),
+        now: u64,
+    ) -> Option<Beginning> {
         self.change(key, |past| past.expire(now))?;
         let past = self.rows.get(key)?;
-        let (next, recovered) = past.begin(start);
+        let (next, recovered) = past.begin(start, stored);
         Some(Beginning {
             position: past.position(),
             recovered,

@@ -143,6 +143,7 @@ fn reading_on_while_others_publish_and_expire_leaves_no_hole() {
 fn read(core: &Core, socket: SocketId, shard: &mut Shard) -> Vec<u64> {
     let entrance = Entrance {
         start: Start::Last(2),
+        stored: None,
         references: 1,
         own: false,
         tag: 0,
@@ -168,7 +169,9 @@ fn read(core: &Core, socket: SocketId, shard: &mut Shard) -> Vec<u64> {
         cursor = match step.progress {
             Progress::Behind(next) => Some(Cursor { id, next }),
             Progress::Live => None,
-            Progress::Ended => panic!("it is subscribed"),
+            Progress::Absent { .. } | Progress::Ended => {
+                panic!("it is subscribed, and no store has more")
+            }
         };
     }
     got

@@ -72,14 +72,30 @@ fn kept(newest: u64, most: usize) -> Vec<Stored<Arc<str>>> {
 }
 
 fn enter(core: &Core<Arc<str>>, id: SocketId, start: Start, shards: &mut Shards) -> Option<bool> {
+    enter_with(core, id, (start, None), shards)
+}
+
+fn enter_with(
+    core: &Core<Arc<str>>,
+    id: SocketId,
+    (start, stored): (Start, Option<Position>),
+    shards: &mut Shards,
+) -> Option<bool> {
     let entrance = Entrance {
         start,
+        stored,
         references: 1,
         own: false,
         tag: 0,
     };
     let entered = core.enter_at(id, ROOM, entrance, 100, shards);
     entered.expect("it is open").recovered
+}
+
+/// The newest message that the node has, and whether it has all.
+fn followed(core: &Core<Arc<str>>) -> Option<(Position, bool)> {
+    let followed = core.followed(ROOM)?;
+    Some((followed.newest, followed.is_whole))
 }
 
 fn apply(core: &Core<Arc<str>>, offset: u64, shards: &mut Shards) -> Option<usize> {
@@ -128,7 +144,7 @@ fn a_message_is_handed_over_and_comes_back_with_the_number_of_the_store() {
     assert_eq!(apply(&core, 10, &mut shards), Some(1), "only one is live");
     assert_eq!(shards.readers[&ids[1]].at, (Epoch::new(7), 11));
     assert_eq!(apply(&core, 10, &mut shards), None, "it was there");
-    assert_eq!(core.followed(ROOM), Some((at(7, 10), true)));
+    assert_eq!(followed(&core), Some((at(7, 10), true)));
     assert_eq!(shards.gaps, 0);
 }
 
@@ -144,7 +160,7 @@ fn what_is_followed_stays_until_it_is_unfollowed_without_a_subscriber() {
     // nothing was published so far, and nobody is subscribed
     assert!(core.fill(ROOM, (at(7, 0), Vec::new()), || true, &mut shards));
     core.expire_history(&mut shards);
-    assert_eq!(core.followed(ROOM), Some((at(7, 0), true)));
+    assert_eq!(followed(&core), Some((at(7, 0), true)));
     assert_eq!(apply(&core, 1, &mut shards), Some(0));
     core.subscribe(&[Target::Socket(id)], ROOM, 1, &mut shards);
     assert!(!core.unfollow(ROOM, || panic!("it has a subscriber")));
@@ -189,10 +205,10 @@ fn what_does_not_fit_is_not_taken_for_all_that_is_kept() {
         || true,
         &mut shards
     ));
-    assert_eq!(core.followed(ROOM), Some((at(7, 2), false)));
+    assert_eq!(followed(&core), Some((at(7, 2), false)));
     assert_eq!(core.history_size(), (0, 0));
     assert!(core.fill(ROOM, (at(7, 3), kept(3, 9)), || true, &mut shards));
-    assert_eq!(core.followed(ROOM), Some((at(7, 3), true)));
+    assert_eq!(followed(&core), Some((at(7, 3), true)));
     // a hole in front, and more than the terms allow
     let entries = vec![stored(1), stored(3), stored(4)];
     assert!(core.fill(ROOM, (at(7, 4), entries), || true, &mut shards));
@@ -239,14 +255,17 @@ enum Step {
         messages: u64,
         heard: u64,
     },
-    /// The node is filled with what the store has; perhaps its numbers have begun anew.
+    /// The node is filled with the newest that the store has; perhaps its numbers have begun anew.
     Fill {
         anew: bool,
+        most: usize,
     },
     Enter {
         who: usize,
         start: u8,
         back: u64,
+        /// Whether it is known what the store has.
+        is_seen: bool,
     },
     ReadOn {
         who: usize,
@@ -260,9 +279,9 @@ enum Step {
 fn steps() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (1..4_u64, 0..4_u64).prop_map(|(messages, heard)| Step::Publish { messages, heard }),
-        1 => any::<bool>().prop_map(|anew| Step::Fill { anew }),
-        3 => (0..5_usize, 0..4_u8, 0..7_u64)
-            .prop_map(|(who, start, back)| Step::Enter { who, start, back }),
+        1 => (any::<bool>(), 0..=KEPT).prop_map(|(anew, most)| Step::Fill { anew, most }),
+        3 => (0..5_usize, 0..4_u8, 0..7_u64, any::<bool>())
+            .prop_map(|(who, start, back, is_seen)| Step::Enter { who, start, back, is_seen }),
         3 => (0..5_usize, 1..4_u64).prop_map(|(who, messages)| Step::ReadOn { who, messages }),
         1 => (0..5_usize).prop_map(|who| Step::Leave { who }),
     ]
@@ -288,12 +307,12 @@ impl World {
             epoch: 1,
             newest: 0,
         };
-        world.fill();
+        world.fill(KEPT);
         world
     }
 
-    fn fill(&mut self) {
-        let past = (at(self.epoch, self.newest), kept(self.newest, KEPT));
+    fn fill(&mut self, most: usize) {
+        let past = (at(self.epoch, self.newest), kept(self.newest, most));
         assert!(self.core.fill(ROOM, past, || true, &mut self.shards));
     }
 
@@ -308,14 +327,19 @@ impl World {
                     apply(&self.core, offset, &mut self.shards);
                 }
             }
-            Step::Fill { anew } => {
+            Step::Fill { anew, most } => {
                 if anew {
                     self.epoch += 1;
                     self.newest /= 2;
                 }
-                self.fill();
+                self.fill(most);
             }
-            Step::Enter { who, start, back } => self.enter(who, start, back),
+            Step::Enter {
+                who,
+                start,
+                back,
+                is_seen,
+            } => self.enter(who, (start, back), is_seen),
             Step::ReadOn { who, messages } => self.read_on(who, messages),
             Step::Leave { who } => {
                 let all = [Target::Socket(self.sockets[who])];
@@ -324,12 +348,20 @@ impl World {
         }
     }
 
-    fn enter(&mut self, who: usize, start: u8, back: u64) {
+    /// The oldest message that the store keeps.
+    fn oldest(&self) -> Position {
+        let kept = KEPT.try_into().expect("few");
+        at(self.epoch, (self.newest + 1).saturating_sub(kept).max(1))
+    }
+
+    fn enter(&mut self, who: usize, (start, back): (u8, u64), is_seen: bool) {
         let id = self.sockets[who];
         if self.shards.readers.contains_key(&id) {
             return;
         }
-        let (newest, _) = self.core.followed(ROOM).expect("it is followed");
+        let followed = self.core.followed(ROOM).expect("it is followed");
+        let newest = followed.newest;
+        let stored = is_seen.then(|| self.oldest());
         let since = at(newest.epoch.get(), newest.offset.saturating_sub(back));
         let start = match start {
             0 => Start::Next,
@@ -337,9 +369,14 @@ impl World {
             2 => Start::Since(since),
             _ => Start::Gone,
         };
-        let recovered = enter(&self.core, id, start, &mut self.shards);
+        let recovered = enter_with(&self.core, id, (start, stored), &mut self.shards);
         let reader = &self.shards.readers[&id];
         match start {
+            Start::Since(since) if is_seen && since.offset + 1 >= self.oldest().offset => {
+                // the node may not have heard yet that the numbers began anew
+                assert_eq!(recovered, Some(true), "the store has it");
+                assert_eq!(reader.at, (since.epoch, since.offset + 1));
+            }
             Start::Since(since) if recovered == Some(true) => {
                 assert_eq!(reader.at, (since.epoch, since.offset + 1));
             }
@@ -382,14 +419,47 @@ impl World {
                 let reader = shards.readers.get_mut(&id).expect("it is subscribed");
                 reader.cursor = Some(Cursor { next, ..cursor });
             }
+            Progress::Absent { from, until } => {
+                assert!(out.is_empty() && from.offset == cursor.next && until > from.offset);
+                self.read_store(id, (cursor, from, until), messages);
+            }
             Progress::Live => assert!(shards.joined.contains_key(&id)),
             Progress::Ended => panic!("it is subscribed, and behind"),
         }
     }
 
+    /// The next messages of the store, up to those that the node has; what the store has not is a gap.
+    fn read_store(
+        &mut self,
+        id: SocketId,
+        (cursor, from, until): (Cursor, Position, u64),
+        messages: u64,
+    ) {
+        let oldest = self.oldest();
+        let has_it = from.epoch == oldest.epoch && from.offset >= oldest.offset;
+        let next = if has_it {
+            let next = until.min(from.offset + messages).min(self.newest + 1);
+            for offset in from.offset..next {
+                self.shards.get(id, Position { offset, ..from });
+            }
+            next
+        } else {
+            let next = if from.epoch == oldest.epoch {
+                until.min(oldest.offset)
+            } else {
+                until
+            };
+            let offset = next - 1;
+            self.shards.miss(id, Position { offset, ..from });
+            next
+        };
+        let reader = self.shards.readers.get_mut(&id);
+        reader.expect("it is subscribed").cursor = Some(Cursor { next, ..cursor });
+    }
+
     /// All who have entered get to the newest message of the store.
     fn end(mut self) {
-        self.fill();
+        self.fill(2);
         for who in 0..self.sockets.len() {
             for _ in 0..20 {
                 self.read_on(who, 3);

@@ -70,6 +70,8 @@ pub struct Range {
     pub after: u64,
     /// The most messages.
     pub most: usize,
+    /// Once messages of so many bytes are read, no more are.
+    pub most_bytes: usize,
     /// The newest first.
     pub is_reverse: bool,
 }

@@ -110,6 +110,11 @@ impl Reading {
         }
     }
 
+    /// Once so many bytes are read, no more are.
+    pub(super) fn most_bytes(&self) -> usize {
+        self.range.most_bytes.min(MOST_BYTES)
+    }
+
     /// What to read next.
     pub(super) fn cut(&self) -> Cut {
         let floor = self.range.after.saturating_add(1);
@@ -140,7 +145,7 @@ impl Reading {
             self.bytes = 0;
         }
         let is_whole = page.messages.into_iter().all(|message| self.push(message));
-        let is_enough = self.entries.len() >= self.range.most || self.bytes >= MOST_BYTES;
+        let is_enough = self.entries.len() >= self.range.most || self.bytes >= self.most_bytes();
         let next = page.next.filter(|next| self.is_behind(*next));
         if next.is_none() || is_enough || !is_whole {
             self.finish();
@@ -213,5 +218,5 @@ impl Command {
     }
 }
 
-/// About this many bytes are read for one answer.
+/// The most bytes of an answer, unless its last message goes beyond them.
 const MOST_BYTES: usize = 64 * 1024 * 1024;

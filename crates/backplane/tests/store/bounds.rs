@@ -46,6 +46,7 @@ fn the_last_messages_are_kept_and_read_in_both_directions() {
             after,
             most,
             is_reverse,
+            ..ALL
         };
         let past = node.read(terms, range).unwrap();
         assert_eq!(past.position.offset, 12);
@@ -136,6 +137,16 @@ fn long_histories_are_read_in_pages() {
         nodes[1].read(MANY, range).unwrap().entries,
         view.entries[..1500]
     );
+    // once there are so many bytes, the page is the last one
+    let few = |most_bytes| {
+        let range = Range { most_bytes, ..ALL };
+        nodes[1].read(MANY, range).unwrap().entries
+    };
+    let (one, half) = (few(1), few(view.entries[0].payload.len() * 1000));
+    assert_eq!(one, view.entries[..one.len()]);
+    assert_eq!(half, view.entries[..half.len()]);
+    assert!(!one.is_empty() && one.len() <= 512);
+    assert!(half.len() < 2000, "{}", half.len());
 }
 
 #[test]

@@ -242,6 +242,7 @@ pub(crate) fn texts(entries: &[Entry]) -> Vec<String> {
 pub(crate) const ALL: Range = Range {
     after: 0,
     most: usize::MAX,
+    most_bytes: usize::MAX,
     is_reverse: false,
 };
 

@@ -14,7 +14,7 @@ use crate::limits::KEY_BYTES;
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;
 use crate::past::{Lost, New};
-use crate::pasts::Excess;
+use crate::past_totals::Excess;
 use crate::post::{Numbered, Post};
 use crate::route::ShardIndex;
 use crate::sync::MutexGuard;
@@ -308,7 +308,7 @@ impl<K: Clone> Core<K> {
             });
         };
         let position = past.position();
-        let first = match past.begin(start) {
+        let first = match past.begin(start, None) {
             (_, Some(false)) => past.first(),
             (next, _) => next,
         };

@@ -3,7 +3,7 @@
 
 use super::{Core, EnterError};
 use crate::channels::ChannelTable;
-use crate::history::{Cursor, Entered, Entering, Kept, Progress, Room, Start, Step};
+use crate::history::{Cursor, Entered, Entering, Kept, Position, Progress, Room, Start, Step};
 use crate::id::{ChannelId, SocketId};
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;
@@ -16,6 +16,9 @@ use crate::route::Route;
 pub struct Entrance {
     /// Where it begins. Without history every start is [`Start::Next`].
     pub start: Start,
+    /// The oldest message of which the caller knows that a store has it, and all behind it: the socket may begin in front of
+    /// what is kept here. Without effect unless the channel is [followed](Core::fill).
+    pub stored: Option<Position>,
     /// By how much the application's references rise.
     pub references: u16,
     /// Whether the socket's own client subscribes itself; refused if it has already.
@@ -80,7 +83,7 @@ impl<K> Core<K> {
         let stamp = table.pasts().map_or(0, |pasts| pasts.totals().stamp());
         let place = table
             .pasts_mut()
-            .and_then(|pasts| pasts.begin(key, entrance.start, now));
+            .and_then(|pasts| pasts.begin(key, (entrance.start, entrance.stored), now));
         let next = place.as_ref().and_then(|place| place.missing);
         let entering = Entering {
             list: seat.list,
@@ -199,8 +202,9 @@ impl<K> Core<K> {
 }
 
 impl<K: Clone> Core<K> {
-    /// Takes the next kept messages for a subscriber that is behind, as many as it has room for, and adds them to `out`. The step that reaches the newest message makes the subscriber live: its [join](Post::join) is posted,
-    /// and with it everything that is published later.
+    /// Takes the next kept messages for a subscriber that is behind, as many as it has room for, and adds them to `out`.
+    /// The step that reaches the newest message makes the subscriber live: its [join](Post::join) is posted, and with it
+    /// everything that is published later.
     pub fn read_on<P: Post<Kept = K>>(
         &self,
         (list, name): (ChannelId, &Name),
@@ -229,7 +233,15 @@ impl<K: Clone> Core<K> {
         if found.behind.get(&subscriber) != Some(&cursor.id) {
             return ended;
         }
-        let (mut next, mut bytes) = (cursor.next.max(found.first()), 0);
+        let first = found.first();
+        if cursor.next < first && found.is_followed {
+            let from = found.at(cursor.next);
+            return Step {
+                gap: None,
+                progress: Progress::Absent { from, until: first },
+            };
+        }
+        let (mut next, mut bytes) = (cursor.next.max(first), 0);
         let gap = (next > cursor.next).then(|| found.at(next - 1));
         // what is told of a gap takes room, too
         let first = if gap.is_some() {

@@ -6,7 +6,7 @@ use super::history::{DROPPED, LEAST};
 use crate::channel::Recipients;
 use crate::channels::ChannelTable;
 use crate::history::{
-    ENTRY_CHARGE, HistoryTerms, MOST_OFFSET, Manner, Position, Published, Stored,
+    ENTRY_CHARGE, Followed, HistoryTerms, MOST_OFFSET, Manner, Position, Published, Stored,
 };
 use crate::id::SocketId;
 use crate::name::{Name, Space, Topic};
@@ -143,13 +143,16 @@ impl<K> Core<K> {
         true
     }
 
-    /// The newest message of a channel that is [followed](Self::fill), and whether everything is kept that its terms allow:
-    /// not if all channels together would have kept too much.
-    pub fn followed(&self, channel: &[u8]) -> Option<(Position, bool)> {
+    /// What this node has of a channel; `None`: it is not [followed](Self::fill).
+    pub fn followed(&self, channel: &[u8]) -> Option<Followed> {
         let key = self.hashed(Space::Channel, channel);
         let table = self.channel_table(key);
         let past = table.pasts()?.get(key)?;
-        past.is_followed.then(|| (past.position(), !past.is_short))
+        past.is_followed.then(|| Followed {
+            newest: past.position(),
+            first: past.first(),
+            is_whole: !past.is_short,
+        })
     }
 
     /// Posts a message that the store has numbered for the subscribers of the patterns that match its channel, and tells the

@@ -170,6 +170,7 @@ impl Driver {
         }
         let entrance = Entrance {
             start,
+            stored: None,
             references: 1,
             own: false,
             tag: u64::from(d),
@@ -265,6 +266,7 @@ impl Driver {
                 });
             }
             Progress::Live => assert_eq!(next, self.model.channels[&name].newest + 1),
+            Progress::Absent { .. } => panic!("no store has it"),
             Progress::Ended => panic!("it is subscribed"),
         }
     }

@@ -96,6 +96,7 @@ impl Driver {
     fn enter_own(&mut self, place: usize, id: SocketId, c: u8) {
         let entrance = Entrance {
             start: if c > 128 { Start::Last(9) } else { Start::Next },
+            stored: None,
             references: 0,
             own: true,
             tag: 0,
@@ -140,6 +141,7 @@ impl Driver {
         }
         let entrance = Entrance {
             start: if c > 128 { Start::Last(2) } else { Start::Next },
+            stored: None,
             references: 1,
             own: false,
             tag: 0,

@@ -86,6 +86,7 @@ impl Hub {
         }
         let entrance = Entrance {
             start,
+            stored: self.replicas.oldest(channel),
             references: 1,
             own: false,
             tag: 0,
@@ -131,6 +132,10 @@ impl Hub {
         most: usize,
         dirty: &mut ShardSet,
     ) -> Result<Entered, EnterError> {
+        let entrance = Entrance {
+            stored: self.replicas.oldest(channel),
+            ..entrance
+        };
         let mut poster = self.poster(dirty);
         self.core.enter_at(id, channel, entrance, most, &mut poster)
     }

@@ -134,6 +134,7 @@ impl Reader {
         let range = Range {
             after: self.since().map_or(0, |position| position.offset),
             most: self.reading.most,
+            most_bytes: self.reading.most_bytes,
             is_reverse: self.reading.is_reverse,
         };
         let (store, channel, terms) = (Arc::clone(&self.store), self.channel.clone(), self.terms);

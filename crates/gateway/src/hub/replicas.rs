@@ -3,22 +3,26 @@
 
 mod ahead;
 mod counts;
+mod depth;
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
 use millrace_backplane::store::{SharedHistory, StoreError, StoreStats};
-use millrace_core::{HistoryTerms, Pattern, SocketId, TermsIndex};
+use millrace_core::{HistoryTerms, Pattern, ShardIndex, SocketId, TermsIndex};
 
 use super::Hub;
 use super::following::{Following, Overdue, State};
 use super::teller::Teller;
+use crate::inbox::WantedPage;
 use crate::stats::HistoryStats;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 pub(super) use ahead::Ahead;
 use ahead::Waiting;
 use counts::Counts;
+use depth::Depth;
+pub(super) use depth::{Answered, Look};
 
 /// See the module. Its calls may come under a channel's lock of the core, and never call the core.
 #[derive(Default)]
@@ -30,6 +34,8 @@ pub(crate) struct Replicas {
     channels: Mutex<Following<Replica>>,
     /// How many wait until this node has come as far as their clients.
     ahead: AtomicUsize,
+    /// Pages for I/O shards that are read when the store can be reached again.
+    put_off: Mutex<Vec<(ShardIndex, WantedPage)>>,
     remembered: Mutex<AHashMap<u64, Remembered>>,
     tickets: Mutex<AHashMap<u64, Teller>>,
     /// The last mark or ticket.
@@ -55,6 +61,8 @@ struct Replica {
     is_partial: bool,
     /// Those whose clients know more of it than this node.
     ahead: Waiting,
+    /// What the store has in front of what this node was given.
+    depth: Depth,
 }
 
 /// What the sending node remembers of a message until it comes back.
@@ -127,7 +135,8 @@ impl Replicas {
         let all = self.channels.lock().take_all();
         let all = all.flat_map(|(_, mut replica, entrants)| {
             let ahead = self.counted_off(replica.ahead.take_all());
-            entrants.into_iter().chain(ahead)
+            let looking = replica.depth.forget();
+            entrants.into_iter().chain(ahead).chain(looking)
         });
         all.collect()
     }
@@ -214,6 +223,7 @@ impl Replicas {
         known.use_at(now);
         let mut tellers = known.take_waiting(now);
         tellers.append(&mut self.counted_off(known.state.ahead.take_all()));
+        tellers.append(&mut known.state.depth.forget());
         Some(tellers)
     }
 
@@ -278,6 +288,16 @@ impl Replicas {
             link.store.forget(channel);
         }
         true
+    }
+
+    /// A page is read later.
+    pub(super) fn put_off(&self, page: (ShardIndex, WantedPage)) {
+        self.put_off.lock().push(page);
+    }
+
+    /// Takes the pages that are to be read now.
+    pub(super) fn take_put_off(&self) -> Vec<(ShardIndex, WantedPage)> {
+        std::mem::take(&mut *self.put_off.lock())
     }
 
     /// Remembers what the store is not told of a message. Returns the message's mark; 0: there is nothing to remember.
@@ -354,13 +374,14 @@ impl Replica {
             is_filled: false,
             is_partial: false,
             ahead: Waiting::default(),
+            depth: Depth::default(),
         }
     }
 }
 
 impl State for Replica {
     fn is_needed(&self) -> bool {
-        !self.ahead.is_empty()
+        !self.ahead.is_empty() || !self.depth.is_idle()
     }
 }
 

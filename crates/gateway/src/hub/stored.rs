@@ -42,13 +42,13 @@ impl Hub {
     pub(super) fn waits(
         &self,
         (channel, start): (&[u8], Start),
-        teller: impl FnOnce() -> Teller,
+        teller: impl Fn() -> Teller,
     ) -> bool {
         let Some(terms) = self.replicas.terms_of(channel) else {
             return false;
         };
         let ahead = self.ahead(channel, start);
-        let waits = self.replicas.enter((channel, terms), ahead, teller);
+        let waits = self.replicas.enter((channel, terms), ahead, &teller);
         if let Some(ahead) = ahead
             && waits
             && self.ahead(channel, start).is_none()
@@ -56,7 +56,7 @@ impl Hub {
             // the node has come that far meanwhile
             self.tell_reached(channel, ahead.offset);
         }
-        waits
+        waits || self.looks_back((channel, terms), start, teller)
     }
 
     /// What a client has of a channel that is followed, if this node has not come that far.
@@ -64,7 +64,7 @@ impl Hub {
         let Start::Since(position) = start else {
             return None;
         };
-        let (newest, _) = self.core.followed(channel)?;
+        let newest = self.core.followed(channel)?.newest;
         let is_ahead = position.epoch == newest.epoch && position.offset > newest.offset;
         is_ahead.then_some(Ahead {
             offset: position.offset,
@@ -90,7 +90,7 @@ impl Hub {
             && self
                 .core
                 .followed(channel)
-                .is_some_and(|(_, is_whole)| is_whole)
+                .is_some_and(|followed| followed.is_whole)
             && self.ahead(channel, start).is_none();
         (!is_here).then_some(terms)
     }
@@ -192,7 +192,7 @@ impl Hub {
 
     /// If what the store keeps has no hole behind what a followed channel has: the newest message that it has.
     fn continues(&self, channel: &[u8], position: Position, entries: &[Entry]) -> Option<u64> {
-        let (known, _) = self.core.followed(channel)?;
+        let known = self.core.followed(channel)?.newest;
         let next = position.offset.saturating_add(1);
         let first = entries.first().map_or(next, |entry| entry.offset);
         let last = entries.last().map_or(position.offset, |entry| entry.offset);
@@ -252,6 +252,9 @@ impl Hub {
             .replicas
             .store_stats()
             .is_some_and(|store| store.is_connected);
+        if is_up {
+            self.read_pages_again();
+        }
         for teller in due.ahead {
             // if the store can be reached, it does not have what the client claims to have
             let outcome = if is_up {
@@ -305,7 +308,7 @@ impl Awaited {
 }
 
 /// A message of the store as the core keeps it.
-fn stored(entry: &Entry, compresses: bool) -> Stored<KeptMessage> {
+pub(super) fn stored(entry: &Entry, compresses: bool) -> Stored<KeptMessage> {
     let from = entry
         .from
         .and_then(|(node, socket)| Some((node, SocketId::new(socket)?)));

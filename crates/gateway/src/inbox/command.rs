@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use millrace_core::{
-    Annotation, Batch, ChannelId, Entering, Kind, Name, Number, Position, SocketId, TermsIndex,
+    Annotation, Batch, ChannelId, Entering, Kept, Kind, Name, Number, Position, SocketId,
+    TermsIndex,
 };
 
 use crate::event::{
     Acceptance, Calling, Question, Rejection, Step, StreamId, StreamStep, TransferId, Waiting,
 };
-use crate::frame::{Late, LateReply, Publication};
+use crate::frame::{KeptMessage, Late, LateReply, Publication};
 use crate::listener::{Dialling, Incoming, Listening, Stopping};
 
 /// A command for an I/O shard.
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     Enter(Box<Enter>),
     /// The recipients of a channel on this shard have missed messages up to this position.
     Gap(Box<(ChannelId, Position)>),
+    /// Messages of the past that the shard has read in the store.
+    Page(Box<Page>),
     /// What has changed among the members of a channel.
     Presence(Arc<Batch>),
     /// Something has changed among the members of some channel, and has to be told some time later.
@@ -199,6 +202,27 @@ pub(crate) struct Enter {
     pub(crate) slot: u32,
     pub(crate) socket: SocketId,
     pub(crate) entering: Entering,
+}
+
+/// Messages of the past that a shard reads in the store, for subscribers that are behind.
+#[derive(Clone, Debug)]
+pub(crate) struct WantedPage {
+    pub(crate) list: ChannelId,
+    pub(crate) name: Name,
+    /// The first message.
+    pub(crate) from: Position,
+    /// The messages from this offset on are not wanted.
+    pub(crate) until: u64,
+    /// How often the store has refused to read it.
+    pub(crate) refusals: u32,
+}
+
+/// What the store has of them.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) wanted: WantedPage,
+    /// From the first that is not gone; without a hole. Empty: all are gone that were wanted.
+    pub(crate) messages: Vec<Kept<KeptMessage>>,
 }
 
 /// A message in a channel that matches a pattern.

@@ -13,7 +13,9 @@ use millrace_core::{Kind, Route, ShardIndex, ShardSet};
 use crate::limits::MAX_SHARDS;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, Padded};
 use bell::Bell;
-pub(crate) use command::{AliasOf, Command, Enter, MarkedDirect, Matched, Numbered};
+pub(crate) use command::{
+    AliasOf, Command, Enter, MarkedDirect, Matched, Numbered, Page, WantedPage,
+};
 
 /// What a shard takes out at once.
 #[derive(Debug, Default)]

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use ahash::AHashMap;
-use millrace_core::{ChannelId, Cursor, Kept, Name, Position, Progress, Room, SocketId};
+use millrace_core::{ChannelId, Cursor, Kept, Name, Number, Position, Progress, Room, SocketId};
 
 use super::Shard;
+use super::past_pages::{Pages, Place, STEP_CHARGE, is_long, wide};
 use super::recipients::Local;
 use crate::frame::{KeptMessage, Publication};
 use crate::hub::Hub;
-use crate::inbox::Enter;
+use crate::inbox::{Enter, WantedPage};
 use crate::socket::Wake;
 use crate::socket::connection::{Io, Shared, Swelling};
 
@@ -20,12 +21,14 @@ pub(super) struct Cursors {
     /// By recipient list and socket.
     all: AHashMap<(ChannelId, SocketId), Reading>,
     /// Those that make a step in this turn.
-    ready: Vec<Place>,
+    pub(super) ready: Vec<Place>,
     /// Those that wait for room in an outbox.
     waiting: AHashMap<SocketId, Vec<Place>>,
     /// The messages that were read last, for others that read them soon, and their bytes.
-    recent: AHashMap<(ChannelId, u64), Arc<Publication>>,
+    recent: AHashMap<(ChannelId, Position), Arc<Publication>>,
     recent_bytes: usize,
+    /// What is not kept here and read in a store.
+    pub(super) pages: Pages,
 }
 
 /// A subscriber that is behind.
@@ -34,14 +37,8 @@ struct Reading {
     name: Name,
     slot: u32,
     cursor: Cursor,
-}
-
-/// Which subscriber, and the id of its cursor: a place whose cursor is another one by now is nobody's.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    list: ChannelId,
-    socket: SocketId,
-    cursor: u64,
+    /// The first message of the store behind those that are gone.
+    gone: Option<Position>,
 }
 
 impl Cursors {
@@ -52,7 +49,7 @@ impl Cursors {
         kept: &Kept<KeptMessage>,
         hub: &Hub,
     ) -> Arc<Publication> {
-        let place = (list, kept.number.position.offset);
+        let place = (list, kept.number.position);
         if let Some(known) = self.recent.get(&place) {
             return Arc::clone(known);
         }
@@ -88,11 +85,43 @@ impl Cursors {
         }
     }
 
+    fn reading(&self, place: &Place) -> Option<&Reading> {
+        let reading = self.all.get(&(place.list, place.socket))?;
+        (reading.cursor.id == place.cursor).then_some(reading)
+    }
+
     /// Its name, its slot and its cursor.
     fn get(&self, place: Place) -> Option<(Name, u32, Cursor)> {
-        let reading = self.all.get(&(place.list, place.socket))?;
-        let is_its = reading.cursor.id == place.cursor;
-        is_its.then(|| (reading.name.clone(), reading.slot, reading.cursor))
+        let reading = self.reading(&place)?;
+        Some((reading.name.clone(), reading.slot, reading.cursor))
+    }
+
+    /// Whether a subscriber still reads on there.
+    pub(super) fn reads(&self, place: &Place) -> bool {
+        self.reading(place).is_some()
+    }
+
+    /// The next page to ask the store for.
+    pub(super) fn next_page(&mut self) -> Option<WantedPage> {
+        let (mut pages, mut served) = (std::mem::take(&mut self.pages), Vec::new());
+        let next = pages.next(|place| self.reads(place), &mut served);
+        self.pages = pages;
+        self.ready.append(&mut served);
+        next
+    }
+
+    /// What a subscriber wants is gone from the store, up to this message.
+    pub(super) fn is_gone(&mut self, place: &Place, first: Position) {
+        if let Some(reading) = self.all.get_mut(&(place.list, place.socket)) {
+            reading.gone = Some(first);
+        }
+    }
+
+    /// The offset of the first message that is not gone, if the one is that a subscriber wants.
+    pub(super) fn take_gone(&mut self, place: Place, from: Position) -> Option<u64> {
+        let reading = self.all.get_mut(&(place.list, place.socket))?;
+        let first = reading.gone.take()?;
+        (first.epoch == from.epoch && first.offset > from.offset).then_some(first.offset)
     }
 }
 
@@ -114,6 +143,7 @@ impl Shard {
                 name: enter.name.clone(),
                 slot,
                 cursor,
+                gone: None,
             };
             let place = Place {
                 list: entering.list,
@@ -203,7 +233,7 @@ impl Shard {
     }
 
     /// Has one subscriber make a step, if its outbox has room. Returns the bytes of the messages that it got.
-    fn step_on(&self, place: Place) -> usize {
+    pub(super) fn step_on(&self, place: Place) -> usize {
         let Some((name, slot, cursor)) = self.cursors.borrow().get(place) else {
             return 0;
         };
@@ -220,36 +250,58 @@ impl Shard {
         let step = self.with_core(|core, post| {
             core.read_on((list, &name), (socket, cursor), room, &mut out, post)
         });
+        if let Progress::Absent { from, until } = step.progress {
+            return self.step_in_store(place, &connection, (&name, room), (from, until));
+        }
         if let Some(last) = step.gap {
             let why = Wake::Gap(&name, last);
             self.tell_session(&connection, &mut connection.io.borrow_mut(), why);
         }
-        self.hub.count_recovered(out.len());
         let local = Local::new(socket, slot, None);
-        let mut bytes = 0;
-        let is_long = |kept: &Kept<KeptMessage>| kept.message.payload().len() > COPIED;
-        let refers = out.iter().any(is_long);
-        if refers {
-            connection.io.borrow_mut().outbox.refer(self.ledger());
-        }
-        for kept in &out {
+        let is_long = out.iter().any(|kept| is_long(kept.message.payload()));
+        let each = out.iter().map(|kept| {
             let mut cursors = self.cursors.borrow_mut();
-            let publication = cursors.publication(list, kept, &self.hub);
-            drop(cursors);
-            let sent = (&*publication, &kept.number);
-            self.append_past(&connection, &local, sent, (list, &name));
-            bytes += kept.message.payload().len() + STEP_CHARGE;
-        }
-        if refers {
-            connection.io.borrow_mut().outbox.settle_references();
-        }
+            (cursors.publication(list, kept, &self.hub), kept.number)
+        });
+        let bytes = self.append_all_past(&connection, &local, (list, &name), is_long, each);
         let has_read = bytes > 0 || step.gap.is_some();
         self.keep_cursor(place, &connection, step.progress, has_read);
         bytes
     }
 
+    /// Puts messages of the past into an outbox; `refers`: one of them is [long](is_long). Returns their bytes.
+    pub(super) fn append_all_past(
+        &self,
+        connection: &Shared,
+        local: &Local,
+        channel: (ChannelId, &Name),
+        refers: bool,
+        messages: impl Iterator<Item = (Arc<Publication>, Number)>,
+    ) -> usize {
+        if refers {
+            connection.io.borrow_mut().outbox.refer(self.ledger());
+        }
+        let (mut count, mut bytes) = (0, 0);
+        for (publication, number) in messages {
+            self.append_past(connection, local, (&publication, &number), channel);
+            count += 1;
+            bytes += publication.payload().len() + STEP_CHARGE;
+        }
+        if refers {
+            connection.io.borrow_mut().outbox.settle_references();
+        }
+        self.hub.count_recovered(count);
+        bytes
+    }
+
     /// `has_read`: it got or was told something. Otherwise the next message does not fit into the outbox yet.
-    fn keep_cursor(&self, place: Place, connection: &Shared, progress: Progress, has_read: bool) {
+    pub(super) fn keep_cursor(
+        &self,
+        place: Place,
+        connection: &Shared,
+        progress: Progress,
+        has_read: bool,
+    ) {
         match progress {
             Progress::Behind(next) => {
                 let mut cursors = self.cursors.borrow_mut();
@@ -267,7 +319,9 @@ impl Shard {
                     self.await_room(place, connection);
                 }
             }
-            Progress::Live | Progress::Ended => self.stop_reading(place.list, place.socket),
+            Progress::Absent { .. } | Progress::Live | Progress::Ended => {
+                self.stop_reading(place.list, place.socket);
+            }
         }
     }
 
@@ -306,18 +360,8 @@ impl Shard {
     }
 }
 
-fn wide(bytes: usize) -> u64 {
-    u64::try_from(bytes).unwrap_or(u64::MAX)
-}
-
 /// Bytes that one subscriber gets in one turn.
 const STEP_BYTES: usize = 64 * 1024;
-
-/// Messages up to this length are copied for each subscriber: an entry of an outbox takes as much.
-const COPIED: usize = 128;
-
-/// What a message counts beside its length, as in the core.
-const STEP_CHARGE: usize = 128;
 
 /// Bytes that one byte of a channel's name takes at most in the head of a message, and what else is in a head.
 const ESCAPED: usize = 6;

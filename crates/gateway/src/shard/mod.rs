@@ -17,6 +17,7 @@ mod joins;
 mod marks;
 pub(crate) mod open;
 mod parts;
+mod past_pages;
 mod preamble;
 mod presence;
 #[cfg(test)]
@@ -31,6 +32,7 @@ mod sent;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod stage;
 mod stop;
+mod store_steps;
 mod streams;
 #[cfg(test)]
 mod streams_tests;

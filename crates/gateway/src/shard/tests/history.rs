@@ -31,7 +31,7 @@ pub(super) fn stage_with(
     stage
 }
 
-fn terms(messages: u32, clients: ClientTerms) -> ChannelTerms {
+pub(super) fn terms(messages: u32, clients: ClientTerms) -> ChannelTerms {
     ChannelTerms {
         pattern: Pattern::new(b"room:*").unwrap(),
         text: b"room:*"[..].into(),
@@ -86,6 +86,7 @@ pub(super) fn enter(stage: &Stage, actor: &Actor, start: Start) -> Entered {
     let mut dirty = ShardSet::default();
     let entrance = Entrance {
         start,
+        stored: None,
         references: 1,
         own: false,
         tag: 7,
@@ -252,6 +253,7 @@ fn a_session_is_told_where_it_enters_and_of_each_gap() {
     let mut dirty = ShardSet::default();
     let entrance = Entrance {
         start: Start::Next,
+        stored: None,
         references: 1,
         own: false,
         tag: 0,

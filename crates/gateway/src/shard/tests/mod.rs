@@ -14,6 +14,7 @@ mod relays;
 mod resp;
 mod splice;
 mod splice_random;
+mod store_steps;
 mod turns;
 mod v1;
 mod v1_calls;

@@ -161,6 +161,7 @@ const CORE: Crate = Crate {
                 "keys",
                 "name_map.rs",
                 "past.rs",
+                "past_totals.rs",
                 "pasts.rs",
                 "patterns.rs",
                 "present.rs",

@@ -94,7 +94,7 @@ impl Worker {
             reading.fail(StoreError::Refused);
             return None;
         };
-        let wanted = wanted(reading.cut(), reading.terms, MOST_READ);
+        let wanted = wanted(reading.cut(), reading.terms, reading.most_bytes());
         let channel = reading.channel.clone();
         Some(Job::new(channel, stream, Why::Node(reading), wanted))
     }
@@ -330,6 +330,3 @@ const MOST_FILLED: usize = 16 * 1024 * 1024;
 
 /// The most bytes of messages that a node can have missed. Beyond that, it is a gap.
 const MOST_MISSED: usize = 64 * 1024 * 1024;
-
-/// About this many bytes are read for one answer.
-const MOST_READ: usize = 64 * 1024 * 1024;

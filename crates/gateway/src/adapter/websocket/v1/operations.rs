@@ -188,6 +188,7 @@ impl Speaker {
             let has_room = hub.admits_entering(socket, 1);
             let entrance = Entrance {
                 start: begin(start),
+                stored: None,
                 references: 0,
                 own: true,
                 tag,
