@@ -163,16 +163,22 @@ pub struct Entering {
     pub tag: u64,
 }
 
-/// What a node has of a channel that it [follows](crate::Core::fill) in a store.
+impl Entering {
+    /// How many messages of the past follow, up to the newest at that moment.
+    pub fn follow(&self) -> u64 {
+        let newest = self.entered.position.map_or(0, |position| position.offset);
+        let next = self.cursor.map_or(u64::MAX, |cursor| cursor.next);
+        (newest + 1).saturating_sub(next)
+    }
+}
+
+/// What is known of the messages that the store of a [followed](crate::Core::fill) channel has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Followed {
-    /// The newest message.
-    pub newest: Position,
-    /// The offset of the oldest message that is kept here, or of the next one if none is.
-    pub first: u64,
-    /// Whether everything is kept here that came since the channel is followed, as far as its terms allow: not if all
-    /// channels together would have kept too much.
-    pub is_whole: bool,
+pub struct InStore {
+    /// The oldest message of which is known that it is there, with all behind it.
+    pub oldest: Position,
+    /// Whether nothing is in front of it.
+    pub is_all: bool,
 }
 
 /// A subscriber's place in a channel's past.

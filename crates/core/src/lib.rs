@@ -42,8 +42,8 @@ mod terms;
 pub use crate::annotation::{Annotation, AnnotationError, NotAnObject};
 pub use crate::channel_list::Tally;
 pub use crate::history::{
-    ChannelTerms, Cursor, ENTRY_CHARGE, Entered, Entering, Epoch, Followed, HistoryBounds,
-    HistoryTerms, Kept, MOST_OFFSET, Manner, NAME_CHARGE, Number, PastSummary, Position, Progress,
+    ChannelTerms, Cursor, ENTRY_CHARGE, Entered, Entering, Epoch, HistoryBounds, HistoryTerms,
+    InStore, Kept, MOST_OFFSET, Manner, NAME_CHARGE, Number, PastSummary, Position, Progress,
     Published, Room, Start, Step, Stored,
 };
 pub use crate::id::{ChannelId, SocketId, TermsIndex};

@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 
 use crate::hash::SocketMap;
 use crate::history::{
-    ENTRY_CHARGE, Epoch, HistoryTerms, Kept, NAME_CHARGE, Number, PastSummary, Position, Start,
-    Stored,
+    ENTRY_CHARGE, Epoch, HistoryTerms, InStore, Kept, NAME_CHARGE, Number, PastSummary, Position,
+    Start, Stored,
 };
 use crate::id::SocketId;
 use crate::name::Name;
@@ -39,8 +39,8 @@ pub(crate) struct Past<K> {
     pub(crate) is_idle: bool,
     /// Whether a store numbers its messages, and it was filled from there.
     pub(crate) is_followed: bool,
-    /// Whether messages went before their bounds were reached, because all channels together kept too much. Known of those
-    /// that are followed.
+    /// Whether the store may have messages that are not here, although the terms allow them: it did not give all, or all
+    /// channels together kept too much. Known of those that are followed.
     pub(crate) is_short: bool,
     /// The cursors of subscribers that are behind.
     pub(crate) behind: SocketMap<u64>,
@@ -161,8 +161,8 @@ impl<K> Past<K> {
     }
 
     /// Replaces everything by what a store has: the position of its newest message, and messages, of which the last ones
-    /// without a hole in front of the newest are kept, no more than the terms allow.
-    pub(crate) fn refill(&mut self, position: Position, entries: Vec<Stored<K>>) {
+    /// without a hole in front of the newest are kept, no more than the terms allow. `is_whole`: it has no others.
+    pub(crate) fn refill(&mut self, position: Position, entries: Vec<Stored<K>>, is_whole: bool) {
         self.clear();
         self.epoch = position.epoch;
         self.newest = position.offset;
@@ -187,7 +187,7 @@ impl<K> Past<K> {
                 charge,
             });
         }
-        self.is_short = false;
+        self.is_short = !is_whole;
     }
 
     /// The offset of the kept message with this key.
@@ -249,10 +249,9 @@ impl<K> Past<K> {
     }
 
     /// The offset with which a subscriber begins, and whether nothing is missing in front of it, if it was asked for.
-    /// `stored`: the store has this message and all behind it.
-    pub(crate) fn begin(&self, start: Start, stored: Option<Position>) -> (u64, Option<bool>) {
+    /// `first`: the oldest message that it can get.
+    pub(crate) fn begin(&self, start: Start, first: u64) -> (u64, Option<bool>) {
         let next = self.newest + 1;
-        let first = stored.map_or_else(|| self.first(), |stored| self.first_with(stored));
         match start {
             Start::Next => (next, None),
             Start::Last(most) => (first.max(next.saturating_sub(u64::from(most))), None),
@@ -266,14 +265,30 @@ impl<K> Past<K> {
         }
     }
 
-    /// The offset of the oldest message that is kept here or in the store.
-    fn first_with(&self, stored: Position) -> u64 {
+    /// The offset of the oldest message that a subscriber can get which begins there. `Err`: that is not known until the
+    /// store is asked for this message.
+    pub(crate) fn first_for(&self, start: Start, known: Option<InStore>) -> Result<u64, Position> {
         let first = self.first();
-        if !self.is_followed || stored.epoch != self.epoch {
-            return first;
+        if !self.is_followed || !self.is_short {
+            return Ok(first);
         }
-        let oldest = (self.newest + 1).saturating_sub(u64::from(self.terms.messages));
-        first.min(stored.offset.max(oldest).max(1))
+        let next = self.newest + 1;
+        let oldest = next.saturating_sub(u64::from(self.terms.messages)).max(1);
+        let wanted = match start {
+            Start::Since(position) if position.epoch == self.epoch => {
+                position.offset.saturating_add(1)
+            }
+            Start::Last(most) => next.saturating_sub(u64::from(most)).max(oldest),
+            Start::Since(_) | Start::Gone | Start::Next => return Ok(first),
+        };
+        if !(oldest..first).contains(&wanted) {
+            return Ok(first);
+        }
+        let known = known.filter(|known| {
+            known.oldest.epoch == self.epoch && (known.is_all || known.oldest.offset <= wanted)
+        });
+        let known = known.ok_or_else(|| self.at(wanted))?;
+        Ok(first.min(known.oldest.offset.max(oldest)))
     }
 
     /// The number of kept messages from an offset on, which is not before the first.
@@ -401,14 +416,14 @@ mod tests {
             let epoch = Epoch::new(epoch);
             Start::Since(Position { epoch, offset })
         };
-        assert_eq!(past.begin(since(7, 0), None), (1, Some(true)));
-        assert_eq!(past.begin(since(7, 1), None), (1, Some(false)));
-        assert_eq!(past.begin(Start::Last(9), None), (1, None));
+        assert_eq!(past.begin(since(7, 0), past.first()), (1, Some(true)));
+        assert_eq!(past.begin(since(7, 1), past.first()), (1, Some(false)));
+        assert_eq!(past.begin(Start::Last(9), past.first()), (1, None));
         for message in 1..=5 {
             push(&mut past, message, None, 0);
         }
-        assert_eq!(past.begin(since(7, 5), None), (6, Some(true)));
-        assert_eq!(past.begin(since(7, 2), None), (3, Some(true)));
+        assert_eq!(past.begin(since(7, 5), 3), (6, Some(true)));
+        assert_eq!(past.begin(since(7, 2), 3), (3, Some(true)));
         for start in [
             since(7, 1),
             since(7, 6),
@@ -416,10 +431,10 @@ mod tests {
             since(8, 5),
             Start::Gone,
         ] {
-            assert_eq!(past.begin(start, None), (6, Some(false)), "{start:?}");
+            assert_eq!(past.begin(start, 3), (6, Some(false)), "{start:?}");
         }
-        assert_eq!(past.begin(Start::Next, None), (6, None));
-        let last = [0, 1, 3, 4, u32::MAX].map(|most| past.begin(Start::Last(most), None).0);
+        assert_eq!(past.begin(Start::Next, 3), (6, None));
+        let last = [0, 1, 3, 4, u32::MAX].map(|most| past.begin(Start::Last(most), 3).0);
         assert_eq!(last, [6, 5, 3, 3, 3]);
         assert_eq!((past.left(3), past.left(6), past.left(9)), (3, 0, 0));
     }
@@ -431,21 +446,50 @@ mod tests {
             offset,
         };
         let since = |offset| Start::Since(at(7, offset));
+        let known = |epoch, offset, is_all| {
+            let oldest = at(epoch, offset);
+            Some(InStore { oldest, is_all })
+        };
         let mut past = past(5, 100);
-        past.refill(at(7, 20), Vec::new());
-        assert_eq!(past.begin(since(18), None), (21, Some(false)));
-        let stored = Some(at(7, 18));
-        assert_eq!(past.begin(since(17), stored), (18, Some(true)));
-        assert_eq!(past.begin(since(16), stored), (21, Some(false)));
-        assert_eq!(past.begin(since(20), stored), (21, Some(true)));
-        assert_eq!(past.begin(since(21), stored), (21, Some(false)));
-        assert_eq!(past.begin(Start::Last(9), stored), (18, None));
-        assert_eq!(past.begin(Start::Last(2), stored), (19, None));
-        // the terms allow five, and the store has another epoch's
-        assert_eq!(past.begin(since(15), Some(at(7, 1))), (16, Some(true)));
-        assert_eq!(past.begin(since(14), Some(at(7, 1))), (21, Some(false)));
-        assert_eq!(past.begin(since(17), Some(at(8, 18))), (21, Some(false)));
-        past.is_followed = false;
-        assert_eq!(past.begin(since(17), stored), (21, Some(false)));
+        past.refill(at(7, 20), Vec::new(), true);
+        assert_eq!(
+            past.first_for(since(17), None),
+            Ok(21),
+            "nothing is missing here"
+        );
+        past.refill(at(7, 20), Vec::new(), false);
+        assert_eq!(past.first_for(since(17), None), Err(at(7, 18)));
+        assert_eq!(past.first_for(since(17), known(7, 18, false)), Ok(18));
+        assert_eq!(
+            past.first_for(since(16), known(7, 18, false)),
+            Err(at(7, 17))
+        );
+        assert_eq!(past.first_for(since(16), known(7, 18, true)), Ok(18));
+        assert_eq!(
+            past.first_for(since(17), known(8, 18, true)),
+            Err(at(7, 18))
+        );
+        assert_eq!(past.first_for(since(17), known(7, u64::MAX, true)), Ok(21));
+        assert_eq!(past.first_for(Start::Last(9), None), Err(at(7, 16)));
+        assert_eq!(past.first_for(Start::Last(2), known(7, 18, false)), Ok(18));
+        // nobody has to ask the store
+        for start in [
+            since(20),
+            since(21),
+            since(14),
+            since(u64::MAX),
+            Start::Since(at(8, 17)),
+            Start::Gone,
+            Start::Next,
+            Start::Last(0),
+        ] {
+            assert_eq!(past.first_for(start, None), Ok(21), "{start:?}");
+        }
+        // the terms allow five
+        assert_eq!(past.first_for(since(15), known(7, 1, false)), Ok(16));
+        assert_eq!(past.begin(since(17), 18), (18, Some(true)));
+        assert_eq!(past.begin(since(16), 18), (21, Some(false)));
+        assert_eq!(past.begin(Start::Last(9), 18), (18, None));
+        assert_eq!(past.begin(Start::Last(2), 18), (19, None));
     }
 }

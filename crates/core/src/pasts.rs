@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::history::{Cursor, Epoch, HistoryTerms, Position, Start, Stored};
+use crate::history::{Cursor, Epoch, HistoryTerms, InStore, Position, Start, Stored};
 use crate::id::{SocketId, TermsIndex};
 use crate::name::Name;
 use crate::name_map::{Hashed, NameMap};
@@ -196,8 +196,13 @@ impl<K> PastTable<K> {
 
     /// Replaces what a past keeps, and its numbers, by what a store has. From then on it stays until it is
     /// [unfollowed](Self::unfollow).
-    pub(crate) fn refill(&mut self, key: Hashed<'_>, position: Position, entries: Vec<Stored<K>>) {
-        self.change(key, |past| past.refill(position, entries));
+    pub(crate) fn refill(
+        &mut self,
+        key: Hashed<'_>,
+        (position, entries): (Position, Vec<Stored<K>>),
+        is_whole: bool,
+    ) {
+        self.change(key, |past| past.refill(position, entries, is_whole));
         // a change sees only that the newest offset is another one
         self.place(key, true);
     }
@@ -217,16 +222,18 @@ impl<K> PastTable<K> {
         behind.unwrap_or_default().into_keys().collect()
     }
 
-    /// Where a subscriber begins; `None`: the channel has no past. `stored`: the store has this message and all behind it.
+    /// Where a subscriber begins; `None`: the channel has no past. `known`: what is known of the store.
     pub(crate) fn begin(
         &mut self,
         key: Hashed<'_>,
-        (start, stored): (Start, Option<Position>),
+        (start, known): (Start, Option<InStore>),
         now: u64,
     ) -> Option<Beginning> {
         self.change(key, |past| past.expire(now))?;
         let past = self.rows.get(key)?;
-        let (next, recovered) = past.begin(start, stored);
+        // the caller has looked whether it is known, and what has expired since then is not asked for
+        let first = past.first_for(start, known);
+        let (next, recovered) = past.begin(start, first.unwrap_or_else(|_| past.first()));
         Some(Beginning {
             position: past.position(),
             recovered,

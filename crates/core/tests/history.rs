@@ -70,7 +70,7 @@ fn a_sharded_channel_of_the_same_name_leaves_the_gap_of_each_shard() {
     let sockets = shards.map(|shard| core.open(shard, 7, info));
     let entrance = Entrance {
         start: Start::Next,
-        stored: None,
+        known: None,
         references: 0,
         own: true,
         tag: 0,

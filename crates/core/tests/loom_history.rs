@@ -143,7 +143,7 @@ fn reading_on_while_others_publish_and_expire_leaves_no_hole() {
 fn read(core: &Core, socket: SocketId, shard: &mut Shard) -> Vec<u64> {
     let entrance = Entrance {
         start: Start::Last(2),
-        stored: None,
+        known: None,
         references: 1,
         own: false,
         tag: 0,

@@ -11,8 +11,9 @@ mod shards;
 use std::sync::Arc;
 
 use millrace_core::{
-    ChannelTerms, Core, Cursor, Entrance, Epoch, HistoryBounds, HistoryTerms, Manner, Pattern,
-    Position, Progress, Room, ShardIndex, SocketId, SocketInfo, Start, Stored, Target,
+    ChannelTerms, Core, Cursor, EnterError, Entrance, Epoch, HistoryBounds, HistoryTerms, InStore,
+    Manner, Pattern, Position, Progress, Room, ShardIndex, SocketId, SocketInfo, Start, Stored,
+    Target,
 };
 use proptest::prelude::*;
 use shards::Shards;
@@ -72,30 +73,24 @@ fn kept(newest: u64, most: usize) -> Vec<Stored<Arc<str>>> {
 }
 
 fn enter(core: &Core<Arc<str>>, id: SocketId, start: Start, shards: &mut Shards) -> Option<bool> {
-    enter_with(core, id, (start, None), shards)
+    enter_with(core, id, (start, None), shards).expect("it is open, and all is known")
 }
 
 fn enter_with(
     core: &Core<Arc<str>>,
     id: SocketId,
-    (start, stored): (Start, Option<Position>),
+    (start, known): (Start, Option<InStore>),
     shards: &mut Shards,
-) -> Option<bool> {
+) -> Result<Option<bool>, EnterError> {
     let entrance = Entrance {
         start,
-        stored,
+        known,
         references: 1,
         own: false,
         tag: 0,
     };
-    let entered = core.enter_at(id, ROOM, entrance, 100, shards);
-    entered.expect("it is open").recovered
-}
-
-/// The newest message that the node has, and whether it has all.
-fn followed(core: &Core<Arc<str>>) -> Option<(Position, bool)> {
-    let followed = core.followed(ROOM)?;
-    Some((followed.newest, followed.is_whole))
+    let entered = core.enter_at(id, ROOM, entrance, 100, shards)?;
+    Ok(entered.recovered)
 }
 
 fn apply(core: &Core<Arc<str>>, offset: u64, shards: &mut Shards) -> Option<usize> {
@@ -144,7 +139,7 @@ fn a_message_is_handed_over_and_comes_back_with_the_number_of_the_store() {
     assert_eq!(apply(&core, 10, &mut shards), Some(1), "only one is live");
     assert_eq!(shards.readers[&ids[1]].at, (Epoch::new(7), 11));
     assert_eq!(apply(&core, 10, &mut shards), None, "it was there");
-    assert_eq!(followed(&core), Some((at(7, 10), true)));
+    assert_eq!(core.followed(ROOM), Some((at(7, 10), true)));
     assert_eq!(shards.gaps, 0);
 }
 
@@ -160,7 +155,7 @@ fn what_is_followed_stays_until_it_is_unfollowed_without_a_subscriber() {
     // nothing was published so far, and nobody is subscribed
     assert!(core.fill(ROOM, (at(7, 0), Vec::new()), || true, &mut shards));
     core.expire_history(&mut shards);
-    assert_eq!(followed(&core), Some((at(7, 0), true)));
+    assert_eq!(core.followed(ROOM), Some((at(7, 0), true)));
     assert_eq!(apply(&core, 1, &mut shards), Some(0));
     core.subscribe(&[Target::Socket(id)], ROOM, 1, &mut shards);
     assert!(!core.unfollow(ROOM, || panic!("it has a subscriber")));
@@ -205,10 +200,10 @@ fn what_does_not_fit_is_not_taken_for_all_that_is_kept() {
         || true,
         &mut shards
     ));
-    assert_eq!(followed(&core), Some((at(7, 2), false)));
+    assert_eq!(core.followed(ROOM), Some((at(7, 2), false)));
     assert_eq!(core.history_size(), (0, 0));
     assert!(core.fill(ROOM, (at(7, 3), kept(3, 9)), || true, &mut shards));
-    assert_eq!(followed(&core), Some((at(7, 3), true)));
+    assert_eq!(core.followed(ROOM), Some((at(7, 3), true)));
     // a hole in front, and more than the terms allow
     let entries = vec![stored(1), stored(3), stored(4)];
     assert!(core.fill(ROOM, (at(7, 4), entries), || true, &mut shards));
@@ -255,10 +250,11 @@ enum Step {
         messages: u64,
         heard: u64,
     },
-    /// The node is filled with the newest that the store has; perhaps its numbers have begun anew.
+    /// The node is filled with what the store has; perhaps its numbers have begun anew, or it is more than all channels may
+    /// keep.
     Fill {
         anew: bool,
-        most: usize,
+        is_long: bool,
     },
     Enter {
         who: usize,
@@ -279,7 +275,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (1..4_u64, 0..4_u64).prop_map(|(messages, heard)| Step::Publish { messages, heard }),
-        1 => (any::<bool>(), 0..=KEPT).prop_map(|(anew, most)| Step::Fill { anew, most }),
+        1 => (any::<bool>(), any::<bool>()).prop_map(|(anew, is_long)| Step::Fill { anew, is_long }),
         3 => (0..5_usize, 0..4_u8, 0..7_u64, any::<bool>())
             .prop_map(|(who, start, back, is_seen)| Step::Enter { who, start, back, is_seen }),
         3 => (0..5_usize, 1..4_u64).prop_map(|(who, messages)| Step::ReadOn { who, messages }),
@@ -307,13 +303,22 @@ impl World {
             epoch: 1,
             newest: 0,
         };
-        world.fill(KEPT);
+        world.fill(false);
         world
     }
 
-    fn fill(&mut self, most: usize) {
-        let past = (at(self.epoch, self.newest), kept(self.newest, most));
+    fn fill(&mut self, is_long: bool) {
+        let mut messages = kept(self.newest, KEPT);
+        if is_long {
+            for message in &mut messages {
+                message.length = 200_000;
+            }
+        }
+        let is_whole = !is_long || messages.is_empty();
+        let newest = at(self.epoch, self.newest);
+        let past = (newest, messages);
         assert!(self.core.fill(ROOM, past, || true, &mut self.shards));
+        assert_eq!(self.core.followed(ROOM), Some((newest, is_whole)));
     }
 
     fn step(&mut self, step: &Step) {
@@ -327,12 +332,12 @@ impl World {
                     apply(&self.core, offset, &mut self.shards);
                 }
             }
-            Step::Fill { anew, most } => {
+            Step::Fill { anew, is_long } => {
                 if anew {
                     self.epoch += 1;
                     self.newest /= 2;
                 }
-                self.fill(most);
+                self.fill(is_long);
             }
             Step::Enter {
                 who,
@@ -359,9 +364,12 @@ impl World {
         if self.shards.readers.contains_key(&id) {
             return;
         }
-        let followed = self.core.followed(ROOM).expect("it is followed");
-        let newest = followed.newest;
-        let stored = is_seen.then(|| self.oldest());
+        let (newest, _) = self.core.followed(ROOM).expect("it is followed");
+        let in_store = InStore {
+            oldest: self.oldest(),
+            is_all: true,
+        };
+        let known = is_seen.then_some(in_store);
         let since = at(newest.epoch.get(), newest.offset.saturating_sub(back));
         let start = match start {
             0 => Start::Next,
@@ -369,11 +377,20 @@ impl World {
             2 => Start::Since(since),
             _ => Start::Gone,
         };
-        let recovered = enter_with(&self.core, id, (start, stored), &mut self.shards);
+        let asked = self.core.unknown_in_store(ROOM, start, known);
+        let mut entered = enter_with(&self.core, id, (start, known), &mut self.shards);
+        if let Err(error) = entered {
+            assert_eq!(error, EnterError::Unknown(asked.expect("it is the same")));
+            assert!(!is_seen && !self.shards.readers.contains_key(&id));
+            let known = Some(in_store);
+            entered = enter_with(&self.core, id, (start, known), &mut self.shards);
+        } else {
+            assert_eq!(asked, None);
+        }
+        let recovered = entered.expect("the store was asked");
         let reader = &self.shards.readers[&id];
         match start {
-            Start::Since(since) if is_seen && since.offset + 1 >= self.oldest().offset => {
-                // the node may not have heard yet that the numbers began anew
+            Start::Since(since) if since.offset + 1 >= self.oldest().offset => {
                 assert_eq!(recovered, Some(true), "the store has it");
                 assert_eq!(reader.at, (since.epoch, since.offset + 1));
             }
@@ -459,7 +476,7 @@ impl World {
 
     /// All who have entered get to the newest message of the store.
     fn end(mut self) {
-        self.fill(2);
+        self.fill(false);
         for who in 0..self.sockets.len() {
             for _ in 0..20 {
                 self.read_on(who, 3);

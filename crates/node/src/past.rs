@@ -95,27 +95,33 @@ pub(crate) fn subscribe_at<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     if !arguments::is_undefined(js, member)? && !has_presence()? {
         return Ok(Some(js.null()?));
     }
-    if let Some((number, answers)) = asking(call)?
-        && let Some(place) = call
-            .own
-            .with(|gateway| gateway.when_followed((channel, start), (number, &answers)))?
-    {
-        return wait(call, number, place);
-    }
     let info = presence::info(call, member)?;
-    let entered = who.with(&scratch, |who| {
-        call.own.post(|gateway, dirty| {
-            if start != Start::Next {
-                gateway.history(channel, (Start::Next, false), 0)?;
-            }
-            let entered = gateway.subscribe_at(who, channel, start, dirty);
-            if let (Some(info), Ok(entered)) = (&info, &entered) {
-                let ids: Vec<_> = entered.iter().map(|(id, _)| *id).collect();
-                gateway.make_members(&ids, channel, (Maker::Application, Some(info)), dirty);
-            }
-            Some(entered)
-        })
-    })?;
+    let entered = loop {
+        if let Some((number, answers)) = asking(call)?
+            && let Some(place) = call
+                .own
+                .with(|gateway| gateway.when_followed((channel, start), (number, &answers)))?
+        {
+            return wait(call, number, place);
+        }
+        let entered = who.with(&scratch, |who| {
+            call.own.post(|gateway, dirty| {
+                if start != Start::Next {
+                    gateway.history(channel, (Start::Next, false), 0)?;
+                }
+                let entered = gateway.subscribe_at(who, channel, start, dirty);
+                if let (Some(info), Ok(entered)) = (&info, &entered) {
+                    let ids: Vec<_> = entered.iter().map(|(id, _)| *id).collect();
+                    gateway.make_members(&ids, channel, (Maker::Application, Some(info)), dirty);
+                }
+                Some(entered)
+            })
+        })?;
+        // what was kept here has gone since then: the store is asked for it
+        if !matches!(entered, Some(Err(PastError::Unknown))) {
+            break entered;
+        }
+    };
     let Some(entered) = entered else {
         return Ok(None);
     };

@@ -70,7 +70,7 @@ pub struct Range {
     pub after: u64,
     /// The most messages.
     pub most: usize,
-    /// Once messages of so many bytes are read, no more are.
+    /// With so many bytes of messages, no more are given.
     pub most_bytes: usize,
     /// The newest first.
     pub is_reverse: bool,

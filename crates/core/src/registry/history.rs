@@ -308,7 +308,7 @@ impl<K: Clone> Core<K> {
             });
         };
         let position = past.position();
-        let first = match past.begin(start, None) {
+        let first = match past.begin(start, past.first()) {
             (_, Some(false)) => past.first(),
             (next, _) => next,
         };

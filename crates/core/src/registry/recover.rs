@@ -3,7 +3,9 @@
 
 use super::{Core, EnterError};
 use crate::channels::ChannelTable;
-use crate::history::{Cursor, Entered, Entering, Kept, Position, Progress, Room, Start, Step};
+use crate::history::{
+    Cursor, Entered, Entering, InStore, Kept, Position, Progress, Room, Start, Step,
+};
 use crate::id::{ChannelId, SocketId};
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;
@@ -16,9 +18,9 @@ use crate::route::Route;
 pub struct Entrance {
     /// Where it begins. Without history every start is [`Start::Next`].
     pub start: Start,
-    /// The oldest message of which the caller knows that a store has it, and all behind it: the socket may begin in front of
-    /// what is kept here. Without effect unless the channel is [followed](Core::fill).
-    pub stored: Option<Position>,
+    /// What the caller knows of the store of a [followed](Core::fill) channel: the socket may begin in front of what is kept
+    /// here.
+    pub known: Option<InStore>,
     /// By how much the application's references rise.
     pub references: u16,
     /// Whether the socket's own client subscribes itself; refused if it has already.
@@ -48,25 +50,50 @@ impl<K> Core<K> {
     }
 
     /// Subscribes the real sockets in `who` to a channel at a position; others are left out. Returns how each entered,
-    /// in the order of `who`, which is read once before anything changes.
+    /// in the order of `who`, which is read once before anything changes. Fails only with [`EnterError::Unknown`], before
+    /// anything changes.
     pub fn subscribe_at<P: Post<Kept = K>>(
         &self,
         who: &[Target<'_>],
         channel: &[u8],
-        entrance: Entrance,
+        mut entrance: Entrance,
         post: &mut P,
-    ) -> Vec<(SocketId, Entered)> {
+    ) -> Result<Vec<(SocketId, Entered)>, EnterError> {
         let key = self.hashed(Space::Channel, channel);
         let mut all = Vec::new();
         for ids in self.expand(who).chunks(IDS_PER_LOCK) {
             let mut table = self.channel_table(key);
-            let enter = |id: &SocketId| {
-                let entered = self.enter_in(&mut table, key, *id, entrance, post).ok()?;
-                Some((*id, entered))
-            };
-            all.extend(ids.iter().filter_map(enter));
+            for id in ids {
+                let entered = match self.enter_in(&mut table, key, *id, entrance, post) {
+                    // what was kept here for the others went meanwhile, and the store still had it
+                    Err(EnterError::Unknown(oldest)) if !all.is_empty() => {
+                        let is_all = true;
+                        entrance.known = Some(InStore { oldest, is_all });
+                        self.enter_in(&mut table, key, *id, entrance, post)
+                    }
+                    entered => entered,
+                };
+                match entered {
+                    Ok(entered) => all.push((*id, entered)),
+                    Err(error @ EnterError::Unknown(_)) => return Err(error),
+                    Err(_) => {}
+                }
+            }
         }
-        all
+        Ok(all)
+    }
+
+    /// The message for which the store of a [followed](Self::fill) channel has to be asked before a subscriber can begin
+    /// there; `None`: none.
+    pub fn unknown_in_store(
+        &self,
+        channel: &[u8],
+        start: Start,
+        known: Option<InStore>,
+    ) -> Option<Position> {
+        let key = self.hashed(Space::Channel, channel);
+        let table = self.channel_table(key);
+        table.pasts()?.get(key)?.first_for(start, known).err()
     }
 
     /// Makes a real socket a subscriber of a channel, whose table is locked.
@@ -78,12 +105,17 @@ impl<K> Core<K> {
         entrance: Entrance,
         post: &mut P,
     ) -> Result<Entered, EnterError> {
+        let start = (entrance.start, entrance.known);
+        if let Some(past) = table.pasts().and_then(|pasts| pasts.get(key)) {
+            past.first_for(start.0, start.1)
+                .map_err(EnterError::Unknown)?;
+        }
         let seat = self.take_seat(table, key, id, entrance)?;
         let now = post.unix_ms();
         let stamp = table.pasts().map_or(0, |pasts| pasts.totals().stamp());
         let place = table
             .pasts_mut()
-            .and_then(|pasts| pasts.begin(key, (entrance.start, entrance.stored), now));
+            .and_then(|pasts| pasts.begin(key, start, now));
         let next = place.as_ref().and_then(|place| place.missing);
         let entering = Entering {
             list: seat.list,

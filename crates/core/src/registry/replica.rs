@@ -6,7 +6,7 @@ use super::history::{DROPPED, LEAST};
 use crate::channel::Recipients;
 use crate::channels::ChannelTable;
 use crate::history::{
-    ENTRY_CHARGE, Followed, HistoryTerms, MOST_OFFSET, Manner, Position, Published, Stored,
+    ENTRY_CHARGE, HistoryTerms, MOST_OFFSET, Manner, Position, Published, Stored,
 };
 use crate::id::SocketId;
 use crate::name::{Name, Space, Topic};
@@ -76,7 +76,7 @@ impl<K> Core<K> {
         let wide = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let charge = wide(bytes + key.name.len())
             .saturating_add(ENTRY_CHARGE.saturating_mul(wide(entries.len())));
-        pasts.refill(key, position, entries);
+        pasts.refill(key, (position, entries), bytes <= WHOLE_BYTES);
         pasts.change(key, |past| past.expire(now));
         if is_told {
             Self::tell_all(&mut table, key, position, post);
@@ -109,7 +109,7 @@ impl<K> Core<K> {
         }
         let before = known.at(stored.offset - 1);
         if before.offset > newest {
-            pasts.refill(key, before, Vec::new());
+            pasts.refill(key, (before, Vec::new()), false);
             Self::tell_all(&mut table, key, before, post);
         }
         let now = post.unix_ms();
@@ -143,16 +143,13 @@ impl<K> Core<K> {
         true
     }
 
-    /// What this node has of a channel; `None`: it is not [followed](Self::fill).
-    pub fn followed(&self, channel: &[u8]) -> Option<Followed> {
+    /// The newest message of a channel that is [followed](Self::fill), and whether everything is kept that its terms allow:
+    /// not if the store did not give all, or all channels together would have kept too much.
+    pub fn followed(&self, channel: &[u8]) -> Option<(Position, bool)> {
         let key = self.hashed(Space::Channel, channel);
         let table = self.channel_table(key);
         let past = table.pasts()?.get(key)?;
-        past.is_followed.then(|| Followed {
-            newest: past.position(),
-            first: past.first(),
-            is_whole: !past.is_short,
-        })
+        past.is_followed.then(|| (past.position(), !past.is_short))
     }
 
     /// Posts a message that the store has numbered for the subscribers of the patterns that match its channel, and tells the
@@ -209,3 +206,6 @@ impl<K> Core<K> {
         }
     }
 }
+
+/// What a store gives of a channel when it is followed is bounded: more payload than this may not be all.
+const WHOLE_BYTES: usize = 8 * 1024 * 1024;

@@ -3,6 +3,7 @@
 
 use super::Core;
 use crate::channel_list::Tally;
+use crate::history::Position;
 use crate::id::SocketId;
 use crate::limits::SUBSCRIPTION_COUNT;
 use crate::name::{Name, Space, Topic};
@@ -23,6 +24,9 @@ pub enum EnterError {
     /// The client has subscribed itself already.
     #[error("the channel is subscribed already")]
     Already,
+    /// Whether the socket would miss something is not known until the store of the channel is asked for this message.
+    #[error("the store of histories has to be asked first")]
+    Unknown(Position),
     /// No real socket with this id is open.
     #[error("there is no such socket")]
     NoSocket,

@@ -170,7 +170,7 @@ impl Driver {
         }
         let entrance = Entrance {
             start,
-            stored: None,
+            known: None,
             references: 1,
             own: false,
             tag: u64::from(d),

@@ -96,7 +96,7 @@ impl Driver {
     fn enter_own(&mut self, place: usize, id: SocketId, c: u8) {
         let entrance = Entrance {
             start: if c > 128 { Start::Last(9) } else { Start::Next },
-            stored: None,
+            known: None,
             references: 0,
             own: true,
             tag: 0,
@@ -141,7 +141,7 @@ impl Driver {
         }
         let entrance = Entrance {
             start: if c > 128 { Start::Last(2) } else { Start::Next },
-            stored: None,
+            known: None,
             references: 1,
             own: false,
             tag: 0,
@@ -150,7 +150,7 @@ impl Driver {
         let entered = self
             .core
             .subscribe_at(&who, NAMES[place], entrance, &mut self.viewers);
-        assert_eq!(entered.len(), 1);
+        assert_eq!(entered.map(|entered| entered.len()), Ok(1));
         self.held.entry((place, id)).or_default().count += 1;
         let info = self.info(c);
         let maker = (Maker::Application, info.as_ref());

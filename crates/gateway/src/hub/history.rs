@@ -22,6 +22,9 @@ pub enum PastError {
     /// The inbox of an I/O shard is full.
     #[error("an I/O thread has too much to do; no socket was subscribed")]
     Overloaded,
+    /// Whether they would miss something is not known: the store has to be [asked](Hub::when_followed) first.
+    #[error("the store of histories has to be asked first")]
+    Unknown,
     /// A virtual socket gets only what is published from now on.
     #[error("a virtual socket cannot be subscribed at a position: {0}")]
     Virtual(SocketId),
@@ -86,13 +89,14 @@ impl Hub {
         }
         let entrance = Entrance {
             start,
-            stored: self.replicas.oldest(channel),
+            known: self.replicas.in_store(channel),
             references: 1,
             own: false,
             tag: 0,
         };
         let mut poster = self.poster(dirty);
-        Ok(self.core.subscribe_at(who, channel, entrance, &mut poster))
+        let entered = self.core.subscribe_at(who, channel, entrance, &mut poster);
+        entered.map_err(|_| PastError::Unknown)
     }
 
     /// Publishes on behalf of a client; if it `is_named`, subscribers whose protocol says it see who has published. If a
@@ -133,7 +137,7 @@ impl Hub {
         dirty: &mut ShardSet,
     ) -> Result<Entered, EnterError> {
         let entrance = Entrance {
-            stored: self.replicas.oldest(channel),
+            known: self.replicas.in_store(channel),
             ..entrance
         };
         let mut poster = self.poster(dirty);

@@ -13,50 +13,25 @@ use super::teller::{Outcome, Teller};
 impl Hub {
     /// Has a caller told when it is known whether the store has what a subscriber wants that begins there; false: it is
     /// known now, or nothing is missing here.
-    pub(super) fn looks_back(
+    pub(super) fn asks_first(
         &self,
         (channel, terms): (&[u8], HistoryTerms),
         start: Start,
         teller: impl FnOnce() -> Teller,
     ) -> bool {
-        let Some(wanted) = self.missing_here((channel, terms), start) else {
+        let known = self.replicas.in_store(channel);
+        let Some(wanted) = self.core.unknown_in_store(channel, start, known) else {
             return false;
         };
         match self.replicas.look(channel, wanted, teller) {
-            None | Some(Look::Known) => false,
+            // who enters without knowing comes back here
+            None => false,
             Some(Look::Waits) => true,
             Some(Look::Asks(teller)) => {
                 self.look_up((channel, terms), wanted, teller);
                 true
             }
         }
-    }
-
-    /// The first message that a subscriber wants, if it is not kept here but may be in the store.
-    fn missing_here(
-        &self,
-        (channel, terms): (&[u8], HistoryTerms),
-        start: Start,
-    ) -> Option<Position> {
-        if matches!(start, Start::Next | Start::Gone) {
-            return None;
-        }
-        let followed = self.core.followed(channel)?;
-        if followed.is_whole && self.replicas.is_whole(channel) {
-            return None;
-        }
-        let Position { epoch, offset } = followed.newest;
-        let next = offset + 1;
-        let oldest = next.saturating_sub(u64::from(terms.messages)).max(1);
-        let wanted = match start {
-            Start::Since(position) if position.epoch == epoch => position.offset.saturating_add(1),
-            Start::Last(most) => next.saturating_sub(u64::from(most)).max(oldest),
-            _ => return None,
-        };
-        let offset = wanted;
-        (oldest..followed.first)
-            .contains(&wanted)
-            .then_some(Position { epoch, offset })
     }
 
     /// Asks the store for the message, and the one behind it if that is gone.

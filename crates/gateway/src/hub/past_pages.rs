@@ -14,7 +14,7 @@ impl Hub {
     pub(crate) fn read_page(&self, shard: ShardIndex, wanted: WantedPage) {
         let terms = self.replicas.terms_of(wanted.name.as_bytes());
         let (Some(link), Some(terms)) = (self.replicas.link(), terms) else {
-            return self.replicas.put_off((shard, wanted));
+            return self.put_page_off(shard, wanted);
         };
         let messages = wanted.until.saturating_sub(wanted.from.offset);
         let range = Range {
@@ -46,7 +46,7 @@ impl Hub {
     fn page_read(
         &self,
         shard: ShardIndex,
-        wanted: WantedPage,
+        mut wanted: WantedPage,
         outcome: Result<StoredPast, StoreError>,
     ) {
         let messages = match outcome {
@@ -54,13 +54,22 @@ impl Hub {
             Ok(_) => Vec::new(),
             Err(StoreError::Refused) if wanted.refusals >= MOST_REFUSALS => Vec::new(),
             Err(error) => {
-                let mut wanted = wanted;
                 wanted.refusals += u32::from(error == StoreError::Refused);
-                return self.replicas.put_off((shard, wanted));
+                return self.put_page_off(shard, wanted);
             }
         };
-        let page = Box::new(Page { wanted, messages });
-        self.inboxes.post(shard, Command::Page(page));
+        let messages = Some(messages);
+        self.give_page(shard, Page { wanted, messages });
+    }
+
+    fn put_page_off(&self, shard: ShardIndex, wanted: WantedPage) {
+        self.replicas.put_off((shard, wanted.clone()));
+        let messages = None;
+        self.give_page(shard, Page { wanted, messages });
+    }
+
+    fn give_page(&self, shard: ShardIndex, page: Page) {
+        self.inboxes.post(shard, Command::Page(Box::new(page)));
         let mut dirty = ShardSet::default();
         dirty.insert(shard);
         self.wake(&mut dirty);
@@ -91,4 +100,4 @@ const MOST_REFUSALS: u32 = 10;
 
 /// A page has so many messages at most, and once it has so many bytes, no more.
 const PAGE_MESSAGES: usize = 2048;
-const PAGE_BYTES: usize = 2 * 1024 * 1024;
+const PAGE_BYTES: usize = 256 * 1024;

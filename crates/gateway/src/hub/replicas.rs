@@ -57,8 +57,6 @@ pub(super) struct Link {
 struct Replica {
     terms: HistoryTerms,
     is_filled: bool,
-    /// Whether more is kept than this node was given.
-    is_partial: bool,
     /// Those whose clients know more of it than this node.
     ahead: Waiting,
     /// What the store has in front of what this node was given.
@@ -196,13 +194,6 @@ impl Replicas {
         }
     }
 
-    /// Whether the core has what the store keeps of a channel.
-    pub(super) fn is_whole(&self, channel: &[u8]) -> bool {
-        let channels = self.channels.lock();
-        let known = channels.get(channel);
-        known.is_some_and(|known| known.state.is_filled && !known.state.is_partial)
-    }
-
     /// Whether a channel was filled since it is followed.
     pub(crate) fn is_filled(&self, channel: &[u8]) -> bool {
         let channels = self.channels.lock();
@@ -211,13 +202,13 @@ impl Replicas {
     }
 
     /// A channel is followed from here on: returns who has waited for that. `None`: it is not to be followed any more.
-    pub(crate) fn filled(&self, channel: &[u8], is_partial: bool) -> Option<Vec<Teller>> {
+    pub(crate) fn filled(&self, channel: &[u8]) -> Option<Vec<Teller>> {
         let mut channels = self.channels.lock();
         let known = channels.get_mut(channel)?;
         if known.state.is_filled {
             self.counts.gap();
         }
-        (known.state.is_filled, known.state.is_partial) = (true, is_partial);
+        known.state.is_filled = true;
         let now = Instant::now();
         // those who have waited are going to enter
         known.use_at(now);
@@ -372,7 +363,6 @@ impl Replica {
         Self {
             terms,
             is_filled: false,
-            is_partial: false,
             ahead: Waiting::default(),
             depth: Depth::default(),
         }

@@ -56,7 +56,7 @@ impl Hub {
             // the node has come that far meanwhile
             self.tell_reached(channel, ahead.offset);
         }
-        waits || self.looks_back((channel, terms), start, teller)
+        waits || self.asks_first((channel, terms), start, teller)
     }
 
     /// What a client has of a channel that is followed, if this node has not come that far.
@@ -64,7 +64,7 @@ impl Hub {
         let Start::Since(position) = start else {
             return None;
         };
-        let newest = self.core.followed(channel)?.newest;
+        let (newest, _) = self.core.followed(channel)?;
         let is_ahead = position.epoch == newest.epoch && position.offset > newest.offset;
         is_ahead.then_some(Ahead {
             offset: position.offset,
@@ -86,11 +86,11 @@ impl Hub {
     /// What is kept of a channel, if it has to be read from the store: this node has not all of it, or less than who asks.
     pub(crate) fn terms_to_read(&self, channel: &[u8], start: Start) -> Option<HistoryTerms> {
         let terms = self.replicas.terms_of(channel)?;
-        let is_here = self.replicas.is_whole(channel)
+        let is_here = self.replicas.is_filled(channel)
             && self
                 .core
                 .followed(channel)
-                .is_some_and(|followed| followed.is_whole)
+                .is_some_and(|(_, is_whole)| is_whole)
             && self.ahead(channel, start).is_none();
         (!is_here).then_some(terms)
     }
@@ -170,7 +170,6 @@ impl Hub {
             }
             return;
         }
-        let bytes: usize = entries.iter().map(|entry| entry.payload.len()).sum();
         let entries = entries.into_iter().map(|entry| {
             self.replicas.recall(entry.mark);
             stored(&entry, true)
@@ -178,7 +177,7 @@ impl Hub {
         let entries = entries.collect();
         let mut waiting = None;
         let may = || {
-            waiting = self.replicas.filled(channel, bytes > WHOLE_BYTES);
+            waiting = self.replicas.filled(channel);
             waiting.is_some()
         };
         let mut poster = Poster::new(&self.inboxes, dirty, None);
@@ -192,7 +191,7 @@ impl Hub {
 
     /// If what the store keeps has no hole behind what a followed channel has: the newest message that it has.
     fn continues(&self, channel: &[u8], position: Position, entries: &[Entry]) -> Option<u64> {
-        let known = self.core.followed(channel)?.newest;
+        let (known, _) = self.core.followed(channel)?;
         let next = position.offset.saturating_add(1);
         let first = entries.first().map_or(next, |entry| entry.offset);
         let last = entries.last().map_or(position.offset, |entry| entry.offset);
@@ -349,9 +348,6 @@ impl AsRef<[u8]> for Shared {
 
 /// Payloads up to this size are copied, as for the backplane.
 const COPIED_BYTES: usize = 16 * 1024;
-
-/// What the store gives of a channel when it is followed is bounded: more than this may not be all.
-const WHOLE_BYTES: usize = 8 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests;

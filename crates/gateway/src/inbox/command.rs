@@ -213,6 +213,8 @@ pub(crate) struct WantedPage {
     pub(crate) from: Position,
     /// The messages from this offset on are not wanted.
     pub(crate) until: u64,
+    /// Differs from the number of any other page of the shard.
+    pub(crate) number: u64,
     /// How often the store has refused to read it.
     pub(crate) refusals: u32,
 }
@@ -221,8 +223,8 @@ pub(crate) struct WantedPage {
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) wanted: WantedPage,
-    /// From the first that is not gone; without a hole. Empty: all are gone that were wanted.
-    pub(crate) messages: Vec<Kept<KeptMessage>>,
+    /// From the first that is not gone; without a hole. Empty: all are gone that were wanted. `None`: they come later.
+    pub(crate) messages: Option<Vec<Kept<KeptMessage>>>,
 }
 
 /// A message in a channel that matches a pattern.

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use ahash::AHashMap;
-use millrace_core::{ChannelId, Cursor, Kept, Name, Number, Position, Progress, Room, SocketId};
+use millrace_core::{
+    ChannelId, Cursor, Entering, Kept, Name, Number, Position, Progress, Room, SocketId,
+};
 
 use super::Shard;
 use super::past_pages::{Pages, Place, STEP_CHARGE, is_long, wide};
@@ -81,7 +83,12 @@ impl Cursors {
             }
         }
         if self.all.is_empty() {
-            *self = Self::default();
+            let mut pages = std::mem::take(&mut self.pages);
+            pages.reset();
+            *self = Self {
+                pages,
+                ..Self::default()
+            };
         }
     }
 
@@ -94,6 +101,12 @@ impl Cursors {
     fn get(&self, place: Place) -> Option<(Name, u32, Cursor)> {
         let reading = self.reading(&place)?;
         Some((reading.name.clone(), reading.slot, reading.cursor))
+    }
+
+    /// Where a subscriber reads on.
+    fn cursor(&self, list: ChannelId, socket: SocketId) -> Option<Cursor> {
+        let reading = self.all.get(&(list, socket))?;
+        Some(reading.cursor)
     }
 
     /// Whether a subscriber still reads on there.
@@ -136,7 +149,13 @@ impl Shard {
         if entering.tag == 0 {
             self.tell_entered(enter);
         }
-        let why = Wake::Entered(&enter.name, entering);
+        // one that goes on where it was may be behind
+        let known = self.cursors.borrow().cursor(entering.list, socket);
+        let told = Entering {
+            cursor: entering.cursor.or(known),
+            ..*entering
+        };
+        let why = Wake::Entered(&enter.name, &told);
         self.tell_session(&connection, &mut connection.io.borrow_mut(), why);
         if let Some(cursor) = entering.cursor {
             let reading = Reading {
@@ -166,7 +185,8 @@ impl Shard {
     /// The number of messages that are held for others.
     #[cfg(test)]
     pub(super) fn held_of_past(&self) -> usize {
-        self.cursors.borrow().recent.len()
+        let cursors = self.cursors.borrow();
+        cursors.recent.len() + cursors.pages.held()
     }
 
     /// A subscription has ended, or begins anew.
@@ -303,7 +323,11 @@ impl Shard {
         has_read: bool,
     ) {
         match progress {
-            Progress::Behind(next) => {
+            Progress::Behind(next)
+            | Progress::Absent {
+                from: Position { offset: next, .. },
+                ..
+            } => {
                 let mut cursors = self.cursors.borrow_mut();
                 let reading = cursors.all.get_mut(&(place.list, place.socket));
                 if let Some(reading) = reading {
@@ -319,7 +343,7 @@ impl Shard {
                     self.await_room(place, connection);
                 }
             }
-            Progress::Absent { .. } | Progress::Live | Progress::Ended => {
+            Progress::Live | Progress::Ended => {
                 self.stop_reading(place.list, place.socket);
             }
         }

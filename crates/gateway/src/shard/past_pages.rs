@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use millrace_core::{ChannelId, Kept, Number, Position, Room, SocketId};
 
 use crate::frame::{KeptMessage, Publication};
@@ -15,14 +15,33 @@ use crate::inbox::WantedPage;
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     /// Those who wait for a page, by its first message.
-    waiting: AHashMap<(ChannelId, Position), Vec<Place>>,
+    waiting: AHashMap<(ChannelId, Position), Waiting>,
     /// Pages that are not asked for yet.
     queue: VecDeque<WantedPage>,
-    /// How many are on their way.
-    reading: usize,
-    /// The messages that were read last, and their bytes.
-    held: AHashMap<(ChannelId, Position), Held>,
+    /// The number of the last page that was asked for.
+    last: u64,
+    /// The numbers of those that the store is reading.
+    reading: AHashSet<u64>,
+    /// What was read last, the page that was used last at the end.
+    held: Vec<HeldPage>,
     held_bytes: usize,
+}
+
+/// Those who wait for a page.
+#[derive(Debug)]
+struct Waiting {
+    /// Its number.
+    number: u64,
+    places: Vec<Place>,
+}
+
+/// Messages of the store, without a hole.
+#[derive(Debug)]
+struct HeldPage {
+    list: ChannelId,
+    first: Position,
+    messages: Vec<Held>,
+    bytes: usize,
 }
 
 /// Which subscriber, and the id of its cursor: a place whose cursor is another one by now is nobody's.
@@ -42,13 +61,18 @@ pub(super) struct Held {
 
 impl Pages {
     /// One more waits for a page.
-    pub(super) fn wait(&mut self, place: Place, wanted: WantedPage) {
-        let places = self.waiting.entry((wanted.list, wanted.from));
-        let places = places.or_insert_with(|| {
+    pub(super) fn wait(&mut self, place: Place, mut wanted: WantedPage) {
+        let key = (wanted.list, wanted.from);
+        let waiting = self.waiting.entry(key).or_insert_with(|| {
+            self.last += 1;
+            wanted.number = self.last;
             self.queue.push_back(wanted);
-            Vec::new()
+            Waiting {
+                number: self.last,
+                places: Vec::new(),
+            }
         });
-        places.push(place);
+        waiting.places.push(place);
     }
 
     /// The next page to ask for, if there may be one more on its way. `reads`: whether a subscriber still reads on there.
@@ -58,64 +82,129 @@ impl Pages {
         reads: impl Fn(&Place) -> bool,
         served: &mut Vec<Place>,
     ) -> Option<WantedPage> {
-        while self.reading < MOST_READING
+        while self.reading.len() < MOST_READING
             && let Some(wanted) = self.queue.pop_front()
         {
             let key = (wanted.list, wanted.from);
-            let places = self.waiting.get(&key);
-            let is_read = places.is_some_and(|places| places.iter().any(&reads));
-            if is_read && !self.held.contains_key(&key) {
-                self.reading += 1;
+            let waiting = self.waiting.get(&key);
+            if !waiting.is_some_and(|waiting| waiting.places.iter().any(&reads)) {
+                self.waiting.remove(&key);
+                continue;
+            }
+            if self.holding(key).is_none() {
+                self.reading.insert(wanted.number);
                 return Some(wanted);
             }
-            served.extend(self.waiting.remove(&key).unwrap_or_default());
+            served.extend(
+                self.waiting
+                    .remove(&key)
+                    .into_iter()
+                    .flat_map(|waiting| waiting.places),
+            );
         }
         None
     }
 
-    /// A page has come. Returns who waits for it.
-    pub(super) fn came(&mut self, wanted: &WantedPage) -> Vec<Place> {
-        let places = self.waiting.remove(&(wanted.list, wanted.from));
-        if places.is_some() {
-            self.reading = self.reading.saturating_sub(1);
-        }
-        places.unwrap_or_default()
+    /// The store cannot be asked for a page now. It will come later, and meanwhile another one may be read.
+    pub(super) fn put_off(&mut self, wanted: &WantedPage) {
+        self.reading.remove(&wanted.number);
     }
 
-    /// Holds what has come for others who read it soon.
+    /// A page has come. Returns who waits for it.
+    pub(super) fn came(&mut self, wanted: &WantedPage) -> Vec<Place> {
+        self.reading.remove(&wanted.number);
+        let key = (wanted.list, wanted.from);
+        match self.waiting.remove(&key) {
+            Some(waiting) if waiting.number == wanted.number => waiting.places,
+            Some(other) => {
+                self.waiting.insert(key, other);
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Holds what has come for others who read it soon. The pages go that were used longest ago.
     pub(super) fn hold(&mut self, list: ChannelId, messages: &[Kept<KeptMessage>], hub: &Hub) {
-        let lengths = messages.iter().map(|kept| kept.message.payload().len());
-        let bytes: usize = lengths.sum();
-        if self.held_bytes + bytes > HELD_BYTES || self.held.len() + messages.len() > HELD {
-            self.held = AHashMap::default();
-            self.held_bytes = 0;
+        let Some(first) = messages.first() else {
+            return;
+        };
+        let held = |kept: &Kept<KeptMessage>| Held {
+            publication: kept.message.publication(|| hub.publisher(kept)),
+            number: kept.number,
+        };
+        let page = HeldPage {
+            list,
+            first: first.number.position,
+            messages: messages.iter().map(held).collect(),
+            bytes: messages
+                .iter()
+                .map(|kept| kept.message.payload().len() + STEP_CHARGE)
+                .sum(),
+        };
+        self.held_bytes += page.bytes;
+        self.held.push(page);
+        let mut gone = 0;
+        while self.held_bytes > HELD_BYTES
+            && gone + 1 < self.held.len()
+            && let Some(oldest) = self.held.get(gone)
+        {
+            self.held_bytes -= oldest.bytes;
+            gone += 1;
         }
-        self.held_bytes += bytes;
-        for kept in messages {
-            let held = Held {
-                publication: kept.message.publication(|| hub.publisher(kept)),
-                number: kept.number,
-            };
-            self.held.insert((list, kept.number.position), held);
-        }
+        self.held.drain(..gone);
+    }
+
+    /// The place of the page that has a message.
+    fn holding(&self, (list, from): (ChannelId, Position)) -> Option<usize> {
+        self.held
+            .iter()
+            .rposition(|page| page.list == list && page.at(from).is_some())
     }
 
     /// The messages from one on, as many as there is room for; `None`: that one is not held.
     pub(super) fn from(
-        &self,
+        &mut self,
         list: ChannelId,
         (from, until): (Position, u64),
         room: Room,
     ) -> Option<Vec<Held>> {
-        let at = |offset| self.held.get(&(list, Position { offset, ..from }));
-        at(from.offset)?;
+        let place = self.holding((list, from))?;
+        let page = self.held.remove(place);
+        let wanted = page.messages.get(page.at(from).unwrap_or_default()..);
         let mut bytes = 0;
-        let each = (from.offset..until).map_while(at).take_while(|held| {
+        let each = wanted.unwrap_or_default().iter().take_while(|held| {
             let is_first = bytes == 0;
             bytes += wide(held.publication.payload().len() + STEP_CHARGE) + room.beside;
-            bytes <= if is_first { room.first } else { room.all }
+            let fits = bytes <= if is_first { room.first } else { room.all };
+            fits && held.number.position.offset < until
         });
-        Some(each.cloned().collect())
+        let each = each.cloned().collect();
+        self.held.push(page);
+        Some(each)
+    }
+
+    /// Forgets all but what the store is reading: nobody reads on any more.
+    pub(super) fn reset(&mut self) {
+        *self = Self {
+            last: self.last,
+            reading: std::mem::take(&mut self.reading),
+            ..Self::default()
+        };
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.held.iter().map(|page| page.messages.len()).sum()
+    }
+}
+
+impl HeldPage {
+    /// The place of a message.
+    fn at(&self, position: Position) -> Option<usize> {
+        let place = position.offset.checked_sub(self.first.offset)?;
+        let place = usize::try_from(place).ok()?;
+        (position.epoch == self.first.epoch && place < self.messages.len()).then_some(place)
     }
 }
 
@@ -135,8 +224,7 @@ const COPIED: usize = 128;
 pub(super) const STEP_CHARGE: usize = 128;
 
 /// The pages that are on their way at a time.
-const MOST_READING: usize = 2;
+const MOST_READING: usize = 4;
 
-/// Messages, and their bytes, that are held for others that read them soon: of two pages.
-const HELD: usize = 4096;
-const HELD_BYTES: usize = 4 * 1024 * 1024;
+/// The bytes of the pages that are held for others that read them soon.
+const HELD_BYTES: usize = 8 * 1024 * 1024;

@@ -30,13 +30,16 @@ impl Shard {
             return 0;
         }
         let list = place.list;
-        let held = self.cursors.borrow().pages.from(list, (from, until), room);
+        let mut cursors = self.cursors.borrow_mut();
+        let held = cursors.pages.from(list, (from, until), room);
+        drop(cursors);
         let Some(held) = held else {
             let wanted = WantedPage {
                 list,
                 name: name.clone(),
                 from,
                 until,
+                number: 0,
                 refusals: 0,
             };
             self.cursors.borrow_mut().pages.wait(place, wanted);
@@ -53,9 +56,13 @@ impl Shard {
         bytes
     }
 
-    /// A page has come from the store.
+    /// A page has come from the store, or will come later.
     pub(super) fn page_came(&self, page: &Page) {
         let Page { wanted, messages } = page;
+        let Some(messages) = messages else {
+            self.cursors.borrow_mut().pages.put_off(wanted);
+            return self.ask_for_pages();
+        };
         let first = messages.first();
         let first = first.map_or(wanted.until, |kept| kept.number.position.offset);
         let mut cursors = self.cursors.borrow_mut();

@@ -17,8 +17,10 @@ pub struct Okay<'a> {
     pub position: Option<(&'a str, u64)>,
     /// Whether nothing was missed since the position that the client gave.
     pub recovered: Option<bool>,
-    /// How many publications follow.
+    /// How many publications follow that name what they answer.
     pub count: Option<u64>,
+    /// How many of the last publications follow in front of what is published from now on.
+    pub last: Option<u64>,
     /// Whether there is more behind this page.
     pub more: bool,
 }
@@ -31,6 +33,7 @@ impl<'a> Okay<'a> {
             position: None,
             recovered: None,
             count: None,
+            last: None,
             more: false,
         }
     }
@@ -47,6 +50,9 @@ impl<'a> Okay<'a> {
         }
         if let Some(count) = self.count {
             append_number("n", count, out);
+        }
+        if let Some(last) = self.last {
+            append_number("last", last, out);
         }
         if self.more {
             out.extend_from_slice(b",\"more\":true");

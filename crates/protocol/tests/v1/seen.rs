@@ -212,6 +212,14 @@ fn answers_look_as_documented() {
         ),
         (
             Okay {
+                position: Some(("k3", 15)),
+                last: Some(3),
+                ..plain
+            },
+            r#"{"t":"ok","id":1,"e":"k3","o":15,"last":3}"#,
+        ),
+        (
+            Okay {
                 more: true,
                 ..plain
             },

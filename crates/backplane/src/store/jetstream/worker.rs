@@ -6,6 +6,7 @@ mod job;
 mod publishing;
 mod reading;
 mod scanning;
+mod search;
 mod watching;
 
 use std::collections::VecDeque;
@@ -118,6 +119,8 @@ pub(in crate::store) enum Part {
     Head,
     /// The record that says where the numbers are.
     Mark,
+    /// The first record from a number on.
+    Search,
     /// One of the records that were asked for together.
     Record(usize),
 }

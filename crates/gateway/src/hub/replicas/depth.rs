@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use millrace_core::Position;
+use millrace_core::{InStore, Position};
 
 use super::{Replicas, Teller};
 
@@ -18,9 +18,10 @@ pub(super) struct Depth {
 /// What was seen in the store.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// The oldest message that was seen; `None`: the store has none in this epoch.
-    oldest: Option<u64>,
+    /// The message that was asked for.
     at: Position,
+    /// The oldest one from there on; `None`: there was none.
+    oldest: Option<u64>,
     since: Instant,
 }
 
@@ -31,11 +32,9 @@ struct Asked {
     tellers: Vec<Teller>,
 }
 
-/// Whether a caller has to wait until the store is asked for a message.
+/// Who asks the store for a message.
 #[derive(Debug)]
 pub(in crate::hub) enum Look {
-    /// It is known whether the store has it.
-    Known,
     /// Another caller has asked for it already.
     Waits,
     /// The caller asks. This one is told by it; others may wait, too.
@@ -52,8 +51,7 @@ pub(in crate::hub) struct Answered {
 }
 
 impl Replicas {
-    /// Whether a caller who wants a message that is not kept here has to wait until the store is asked for it. `None`: the
-    /// channel is not followed.
+    /// Has a caller wait until the store is asked for a message that is not kept here. `None`: the channel is not followed.
     pub(in crate::hub) fn look(
         &self,
         channel: &[u8],
@@ -64,7 +62,7 @@ impl Replicas {
         let mut channels = self.channels.lock();
         let known = channels.get_mut(channel)?;
         known.use_at(now);
-        Some(known.state.depth.look(wanted, now, teller))
+        Some(known.state.depth.look(wanted, teller))
     }
 
     /// The store was [asked](Self::look) for a message, and what it has answered if it could be reached. Returns who waits
@@ -84,27 +82,19 @@ impl Replicas {
         known.state.depth.answered(from, answered, now)
     }
 
-    /// The oldest message of which is known that the store has it, and all behind it.
-    pub(in crate::hub) fn oldest(&self, channel: &[u8]) -> Option<Position> {
+    /// What is known of the messages that the store has.
+    pub(in crate::hub) fn in_store(&self, channel: &[u8]) -> Option<InStore> {
         if !self.is_on() {
             return None;
         }
         let channels = self.channels.lock();
-        channels.get(channel)?.state.depth.oldest(Instant::now())
+        channels.get(channel)?.state.depth.known(Instant::now())
     }
 }
 
 impl Depth {
-    /// Whether the store has to be asked for a message, which is not kept here.
-    pub(super) fn look(
-        &mut self,
-        wanted: Position,
-        now: Instant,
-        teller: impl FnOnce() -> Teller,
-    ) -> Look {
-        if self.is_known(wanted, now) {
-            return Look::Known;
-        }
+    /// The store has to be asked for a message.
+    pub(super) fn look(&mut self, wanted: Position, teller: impl FnOnce() -> Teller) -> Look {
         if let Some(asked) = self.asked.iter_mut().find(|asked| asked.covers(wanted)) {
             asked.tellers.push(teller());
             return Look::Waits;
@@ -114,15 +104,6 @@ impl Depth {
             tellers: Vec::new(),
         });
         Look::Asks(teller())
-    }
-
-    fn is_known(&self, wanted: Position, now: Instant) -> bool {
-        let Some(seen) = self.seen.filter(|seen| seen.holds(now)) else {
-            return false;
-        };
-        // what was not there then will not come back
-        let is_behind = wanted.offset >= seen.at.offset || seen.oldest != Some(seen.at.offset);
-        seen.at.epoch == wanted.epoch && is_behind
     }
 
     /// The store was asked for a message, and what it has answered if it could be reached. Returns who else waits.
@@ -135,8 +116,8 @@ impl Depth {
         if let Some(Answered { newest, oldest }) = answered {
             let seen = Seen {
                 // a store with another epoch has nothing of this one any more
-                oldest: oldest.filter(|_| newest.epoch == from.epoch),
                 at: from,
+                oldest: oldest.filter(|_| newest.epoch == from.epoch),
                 since: now,
             };
             let is_less = |known: &Seen| known.holds(now) && known.covers(&seen);
@@ -148,11 +129,17 @@ impl Depth {
         place.map_or_else(Vec::new, |place| self.asked.swap_remove(place).tellers)
     }
 
-    /// The oldest message that was seen in the store.
-    pub(super) fn oldest(&self, now: Instant) -> Option<Position> {
+    /// What is known of the messages that the store has.
+    pub(super) fn known(&self, now: Instant) -> Option<InStore> {
         let seen = self.seen.filter(|seen| seen.holds(now))?;
-        let epoch = seen.at.epoch;
-        seen.oldest.map(|offset| Position { epoch, offset })
+        Some(InStore {
+            oldest: Position {
+                offset: seen.oldest.unwrap_or(u64::MAX),
+                ..seen.at
+            },
+            // what was not there then will not come back
+            is_all: seen.oldest != Some(seen.at.offset),
+        })
     }
 
     /// What was seen counts no more. Returns who waits: they may look again.
@@ -173,11 +160,11 @@ impl Seen {
         now.saturating_duration_since(self.since) < HOLDS
     }
 
-    /// Whether it says as much as another one of the same time.
+    /// Whether it says as much as another one.
     fn covers(&self, other: &Self) -> bool {
         self.at.epoch == other.at.epoch
             && self.at.offset <= other.at.offset
-            && self.oldest == Some(self.at.offset)
+            && self.oldest.is_some()
     }
 }
 
@@ -188,7 +175,7 @@ impl Asked {
 }
 
 /// How long it holds what was seen in a store: long enough for those to enter who have waited for it.
-const HOLDS: Duration = Duration::from_secs(1);
+const HOLDS: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {
@@ -217,11 +204,15 @@ mod tests {
         Answered { newest, oldest }
     }
 
+    fn known(depth: &Depth, now: Instant) -> Option<(Position, bool)> {
+        let known = depth.known(now)?;
+        Some((known.oldest, known.is_all))
+    }
+
     #[test]
     fn those_who_want_less_wait_for_the_answer_of_who_wants_more() {
         let (mut depth, now) = (Depth::default(), Instant::now());
-        let mut look = |wanted, number| match depth.look(wanted, now, || teller(number)) {
-            Look::Known => 'k',
+        let mut look = |wanted, number| match depth.look(wanted, || teller(number)) {
             Look::Waits => 'w',
             Look::Asks(_) => 'a',
         };
@@ -231,50 +222,34 @@ mod tests {
         assert_eq!(look(at(7, 4), 6), 'w');
         let others = depth.answered(at(7, 4), Some(answer(at(7, 20), Some(4))), now);
         assert_eq!(numbers(&others), [6]);
-        assert_eq!(depth.oldest(now), Some(at(7, 4)));
+        assert_eq!(known(&depth, now), Some((at(7, 4), false)));
         let others = depth.answered(at(7, 5), Some(answer(at(7, 20), Some(5))), now);
         assert_eq!((numbers(&others), depth.is_idle()), (vec![2, 3], false));
         assert_eq!(numbers(&depth.answered(at(8, 9), None, now)), []);
         assert!(depth.is_idle());
-        assert_eq!(depth.oldest(now), Some(at(7, 4)), "more was seen");
-        assert!(matches!(
-            depth.look(at(7, 4), now, || teller(6)),
-            Look::Known
-        ));
+        assert_eq!(known(&depth, now), Some((at(7, 4), false)), "more was seen");
         let later = now + HOLDS;
-        assert_eq!(depth.oldest(later), None);
-        assert!(matches!(
-            depth.look(at(7, 4), later, || teller(6)),
-            Look::Asks(_)
-        ));
-        assert_eq!(numbers(&depth.forget()), []);
+        assert_eq!(known(&depth, later), None);
+        depth.answered(at(7, 5), Some(answer(at(7, 20), Some(5))), later);
+        assert_eq!(known(&depth, later), Some((at(7, 5), false)));
     }
 
     #[test]
-    fn what_the_store_does_not_have_is_not_asked_for_again() {
+    fn what_the_store_does_not_have_is_known_too() {
         let (mut depth, now) = (Depth::default(), Instant::now());
-        let mut known = |wanted| matches!(depth.look(wanted, now, || teller(1)), Look::Known);
-        assert!(!known(at(7, 5)));
         depth.answered(at(7, 5), Some(answer(at(7, 20), Some(8))), now);
-        assert_eq!(depth.oldest(now), Some(at(7, 8)));
-        let mut known = |wanted| matches!(depth.look(wanted, now, || teller(1)), Look::Known);
-        assert!(known(at(7, 1)) && known(at(7, 5)) && known(at(7, 9)) && !known(at(8, 5)));
+        assert_eq!(known(&depth, now), Some((at(7, 8), true)));
+        depth.answered(at(7, 9), Some(answer(at(7, 20), Some(9))), now);
+        assert_eq!(known(&depth, now), Some((at(7, 8), true)), "that was known");
         // its numbers have begun anew, or all messages are gone
         for answered in [answer(at(9, 20), Some(3)), answer(at(8, 20), None)] {
-            depth.forget();
+            assert_eq!(numbers(&depth.forget()), []);
             depth.answered(at(8, 3), Some(answered), now);
-            assert_eq!(depth.oldest(now), None);
-            assert!(matches!(
-                depth.look(at(8, 3), now, || teller(1)),
-                Look::Known
-            ));
+            assert_eq!(known(&depth, now), Some((at(8, u64::MAX), true)));
         }
-        // and if it cannot be reached, nothing is known
+        // and if it cannot be reached, nothing is
         depth.forget();
         depth.answered(at(8, 3), None, now);
-        assert!(matches!(
-            depth.look(at(8, 3), now, || teller(1)),
-            Look::Asks(_)
-        ));
+        assert_eq!(known(&depth, now), None);
     }
 }

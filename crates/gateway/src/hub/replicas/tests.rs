@@ -127,13 +127,12 @@ fn those_who_wait_are_told_once_when_the_channel_is_followed() {
     assert!(replicas.enter((ROOM, terms), None, || session(1)));
     assert!(replicas.enter((ROOM, terms), None, || session(2)));
     assert_eq!(notes.take(), ["follow room:1"]);
-    assert_eq!(replicas.filled(b"room:2", false).map(numbers), None);
-    assert!(!replicas.is_filled(ROOM) && !replicas.is_whole(ROOM));
-    assert_eq!(replicas.filled(ROOM, true).map(numbers), Some(vec![1, 2]));
-    assert!(replicas.is_filled(ROOM) && !replicas.is_whole(ROOM));
+    assert_eq!(replicas.filled(b"room:2").map(numbers), None);
+    assert!(!replicas.is_filled(ROOM));
+    assert_eq!(replicas.filled(ROOM).map(numbers), Some(vec![1, 2]));
+    assert!(replicas.is_filled(ROOM));
     assert!(!replicas.enter((ROOM, terms), None, || panic!("no caller has to wait")));
-    assert_eq!(replicas.filled(ROOM, false).map(numbers), Some(vec![]));
-    assert!(replicas.is_whole(ROOM));
+    assert_eq!(replicas.filled(ROOM).map(numbers), Some(vec![]));
     assert_eq!(numbers(replicas.disconnect()), [0; 0]);
     assert!(!replicas.is_filled(ROOM));
 }
@@ -200,7 +199,7 @@ fn a_channel_that_is_filled_once_more_is_a_gap() {
     let (replicas, _) = replicas();
     replicas.wanted(ROOMS, ROOM, true);
     for gaps in 0..3 {
-        assert_eq!(replicas.filled(ROOM, false).map(numbers), Some(vec![]));
+        assert_eq!(replicas.filled(ROOM).map(numbers), Some(vec![]));
         assert_eq!(replicas.stats().map(|stats| stats.gaps), Some(gaps));
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn enter(stage: &Stage, actor: &Actor, start: Start) -> Entered {
     let mut dirty = ShardSet::default();
     let entrance = Entrance {
         start,
-        stored: None,
+        known: None,
         references: 1,
         own: false,
         tag: 7,
@@ -253,7 +253,7 @@ fn a_session_is_told_where_it_enters_and_of_each_gap() {
     let mut dirty = ShardSet::default();
     let entrance = Entrance {
         start: Start::Next,
-        stored: None,
+        known: None,
         references: 1,
         own: false,
         tag: 0,

@@ -11,6 +11,7 @@ use super::super::super::scripts::Cut;
 use super::super::answers::Found;
 use super::super::record::{Head, Record};
 use super::Place;
+use super::search::{Search, Step};
 
 /// See the module.
 pub(super) struct Job {
@@ -21,6 +22,8 @@ pub(super) struct Job {
     wanted: Wanted,
     /// The newest record, once it is known.
     head: Option<Head>,
+    /// What is wanted begins far behind that: where it is read from is not known yet.
+    search: Option<(Search, Record)>,
     /// What names the message that is next, going back.
     chain: Id,
     messages: VecDeque<Published>,
@@ -59,6 +62,8 @@ pub(super) enum Next {
     Wait,
     /// The records with these numbers.
     Records(Vec<u64>),
+    /// The first record from this number on.
+    From(u64),
     /// Nothing: everything was read.
     Done,
 }
@@ -71,6 +76,7 @@ impl Job {
             why,
             wanted,
             head: None,
+            search: None,
             chain: Id::default(),
             messages: VecDeque::new(),
             bytes: 0,
@@ -93,8 +99,46 @@ impl Job {
         self.bytes = 0;
         let from = self.wanted.cut.from.unwrap_or(0).max(self.wanted.cut.floor);
         let is_empty = from > head.state.offset || self.wanted.cut.most == 0;
+        let sequence = head.sequence;
+        let is_foreign = head.is_foreign;
         self.head = Some(head);
-        if is_empty || !self.take(record) {
+        if is_empty {
+            return Next::Done;
+        }
+        let is_page = self.is_page() && !self.wanted.cut.is_reverse;
+        if is_page && !is_foreign {
+            let most = (self.wanted.cut.most, self.wanted.most_bytes);
+            self.search =
+                Search::new(from, most, (sequence, record)).map(|search| (search, record.clone()));
+        }
+        match &self.search {
+            Some((search, _)) => Next::From(search.begin()),
+            None => self.read_back(record),
+        }
+    }
+
+    /// What was found at a number that was asked for by [`Next::From`].
+    pub(super) fn searched(&mut self, found: Found) -> Next {
+        let Some((search, newest)) = &mut self.search else {
+            return Next::Done;
+        };
+        let step = match found {
+            Found::Record(sequence, record) => search.found(sequence, record),
+            // among messages of other programs it goes the long way
+            Found::Nothing | Found::Foreign(_) | Found::Failed(_) => Step::Nothing,
+        };
+        let record = match step {
+            Step::Ask(sequence) => return Next::From(sequence),
+            Step::Found(record) => record,
+            Step::Nothing => newest.clone(),
+        };
+        self.search = None;
+        self.chain = record.state.id;
+        self.read_back(&record)
+    }
+
+    fn read_back(&mut self, record: &Record) -> Next {
+        if !self.take(record) {
             return Next::Done;
         }
         self.ask(&record.before)
@@ -166,6 +210,11 @@ impl Job {
             }
         }
         true
+    }
+
+    /// Whether it reads for a node that does not follow the channel thereby.
+    pub(super) fn is_page(&self) -> bool {
+        matches!(self.why, Why::Node(_))
     }
 
     fn is_following(&self) -> bool {

@@ -9,7 +9,7 @@ use super::super::super::feed::StoreError;
 use super::super::super::requests::Reading;
 use super::super::super::scripts::Cut;
 use super::super::answers::{self, Failure, Found, Outcome};
-use super::super::api::{EXPECTED, newest, numbered};
+use super::super::api::{EXPECTED, newest, next_from, numbered};
 use super::super::channel::Followed;
 use super::super::link::Link;
 use super::super::record::{self, Head, Record};
@@ -24,7 +24,7 @@ impl Worker {
     pub(super) fn begin_reads(&mut self, link: &mut Link<Request>, now: Instant) {
         while self.jobs.len() < MOST_JOBS
             && link.has_room()
-            && let Some(read) = self.reads.pop_front()
+            && let Some(read) = self.next_read()
         {
             let job = match read {
                 Read::Follow(place) => self.follow_job(place),
@@ -35,6 +35,14 @@ impl Worker {
                 self.ask_head(number, link, now);
             }
         }
+    }
+
+    /// The next read, if there may be one more of its kind: what nodes read does not hold up what is followed.
+    fn next_read(&mut self) -> Option<Read> {
+        let pages = self.jobs.values().filter(|job| job.is_page()).count();
+        let may_begin = |read: &Read| pages < MOST_PAGES || matches!(read, Read::Follow(_));
+        let place = self.reads.iter().position(may_begin)?;
+        self.reads.remove(place)
     }
 
     fn add(&mut self, job: Job) -> u64 {
@@ -160,6 +168,15 @@ impl Worker {
                 Outcome::Overtaken | Outcome::Repeated(_) => self.ask_head(number, link, now),
                 Outcome::Failed(failure) => self.job_failed(number, Some(failure), link, now),
             },
+            Part::Search => {
+                let next = match answers::found(message, self.node) {
+                    Found::Failed(failure) => {
+                        return self.job_failed(number, Some(failure), link, now);
+                    }
+                    found => job.searched(found),
+                };
+                self.go_on(number, next, link, now);
+            }
             Part::Record(place) => {
                 let found = match answers::found(message, self.node) {
                     Found::Failed(failure) => {
@@ -235,6 +252,17 @@ impl Worker {
                 for (place, sequence) in sequences.into_iter().enumerate() {
                     let (api, body) = numbered(&stream.name(), sequence);
                     let what = Request::Job(number, Part::Record(place));
+                    link.request(what, &api, &[], &[&body], now);
+                }
+            }
+            Next::From(sequence) => {
+                let Some(job) = self.jobs.get(&number) else {
+                    return;
+                };
+                if let Some(stream) = self.streams.get(job.stream) {
+                    let subject = stream.kept(&job.channel);
+                    let (api, body) = next_from(&stream.name(), &subject, sequence);
+                    let what = Request::Job(number, Part::Search);
                     link.request(what, &api, &[], &[&body], now);
                 }
             }
@@ -324,6 +352,9 @@ const FORGETS: &str = "its stream does not keep what it has accepted; restart th
 
 /// How many channels are read at a time.
 const MOST_JOBS: usize = 16;
+
+/// How many of them for nodes that do not follow them thereby.
+const MOST_PAGES: usize = 8;
 
 /// The most bytes of kept messages that a node is given at once, see [`Follower`](super::super::super::follow::Follower).
 const MOST_FILLED: usize = 16 * 1024 * 1024;

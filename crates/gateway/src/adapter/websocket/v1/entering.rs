@@ -1,5 +1,5 @@
-//! Subscriptions of the client to channels that the application has subscribed it to already. Messages of such a channel
-//! may be on their way, so the answer waits for its place among them.
+//! Subscriptions of the client that are not answered yet. Messages of the channel may be on their way, because the application
+//! has subscribed the client or has ended that just now, so the answer waits for its place among them.
 
 use std::borrow::Cow;
 
@@ -17,8 +17,16 @@ pub(super) struct Entering {
 pub(super) struct Waiting {
     tag: u64,
     pub(super) id: Id<'static>,
-    /// What is answered if the channel keeps nothing.
-    pub(super) recovered: Option<bool>,
+    pub(super) what: What,
+}
+
+/// What is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// How it has entered; `recovered` if the channel keeps nothing.
+    Entered { recovered: Option<bool> },
+    /// That the channel is subscribed already: this was asked behind the subscription.
+    Refused,
 }
 
 impl Entering {
@@ -33,8 +41,19 @@ impl Entering {
         self.waiting.push(Waiting {
             tag: self.last_tag,
             id,
-            recovered,
+            what: What::Entered { recovered },
         });
+    }
+
+    /// Has a second subscription refused behind the first one, if that waits. False: none waits.
+    pub(super) fn refuse(&mut self, id: &Id<'_>) -> bool {
+        let Some(tag) = self.waiting.last().map(|last| last.tag) else {
+            return false;
+        };
+        let id = id.clone().into_owned();
+        let what = What::Refused;
+        self.waiting.push(Waiting { tag, id, what });
+        true
     }
 
     /// Whether an answer with this id waits.
@@ -42,10 +61,10 @@ impl Entering {
         self.waiting.iter().any(|one| one.id == *id)
     }
 
-    /// Takes the answer that waits for the subscription with this tag.
-    pub(super) fn take(&mut self, tag: u64) -> Option<Waiting> {
-        let place = self.waiting.iter().position(|one| one.tag == tag)?;
-        Some(self.waiting.remove(place))
+    /// Takes the answers that wait for the subscription with this tag, its own first.
+    pub(super) fn take(&mut self, tag: u64) -> Vec<Waiting> {
+        let taken = self.waiting.extract_if(.., |one| one.tag == tag);
+        taken.collect()
     }
 }
 

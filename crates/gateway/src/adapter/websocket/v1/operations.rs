@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use millrace_core::{EnterError, Entering, Entrance, Kind, Past, Position, Topic};
 use millrace_protocol::v1::{self, Code, Id, Incoming, Okay, Operation, Start};
 
-use super::asked::What;
+use super::asked;
 use super::calling::{failed, said};
-use super::entering::owned_start;
+use super::entering::{What, owned_start};
 use super::presence;
 use super::speaker::{Speaker, append_header, append_message, fail};
 use crate::close::CloseReason;
@@ -88,10 +88,26 @@ impl Speaker {
     /// A subscription has its place among the channel's messages: what was in front is delivered, and what follows is behind
     /// the position. Answers, if that has waited.
     pub(super) fn entered(&mut self, entering: &Entering, cx: &mut Context<'_>) {
-        if let Some(waiting) = self.entering.take(entering.tag) {
+        for waiting in self.entering.take(entering.tag) {
+            let What::Entered { recovered } = waiting.what else {
+                fail(
+                    Some(&waiting.id),
+                    Code::Bad,
+                    &EnterError::Already.to_string(),
+                    cx,
+                );
+                continue;
+            };
             let entered = entering.entered;
-            let recovered = entered.recovered.or(waiting.recovered);
-            say_okay(&waiting.id, entered.position, recovered, cx);
+            let recovered = entered.recovered.or(recovered);
+            // a client that has said where it begins knows what follows
+            let last = Some(entering.follow()).filter(|last| *last > 0 && recovered.is_none());
+            let okay = Okay {
+                recovered,
+                last,
+                ..Okay::new(&waiting.id)
+            };
+            say(okay, entered.position, cx);
         }
     }
 
@@ -106,7 +122,7 @@ impl Speaker {
         if !terms.subscribe {
             deny(Some(&id), cx);
         } else if self.waits(&channel, Event::V1Subscribe, cx) {
-            let what = What::Subscribe {
+            let what = asked::What::Subscribe {
                 channel: channel.into(),
                 start: start.map(owned_start),
                 info: info.map(Into::into),
@@ -130,7 +146,7 @@ impl Speaker {
     ) -> Result<Flow, CloseReason> {
         if self.holds(&channel) {
             let channel = channel.into();
-            return self.line_up(Some(id), What::Unsubscribe { channel }, cx);
+            return self.line_up(Some(id), asked::What::Unsubscribe { channel }, cx);
         }
         unsubscribe(&id, &channel, cx);
         if let Some(asked) = self.asked.as_deref_mut() {
@@ -149,7 +165,7 @@ impl Speaker {
         if self.waits(&channel, Event::V1Publish, cx)
             && cx.hub().client_terms(&channel).publish != ClientPublishing::Denied
         {
-            let what = What::Publish {
+            let what = asked::What::Publish {
                 channel: channel.into(),
                 key: key.as_deref().map(Into::into),
                 kind,
@@ -172,9 +188,6 @@ impl Speaker {
         (start, info): (Option<&Start<'_>>, Option<&str>),
         cx: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
-        if self.follows_first(id, channel, (start, info), cx) {
-            return Ok(());
-        }
         let member = match presence::member(channel, info, cx) {
             Ok(member) => member,
             Err(error) => {
@@ -184,29 +197,35 @@ impl Speaker {
         };
         let most = self.terms.listener.subscriptions;
         let tag = self.entering.tag();
-        let entered = cx.post(|hub, socket, dirty| {
-            let has_room = hub.admits_entering(socket, 1);
-            let entrance = Entrance {
-                start: begin(start),
-                stored: None,
-                references: 0,
-                own: true,
-                tag,
-            };
-            has_room.then(|| hub.enter_at(socket, channel, entrance, most, dirty))
-        });
+        let entered = loop {
+            if self.follows_first(id, channel, (start, info), cx) {
+                return Ok(());
+            }
+            let entered = cx.post(|hub, socket, dirty| {
+                let has_room = hub.admits_entering(socket, 1);
+                let entrance = Entrance {
+                    start: begin(start),
+                    known: None,
+                    references: 0,
+                    own: true,
+                    tag,
+                };
+                has_room.then(|| hub.enter_at(socket, channel, entrance, most, dirty))
+            });
+            // what was kept here has gone since then: the store is asked for it
+            if !matches!(entered, Some(Err(EnterError::Unknown(_)))) {
+                break entered;
+            }
+        };
         match entered {
-            Some(Ok(entered)) => {
+            Some(Ok(_)) => {
                 presence::enter(channel, member, cx);
                 // a channel that keeps nothing recovers nothing
                 let asked = matches!(start, Some(Start::Since(_))).then_some(false);
-                if entered.is_new {
-                    // the shard learns of it later, so nothing of the channel is in front of this answer
-                    say_okay(id, entered.position, entered.recovered.or(asked), cx);
-                } else {
-                    self.entering.wait(id.clone().into_owned(), asked);
-                }
+                // messages of the channel may be on their way, also if the application has ended a subscription just now
+                self.entering.wait(id.clone().into_owned(), asked);
             }
+            Some(Err(EnterError::Already)) if self.entering.refuse(id) => self.is_bad(cx)?,
             Some(Err(error @ EnterError::Already)) => self.bad(Some(id), &error.to_string(), cx)?,
             Some(Err(error)) => fail(Some(id), Code::Limit, &error.to_string(), cx),
             // the client may try again, unlike with a limit of its own
@@ -309,13 +328,20 @@ pub(super) fn say_okay(
     recovered: Option<bool>,
     cx: &mut Context<'_>,
 ) {
-    let epoch = position.map(|position| position.epoch.to_string());
     let okay = Okay {
-        position: epoch
-            .as_deref()
-            .zip(position.map(|position| position.offset)),
         recovered,
         ..Okay::new(id)
+    };
+    say(okay, position, cx);
+}
+
+/// Answers with a position.
+fn say(okay: Okay<'_>, position: Option<Position>, cx: &mut Context<'_>) {
+    let epoch = position.map(|position| position.epoch.to_string());
+    let offset = position.map(|position| position.offset);
+    let okay = Okay {
+        position: epoch.as_deref().zip(offset),
+        ..okay
     };
     cx.reply(|out| append_header(|line| okay.append(line), out));
 }
