@@ -113,12 +113,12 @@ test('since goes to the server', async (t) => {
 test('last begins with as many as are kept', async (t) => {
   const all = await asked(t, { last: 10 });
   t.deepEqual(subs(all.ws)[0], { t: 'sub', c: 'a', last: 10, id: 1 });
-  all.ws.answer('sub', { e: 'e', o: 100 });
+  all.ws.answer('sub', { e: 'e', o: 100, last: 3 });
   all.say(98);
   const ws = await lose(all);
   t.deepEqual(subs(ws)[0].since, { e: 'e', o: 98 });
   const other = await asked(t, { last: 10 });
-  other.ws.answer('sub', { e: 'e', o: 100 });
+  other.ws.answer('sub', { e: 'e', o: 100, last: 3 });
   for (const offset of [98, 99, 101]) other.say(offset);
   t.deepEqual(other.told, [['onSubscribed'], 98, 99, ['onGap', at(100)], 101]);
 });

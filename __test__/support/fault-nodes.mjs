@@ -6,7 +6,9 @@ import { until } from './deadline.mjs';
 import { Redis } from './redis.mjs';
 import { open, ServerProcess, worker } from './server.mjs';
 
-const COUNT = 3;
+/** How much each node may keep of what the store has: the first one all. */
+const HISTORY_BYTES = [64 * 1024 * 1024, 64 * 1024, 8 * 1024];
+const COUNT = HISTORY_BYTES.length;
 /** So that what was accepted is never lost. */
 const KEEPING = ['--appendonly', 'yes', '--appendfsync', 'always'];
 
@@ -96,9 +98,10 @@ export class FaultNodes {
         known.push(id);
       }
     },
+    /** A Redis that is killed may lack what it has sent to subscribers already, so it is told to end. */
     redis: async () => {
       this.isAway = true;
-      await this.#redis.stop();
+      await this.#redis.shutDown();
       await this.#redis.launchAgain();
       await this.#areReady();
       this.isAway = false;
@@ -121,7 +124,7 @@ export class FaultNodes {
     const node = new ServerProcess();
     this.#started.push(node);
     await node.launch();
-    await node.start(this.#options);
+    await node.start({ ...this.#options, limits: { historyBytes: HISTORY_BYTES[index] } });
     this.#nodes[index] = node;
   }
 }

@@ -65,6 +65,12 @@ export class Redis {
     await this.#exited;
   }
 
+  /** Has the process write its data and end; resolves when it has ended. */
+  async shutDown() {
+    this.#child.kill('SIGTERM');
+    await this.#exited;
+  }
+
   /** Suspends the process until `goOn`; its connections stay. */
   pause() {
     this.#child.kill('SIGSTOP');

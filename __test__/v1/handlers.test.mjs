@@ -221,7 +221,7 @@ test('what the terms allow never enters a worker without handlers for it', async
   client.send({ t: 'call', id: 'busy', m: 'spin' });
   await until(async () => (await own.call('getKey', 'spins')) !== undefined, 'the worker to be busy');
   const { e } = await client.ask({ t: 'pub', c: 'kept:1', key: 'k' }, 'x');
-  t.deepEqual(await client.subscribe('kept:1', { last: 1 }), { t: 'ok', e, o: 1 });
+  t.deepEqual(await client.subscribe('kept:1', { last: 1 }), { t: 'ok', e, o: 1, last: 1 });
   t.is((await client.next())[1], 'x');
   t.is((await client.ask({ t: 'hist', c: 'kept:1', limit: 0 })).n, 0);
   t.is((await client.ask({ t: 'pres', c: 'kept:1' })).code, 'not_found');

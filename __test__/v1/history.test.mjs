@@ -33,7 +33,7 @@ test('a client that comes back gets what it missed, in order and with its number
   }
   t.is((await ask(client, { t: 'sub', c: 'room:1' })).code, 'bad');
   const newcomer = await speak(t, server);
-  t.deepEqual(await ask(newcomer, { t: 'sub', c: 'room:1', last: 2 }), { t: 'ok', e: first.e, o: 51 });
+  t.deepEqual(await ask(newcomer, { t: 'sub', c: 'room:1', last: 2 }), { t: 'ok', e: first.e, o: 51, last: 2 });
   t.is((await newcomer.next())[1], 'text 50');
   t.is((await newcomer.next())[1], 'text 51');
   const lost = await speak(t, server);

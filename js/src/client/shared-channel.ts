@@ -42,11 +42,6 @@ export class SharedChannel {
   #last: number | undefined;
   /** Whether it was subscribed on an earlier connection. */
   #before = false;
-  /**
-   * The newest publication when it was subscribed with `last`, until the first message, which may have any offset up to the
-   * next one: the answer does not tell how many of the last are kept.
-   */
-  #newest = 0;
 
   constructor(name: string) {
     this.name = name;
@@ -65,9 +60,7 @@ export class SharedChannel {
 
   /** What asks the server for it. */
   get header() {
-    const { position } = this;
-    // while none of the last has come, perhaps not all behind the position is kept, which is no gap
-    const since = (position?.offset as number) < this.#newest ? undefined : sinceOf(position);
+    const since = sinceOf(this.position);
     return { t: 'sub', c: this.name, since, last: since ? undefined : this.#last, info: this.info };
   }
 
@@ -76,20 +69,11 @@ export class SharedChannel {
     const asked = this.position;
     const now = positionOf(header);
     this.ready = true;
-    if (now && asked?.epoch === now.epoch && (header.recovered ?? asked.offset < this.#newest)) {
-      // what was published meanwhile may be gone, and then nothing follows that would show it
-      if (header.recovered || now.offset <= this.#newest) this.tell('onRecovered', now);
-      else this.tell('onGap', asked);
-    } else {
-      this.position = now;
-      this.#newest = 0;
+    if (header.recovered) this.tell('onRecovered', now as Position);
+    else {
+      // so many of the last are kept, and follow
+      this.position = now && { epoch: now.epoch, offset: now.offset - (header.last ?? 0) };
       if (asked || this.#before) this.tell('onGap', now);
-      else if (now) {
-        this.#newest = now.offset;
-        this.position = { epoch: now.epoch, offset: Math.max(now.offset - (this.#last ?? 0), 0) };
-        // from now on with what is published meanwhile; what is in front of the position is dropped
-        this.#last = KEPT;
-      }
     }
     this.#before = true;
     this.tell('onSubscribed');
@@ -101,15 +85,13 @@ export class SharedChannel {
     if (o !== undefined && position) {
       const { epoch, offset } = position;
       if (o <= offset) return;
-      if (o > Math.max(offset, this.#newest) + 1) this.tell('onGap', { epoch, offset: o - 1 });
+      if (o > offset + 1) this.tell('onGap', { epoch, offset: o - 1 });
       this.position = { epoch, offset: o };
-      this.#newest = 0;
     }
     if (!x) this.tell('onMessage', messageOf(header, payload));
   }
 
   gap(header: Header): void {
-    this.#newest = 0;
     this.position = positionOf({ e: this.position?.epoch, ...header } as Header);
     this.tell('onGap', this.position);
   }

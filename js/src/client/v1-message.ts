@@ -26,6 +26,8 @@ export interface Header {
   re?: number;
   /** A number of publications or members. */
   n?: number;
+  /** How many of the last publications follow. */
+  last?: number;
   more?: boolean;
   recovered?: boolean;
   code?: string;
