@@ -9,6 +9,7 @@ mod calls;
 mod carried;
 mod encoding;
 mod entering;
+mod history;
 mod members;
 mod operations;
 mod presence;

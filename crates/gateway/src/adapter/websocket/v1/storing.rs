@@ -6,7 +6,8 @@ use millrace_protocol::v1::{Code, Id, Start};
 
 use super::asked::{State, What};
 use super::entering::owned_start;
-use super::operations::{begin, say_history, say_okay};
+use super::history::say_history;
+use super::operations::{begin, say_okay};
 use super::presence::UNSEEN;
 use super::speaker::{Speaker, fail};
 use crate::close::CloseReason;
