@@ -76,6 +76,74 @@ fn the_answer_to_a_second_subscription_has_its_place_among_the_messages() {
     }
 }
 
+/// The offsets of the messages in front of the first answer and behind it, and the answer.
+fn around_answer(actor: &Actor) -> (Vec<u64>, String, Vec<u64>) {
+    let headers = headers(&actor.got());
+    let is_answer = |header: &String| header.contains("\"t\":\"ok\"");
+    let place = headers.iter().position(is_answer).expect("it is answered");
+    let offsets = |headers: &[String]| {
+        let messages = headers.iter().filter(|header| !header.contains("\"t\""));
+        messages.filter_map(|header| field(header, "o")).collect()
+    };
+    let answer = headers[place].clone();
+    (
+        offsets(&headers[..place]),
+        answer,
+        offsets(&headers[place + 1..]),
+    )
+}
+
+const SUBSCRIBE: &str = "{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\"}";
+
+#[test]
+fn the_answer_is_behind_what_a_subscription_gets_that_the_application_has_just_ended() {
+    let stage = stage(|_| {});
+    let actor = stage.open(Speaks::V1);
+    actor.read_all();
+    stage.subscribe(&actor, b"room:1", 1);
+    stage.run();
+    say(&stage, (1..=3).map(|number| number.to_string()));
+    stage.subscribe(&actor, b"room:1", -1);
+    ask(&actor, SUBSCRIBE);
+    // the client's subscription is made before a turn comes to these messages
+    stage.drive(&actor);
+    stage.run();
+    say(&stage, (4..=5).map(|number| number.to_string()));
+    stage.run();
+    let (before, answer, behind) = around_answer(&actor);
+    assert_eq!((before, behind), (vec![1, 2, 3], vec![4, 5]));
+    assert_eq!(
+        (field(&answer, "o"), field(&answer, "last")),
+        (Some(3), None)
+    );
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn an_answer_tells_how_much_of_the_past_the_application_has_on_its_way() {
+    let stage = stage(|limits| limits.outbox_read_pause_bytes = 16 * 1024);
+    let actor = stage.open(Speaks::V1);
+    let long = |number: u32| format!("{number} {}", "x".repeat(1000));
+    let first = say(&stage, (1..=1).map(long));
+    say(&stage, (2..=100).map(long));
+    enter(&stage, &actor, Start::Since(first));
+    stage.run();
+    ask(&actor, SUBSCRIBE);
+    stage.run();
+    actor.read_all();
+    stage.run();
+    let (before, answer, behind) = around_answer(&actor);
+    let all: Vec<_> = before.iter().chain(&behind).copied().collect();
+    assert_eq!(all, (2..=100).collect::<Vec<_>>());
+    let left = u64::try_from(behind.len()).unwrap();
+    assert!(left > 50 && !before.is_empty(), "{left}");
+    assert_eq!(
+        (field(&answer, "o"), field(&answer, "last")),
+        (Some(100), Some(left))
+    );
+    stage.assert_nothing_left();
+}
+
 /// Checks that the numbers that a client sees have no hole that it is not told of. Returns the next one, and the gaps.
 fn check(actor: &Actor) -> (u64, usize) {
     let (mut next, mut gaps) = (1, 0);
