@@ -46,7 +46,10 @@ pub(in crate::store) struct Worker {
     subscriptions: AHashMap<u64, Box<[u8]>>,
     /// Channels that are to be subscribed to.
     beginning: VecDeque<Place>,
-    reads: VecDeque<Read>,
+    /// Channels that are to be read for their followers.
+    reads: VecDeque<Place>,
+    /// What nodes want to read.
+    pages: VecDeque<Reading>,
     jobs: AHashMap<u64, Job>,
     scans: AHashMap<u64, Scan>,
     /// Who leads each stream, in a cluster.
@@ -88,11 +91,6 @@ enum State {
 struct Place {
     channel: Box<[u8]>,
     generation: u64,
-}
-
-enum Read {
-    Follow(Place),
-    Node(Reading),
 }
 
 /// What a request was sent for.
@@ -140,6 +138,7 @@ impl Worker {
             subscriptions: AHashMap::new(),
             beginning: VecDeque::new(),
             reads: VecDeque::new(),
+            pages: VecDeque::new(),
             jobs: AHashMap::new(),
             scans: AHashMap::new(),
             leaders: Leaders::default(),
@@ -209,11 +208,8 @@ impl Worker {
         self.channels = channels;
         self.scans.clear();
         let jobs = std::mem::take(&mut self.jobs).into_values();
-        let reads = std::mem::take(&mut self.reads).into_iter();
-        let waiting = reads.filter_map(|read| match read {
-            Read::Node(reading) => Some(reading),
-            Read::Follow(_) => None,
-        });
+        self.reads.clear();
+        let waiting = std::mem::take(&mut self.pages);
         for reading in jobs.filter_map(Job::reading).chain(waiting) {
             reading.fail(StoreError::Away);
         }
@@ -233,7 +229,7 @@ impl Worker {
 
     /// Whether nothing waits for an answer.
     pub(super) fn is_idle(&self) -> bool {
-        self.taken.0 == 0 && self.jobs.is_empty() && self.reads.is_empty()
+        self.taken.0 == 0 && self.jobs.is_empty() && self.reads.is_empty() && self.pages.is_empty()
     }
 
     /// Takes a request of the node.
@@ -247,7 +243,7 @@ impl Worker {
                 };
                 self.publish(publication, link, now);
             }
-            Command::Read(reading) => self.reads.push_back(Read::Node(reading)),
+            Command::Read(reading) => self.pages.push_back(reading),
         }
     }
 

@@ -13,7 +13,7 @@ use super::super::channel::Followed;
 use super::super::link::Link;
 use super::super::record::{self, Head};
 use super::super::wire::Message;
-use super::{Place, Read, Request, State, Worker};
+use super::{Place, Request, State, Worker};
 use crate::gauges::count;
 
 impl Worker {
@@ -154,11 +154,9 @@ impl Worker {
         };
         let counters = &self.shared.counters;
         let generation = followed.generation;
-        let place = || {
-            Read::Follow(Place {
-                channel: channel.into(),
-                generation,
-            })
+        let place = || Place {
+            channel: channel.into(),
+            generation,
         };
         for step in steps.drain(..) {
             match step {

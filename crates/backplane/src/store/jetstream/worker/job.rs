@@ -22,8 +22,10 @@ pub(super) struct Job {
     wanted: Wanted,
     /// The newest record, once it is known.
     head: Option<Head>,
-    /// What is wanted begins far behind that: where it is read from is not known yet.
-    search: Option<(Search, Record)>,
+    /// What is wanted ends far in front of that: where it is read back from is not known yet.
+    search: Option<Search>,
+    /// The first message that is searched for, and the newest record, as it may have to be read back from there after all.
+    newest: Option<(u64, Record)>,
     /// What names the message that is next, going back.
     chain: Id,
     messages: VecDeque<Published>,
@@ -77,6 +79,7 @@ impl Job {
             wanted,
             head: None,
             search: None,
+            newest: None,
             chain: Id::default(),
             messages: VecDeque::new(),
             bytes: 0,
@@ -99,27 +102,29 @@ impl Job {
         self.bytes = 0;
         let from = self.wanted.cut.from.unwrap_or(0).max(self.wanted.cut.floor);
         let is_empty = from > head.state.offset || self.wanted.cut.most == 0;
-        let sequence = head.sequence;
-        let is_foreign = head.is_foreign;
+        let (sequence, is_foreign) = (head.sequence, head.is_foreign);
+        // what is in front of that is not kept
+        let oldest = (head.state.offset.saturating_add(1)).saturating_sub(self.wanted.messages);
+        let first = from.max(oldest).max(1);
         self.head = Some(head);
         if is_empty {
             return Next::Done;
         }
-        let is_page = self.is_page() && !self.wanted.cut.is_reverse;
-        if is_page && !is_foreign {
+        (self.search, self.newest) = (None, None);
+        if self.is_page() && !self.wanted.cut.is_reverse && !is_foreign {
             let most = (self.wanted.cut.most, self.wanted.most_bytes);
-            self.search =
-                Search::new(from, most, (sequence, record)).map(|search| (search, record.clone()));
+            self.search = Search::new(first, most, (sequence, record));
         }
-        match &self.search {
-            Some((search, _)) => Next::From(search.begin()),
-            None => self.read_back(record),
-        }
+        let Some(search) = &self.search else {
+            return self.read_back(record);
+        };
+        self.newest = Some((first, record.clone()));
+        Next::From(search.begin())
     }
 
     /// What was found at a number that was asked for by [`Next::From`].
     pub(super) fn searched(&mut self, found: Found) -> Next {
-        let Some((search, newest)) = &mut self.search else {
+        let Some(search) = &mut self.search else {
             return Next::Done;
         };
         let step = match found {
@@ -127,21 +132,40 @@ impl Job {
             // among messages of other programs it goes the long way
             Found::Nothing | Found::Foreign(_) | Found::Failed(_) => Step::Nothing,
         };
-        let record = match step {
-            Step::Ask(sequence) => return Next::From(sequence),
-            Step::Found(record) => record,
-            Step::Nothing => newest.clone(),
-        };
+        if let Step::Ask(sequence) = step {
+            return Next::From(sequence);
+        }
         self.search = None;
-        self.chain = record.state.id;
-        self.read_back(&record)
+        let epoch = self.head.as_ref().map(|head| head.state.epoch);
+        match step {
+            // what is behind a record of another epoch may not belong to it
+            Step::Found(record) if Some(record.state.epoch) == epoch => {
+                self.chain = record.state.id;
+                self.read_back(&record)
+            }
+            _ => self.done(),
+        }
     }
 
     fn read_back(&mut self, record: &Record) -> Next {
         if !self.take(record) {
-            return Next::Done;
+            return self.done();
         }
         self.ask(&record.before)
+    }
+
+    /// Nothing in front is wanted. If the first message is not there that was searched for, it is too old, and the first ones
+    /// that are kept are found from the newest record back.
+    fn done(&mut self) -> Next {
+        let first = self.messages.front().map(|message| message.entry.offset);
+        let newest = self.newest.take().filter(|(from, _)| first != Some(*from));
+        let (Some((_, newest)), Some(head)) = (newest, &self.head) else {
+            return Next::Done;
+        };
+        self.chain = head.state.id;
+        self.messages.clear();
+        self.bytes = 0;
+        self.read_back(&newest)
     }
 
     /// One of the records that were asked for.
@@ -157,7 +181,7 @@ impl Job {
             match found {
                 Some(Found::Record(_, record)) if self.take(&record) => before = record.before,
                 // it is not kept any more, or nothing that is wanted is in front of it
-                _ => return Next::Done,
+                _ => return self.done(),
             }
         }
         self.ask(&before)
@@ -165,7 +189,7 @@ impl Job {
 
     fn ask(&mut self, before: &[u64]) -> Next {
         if before.is_empty() {
-            return Next::Done;
+            return self.done();
         }
         // records may be long
         let average = self.bytes / self.messages.len().max(1);

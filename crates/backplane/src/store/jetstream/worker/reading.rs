@@ -15,34 +15,32 @@ use super::super::link::Link;
 use super::super::record::{self, Head, Record};
 use super::super::wire::Message;
 use super::job::{Job, Next, Wanted, Why};
-use super::{Part, Place, Read, Request, Worker, unix_ms};
+use super::{Part, Place, Request, Worker, unix_ms};
 use crate::gauges::count;
 use crate::outlet::random;
 
 impl Worker {
     /// Begins to read what waits to be read, as far as there is room.
     pub(super) fn begin_reads(&mut self, link: &mut Link<Request>, now: Instant) {
-        while self.jobs.len() < MOST_JOBS
-            && link.has_room()
-            && let Some(read) = self.next_read()
-        {
-            let job = match read {
-                Read::Follow(place) => self.follow_job(place),
-                Read::Node(reading) => self.node_job(reading),
+        let is_page = |job: &&Job| job.is_page();
+        let mut pages = self.jobs.values().filter(is_page).count();
+        while self.jobs.len() < MOST_JOBS && link.has_room() {
+            // what nodes read does not hold up what is followed
+            let job = if let Some(place) = self.reads.pop_front() {
+                self.follow_job(place)
+            } else if pages < MOST_PAGES
+                && let Some(reading) = self.pages.pop_front()
+            {
+                pages += 1;
+                self.node_job(reading)
+            } else {
+                break;
             };
             if let Some(job) = job {
                 let number = self.add(job);
                 self.ask_head(number, link, now);
             }
         }
-    }
-
-    /// The next read, if there may be one more of its kind: what nodes read does not hold up what is followed.
-    fn next_read(&mut self) -> Option<Read> {
-        let pages = self.jobs.values().filter(|job| job.is_page()).count();
-        let may_begin = |read: &Read| pages < MOST_PAGES || matches!(read, Read::Follow(_));
-        let place = self.reads.iter().position(may_begin)?;
-        self.reads.remove(place)
     }
 
     fn add(&mut self, job: Job) -> u64 {
@@ -286,7 +284,7 @@ impl Worker {
         match job.finish() {
             (Why::Node(reading), Some(page)) => {
                 // a page of this store is the last one
-                self.reads.extend(reading.add(page).map(Read::Node));
+                self.pages.extend(reading.add(page));
             }
             (Why::Node(reading), None) => reading.fail(StoreError::Refused),
             (Why::Follow(place), Some(page)) => {

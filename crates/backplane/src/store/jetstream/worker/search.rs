@@ -1,6 +1,6 @@
-//! Finding the record at which a page begins that is far behind the newest one. A record names only a few of those before it,
-//! and the server finds the next one of a channel from any number of the stream on, so the stream is halved until the record
-//! is found. Pure.
+//! Finding the record at which a page ends that is far in front of the newest one. A record names only a few of those before
+//! it, and the server finds the next one of a channel from any number of the stream on, so the stream is halved until the
+//! record is found. What lies behind it is not checked: those who follow the channel do that, and renew the epoch. Pure.
 
 use super::super::super::publication::HEAD_BYTES;
 use super::super::record::Record;
@@ -17,6 +17,8 @@ pub(super) struct Search {
     range: (u64, u64),
     /// The first known record with the last message, or one behind it.
     best: Option<Record>,
+    /// It is known how long messages are.
+    is_measured: bool,
 }
 
 /// What is next.
@@ -44,8 +46,11 @@ impl Search {
             last: from.saturating_add(wide(most).max(1) - 1),
             range: (1, sequence),
             best: None,
+            is_measured: false,
         };
         search.shorten(newest);
+        // the messages that are wanted may be longer or shorter than the newest
+        search.is_measured = false;
         let is_far = newest.state.offset.saturating_sub(search.last) > NEAR;
         is_far.then_some(search)
     }
@@ -62,7 +67,7 @@ impl Search {
         if record.state.offset < self.last {
             self.range = (sequence.saturating_add(1).max(asked + 1), end);
         } else {
-            if self.best.is_none() {
+            if !self.is_measured {
                 self.shorten(&record);
             }
             let first_of_it = record.messages.first();
@@ -101,6 +106,7 @@ impl Search {
         };
         let fits = wide(self.most_bytes / average.max(1));
         self.last = self.last.min(self.from.saturating_add(fits));
+        self.is_measured = true;
     }
 }
 
