@@ -157,8 +157,10 @@ pub struct Entering {
     pub list: ChannelId,
     /// What the caller is told.
     pub entered: Entered,
-    /// Where the subscriber reads on; `None`: it is live.
+    /// Where the subscriber reads on; `None`: it is live, or [goes on](Self::goes_on).
     pub cursor: Option<Cursor>,
+    /// Whether it was subscribed already, and goes on where it was: live, or behind.
+    pub goes_on: bool,
     /// What the caller passed, for example the number of a request; 0 if a client did not ask.
     pub tag: u64,
 }

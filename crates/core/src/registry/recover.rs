@@ -125,6 +125,7 @@ impl<K> Core<K> {
                 is_new: seat.is_new,
             },
             cursor: next.map(|next| Cursor { id: stamp, next }),
+            goes_on: !seat.is_new && entrance.start == Start::Next,
             tag: entrance.tag,
         };
         Self::be_seated(table, key, (id, &seat, entrance), &entering, post);

@@ -65,6 +65,7 @@ impl<P: Post> Change<'_, P> {
                 is_new: true,
             },
             cursor: None,
+            goes_on: false,
             tag: 0,
         };
         self.post.enter(&channel.name, route, &entering);

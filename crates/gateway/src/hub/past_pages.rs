@@ -1,5 +1,5 @@
 //! Pages of a channel's past that I/O shards read in the store, for subscribers that are behind and in front of what this
-//! node keeps. Owns that each of them is answered, however long the store is away.
+//! node keeps. Owns that each of them is answered, and when the store is asked again.
 
 use millrace_backplane::store::{Range, StoreError, StoredPast};
 use millrace_core::{Kept, Number, Position, ShardIndex, ShardSet};
@@ -10,7 +10,7 @@ use crate::frame::KeptMessage;
 use crate::inbox::{Command, Page, WantedPage};
 
 impl Hub {
-    /// Reads a page for a shard, which gets it in its inbox: at once, or when the store can be reached again.
+    /// Reads a page for a shard, which gets it in its inbox, or is told to ask again later.
     pub(crate) fn read_page(&self, shard: ShardIndex, wanted: WantedPage) {
         let terms = self.replicas.terms_of(wanted.name.as_bytes());
         let (Some(link), Some(terms)) = (self.replicas.link(), terms) else {
@@ -36,11 +36,13 @@ impl Hub {
             .read(name.as_bytes(), terms, range, Box::new(done));
     }
 
-    /// Reads the pages that the store could not be asked for. Called from time to time.
+    /// Lets shards ask again for pages that the store could not be asked for. Called from time to time.
     pub(super) fn read_pages_again(&self) {
-        for (shard, wanted) in self.replicas.take_put_off() {
-            self.read_page(shard, wanted);
+        let mut dirty = self.replicas.take_put_off();
+        for shard in dirty.iter() {
+            self.inboxes.post(shard, Command::PagesAgain);
         }
+        self.wake(&mut dirty);
     }
 
     fn page_read(
@@ -63,7 +65,7 @@ impl Hub {
     }
 
     fn put_page_off(&self, shard: ShardIndex, wanted: WantedPage) {
-        self.replicas.put_off((shard, wanted.clone()));
+        self.replicas.put_off(shard);
         let messages = None;
         self.give_page(shard, Page { wanted, messages });
     }

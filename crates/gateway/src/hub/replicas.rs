@@ -10,12 +10,11 @@ use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
 use millrace_backplane::store::{SharedHistory, StoreError, StoreStats};
-use millrace_core::{HistoryTerms, Pattern, ShardIndex, SocketId, TermsIndex};
+use millrace_core::{HistoryTerms, Pattern, ShardIndex, ShardSet, SocketId, TermsIndex};
 
 use super::Hub;
 use super::following::{Following, Overdue, State};
 use super::teller::Teller;
-use crate::inbox::WantedPage;
 use crate::stats::HistoryStats;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 pub(super) use ahead::Ahead;
@@ -34,8 +33,8 @@ pub(crate) struct Replicas {
     channels: Mutex<Following<Replica>>,
     /// How many wait until this node has come as far as their clients.
     ahead: AtomicUsize,
-    /// Pages for I/O shards that are read when the store can be reached again.
-    put_off: Mutex<Vec<(ShardIndex, WantedPage)>>,
+    /// The I/O shards that ask for pages again when the store can be reached.
+    put_off: Mutex<ShardSet>,
     remembered: Mutex<AHashMap<u64, Remembered>>,
     tickets: Mutex<AHashMap<u64, Teller>>,
     /// The last mark or ticket.
@@ -281,13 +280,13 @@ impl Replicas {
         true
     }
 
-    /// A page is read later.
-    pub(super) fn put_off(&self, page: (ShardIndex, WantedPage)) {
-        self.put_off.lock().push(page);
+    /// A shard has to ask for a page again.
+    pub(super) fn put_off(&self, shard: ShardIndex) {
+        self.put_off.lock().insert(shard);
     }
 
-    /// Takes the pages that are to be read now.
-    pub(super) fn take_put_off(&self) -> Vec<(ShardIndex, WantedPage)> {
+    /// Takes the shards that may ask again now.
+    pub(super) fn take_put_off(&self) -> ShardSet {
         std::mem::take(&mut *self.put_off.lock())
     }
 

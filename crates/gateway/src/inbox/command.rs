@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Gap(Box<(ChannelId, Position)>),
     /// Messages of the past that the shard has read in the store.
     Page(Box<Page>),
+    /// The store may be asked again for what it could not be asked for.
+    PagesAgain,
     /// What has changed among the members of a channel.
     Presence(Arc<Batch>),
     /// Something has changed among the members of some channel, and has to be told some time later.
@@ -223,7 +225,8 @@ pub(crate) struct WantedPage {
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) wanted: WantedPage,
-    /// From the first that is not gone; without a hole. Empty: all are gone that were wanted. `None`: they come later.
+    /// From the first that is not gone; without a hole. Empty: all are gone that were wanted. `None`: the store could
+    /// not be asked.
     pub(crate) messages: Option<Vec<Kept<KeptMessage>>>,
 }
 

@@ -4,9 +4,7 @@
 use std::sync::Arc;
 
 use ahash::AHashMap;
-use millrace_core::{
-    ChannelId, Cursor, Entering, Kept, Name, Number, Position, Progress, Room, SocketId,
-};
+use millrace_core::{ChannelId, Cursor, Kept, Name, Number, Position, Progress, Room, SocketId};
 
 use super::Shard;
 use super::past_pages::{Pages, Place, STEP_CHARGE, is_long, wide};
@@ -149,12 +147,10 @@ impl Shard {
         if entering.tag == 0 {
             self.tell_entered(enter);
         }
-        // one that goes on where it was may be behind
-        let known = self.cursors.borrow().cursor(entering.list, socket);
-        let told = Entering {
-            cursor: entering.cursor.or(known),
-            ..*entering
-        };
+        let mut told = *entering;
+        if entering.goes_on {
+            told.cursor = self.cursors.borrow().cursor(entering.list, socket);
+        }
         let why = Wake::Entered(&enter.name, &told);
         self.tell_session(&connection, &mut connection.io.borrow_mut(), why);
         if let Some(cursor) = entering.cursor {

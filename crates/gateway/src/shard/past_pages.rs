@@ -18,6 +18,8 @@ pub(super) struct Pages {
     waiting: AHashMap<(ChannelId, Position), Waiting>,
     /// Pages that are not asked for yet.
     queue: VecDeque<WantedPage>,
+    /// Pages that the store could not be asked for.
+    put_off: Vec<WantedPage>,
     /// The number of the last page that was asked for.
     last: u64,
     /// The numbers of those that the store is reading.
@@ -105,9 +107,18 @@ impl Pages {
         None
     }
 
-    /// The store cannot be asked for a page now. It will come later, and meanwhile another one may be read.
-    pub(super) fn put_off(&mut self, wanted: &WantedPage) {
+    /// The store cannot be asked for a page now. Meanwhile another one may be read.
+    pub(super) fn put_off(&mut self, wanted: WantedPage) {
         self.reading.remove(&wanted.number);
+        let waiting = self.waiting.get(&(wanted.list, wanted.from));
+        if waiting.is_some_and(|waiting| waiting.number == wanted.number) {
+            self.put_off.push(wanted);
+        }
+    }
+
+    /// The store may be asked again for the pages that were put off.
+    pub(super) fn ask_again(&mut self) {
+        self.queue.extend(self.put_off.drain(..));
     }
 
     /// A page has come. Returns who waits for it.

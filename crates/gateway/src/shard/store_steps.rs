@@ -56,8 +56,14 @@ impl Shard {
         bytes
     }
 
-    /// A page has come from the store, or will come later.
-    pub(super) fn page_came(&self, page: &Page) {
+    /// The store may be asked again for the pages that were put off.
+    pub(super) fn pages_again(&self) {
+        self.cursors.borrow_mut().pages.ask_again();
+        self.ask_for_pages();
+    }
+
+    /// A page has come from the store, or it could not be asked for it.
+    pub(super) fn page_came(&self, page: Page) {
         let Page { wanted, messages } = page;
         let Some(messages) = messages else {
             self.cursors.borrow_mut().pages.put_off(wanted);
@@ -66,10 +72,10 @@ impl Shard {
         let first = messages.first();
         let first = first.map_or(wanted.until, |kept| kept.number.position.offset);
         let mut cursors = self.cursors.borrow_mut();
-        let mut places = cursors.pages.came(wanted);
+        let mut places = cursors.pages.came(&wanted);
         places.retain(|place| cursors.reads(place));
         if !places.is_empty() {
-            cursors.pages.hold(wanted.list, messages, &self.hub);
+            cursors.pages.hold(wanted.list, &messages, &self.hub);
         }
         if first > wanted.from.offset {
             let offset = first;

@@ -198,6 +198,7 @@ impl Shard {
             | Command::Gap(_)
             | Command::Numbered(_)
             | Command::Page(_)
+            | Command::PagesAgain
             | Command::Presence(_)
             | Command::PresenceIsDue => self.apply_terms(command),
             Command::Adopt(incoming) => super::accept::adopt(self, *incoming),
@@ -256,7 +257,8 @@ impl Shard {
         match command {
             Command::Enter(enter) => self.enter(&enter),
             Command::Gap(gap) => self.tell_gap(gap.0, gap.1),
-            Command::Page(page) => self.page_came(&page),
+            Command::Page(page) => self.page_came(*page),
+            Command::PagesAgain => self.pages_again(),
             Command::Presence(batch) => self.tell_presence(&batch),
             Command::PresenceIsDue => self.presence_is_due.notify_one(),
             Command::Numbered(_) => {

@@ -20,8 +20,9 @@ pub(super) struct Depth {
 struct Seen {
     /// The message that was asked for.
     at: Position,
-    /// The oldest one from there on; `None`: there was none.
-    oldest: Option<u64>,
+    /// The offset of the oldest one from there on. If there was none, that of the next one, and if there never will be one in
+    /// this epoch, more than any.
+    oldest: u64,
     since: Instant,
 }
 
@@ -115,9 +116,13 @@ impl Depth {
     ) -> Vec<Teller> {
         if let Some(Answered { newest, oldest }) = answered {
             let seen = Seen {
-                // a store with another epoch has nothing of this one any more
                 at: from,
-                oldest: oldest.filter(|_| newest.epoch == from.epoch),
+                // a store with another epoch has nothing of this one any more
+                oldest: if newest.epoch == from.epoch {
+                    oldest.unwrap_or(newest.offset.saturating_add(1))
+                } else {
+                    u64::MAX
+                },
                 since: now,
             };
             let is_less = |known: &Seen| known.holds(now) && known.covers(&seen);
@@ -134,11 +139,11 @@ impl Depth {
         let seen = self.seen.filter(|seen| seen.holds(now))?;
         Some(InStore {
             oldest: Position {
-                offset: seen.oldest.unwrap_or(u64::MAX),
+                offset: seen.oldest,
                 ..seen.at
             },
             // what was not there then will not come back
-            is_all: seen.oldest != Some(seen.at.offset),
+            is_all: seen.oldest > seen.at.offset,
         })
     }
 
@@ -164,7 +169,7 @@ impl Seen {
     fn covers(&self, other: &Self) -> bool {
         self.at.epoch == other.at.epoch
             && self.at.offset <= other.at.offset
-            && self.oldest.is_some()
+            && self.oldest != u64::MAX
     }
 }
 
@@ -242,10 +247,13 @@ mod tests {
         depth.answered(at(7, 9), Some(answer(at(7, 20), Some(9))), now);
         assert_eq!(known(&depth, now), Some((at(7, 8), true)), "that was known");
         // its numbers have begun anew, or all messages are gone
-        for answered in [answer(at(9, 20), Some(3)), answer(at(8, 20), None)] {
+        for (answered, oldest) in [
+            (answer(at(9, 20), Some(3)), u64::MAX),
+            (answer(at(8, 20), None), 21),
+        ] {
             assert_eq!(numbers(&depth.forget()), []);
             depth.answered(at(8, 3), Some(answered), now);
-            assert_eq!(known(&depth, now), Some((at(8, u64::MAX), true)));
+            assert_eq!(known(&depth, now), Some((at(8, oldest), true)));
         }
         // and if it cannot be reached, nothing is
         depth.forget();

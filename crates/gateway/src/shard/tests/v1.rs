@@ -144,6 +144,33 @@ fn an_answer_tells_how_much_of_the_past_the_application_has_on_its_way() {
     stage.assert_nothing_left();
 }
 
+#[test]
+fn a_client_that_begins_anew_is_told_nothing_of_what_the_application_had_on_its_way() {
+    let stage = stage(|limits| limits.outbox_read_pause_bytes = 16 * 1024);
+    let actor = stage.open(Speaks::V1);
+    let long = |number: u32| format!("{number} {}", "x".repeat(1000));
+    let first = say(&stage, (1..=1).map(long));
+    say(&stage, (2..=100).map(long));
+    enter(&stage, &actor, Start::Since(first));
+    stage.run();
+    ask(
+        &actor,
+        "{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\",\"last\":0}",
+    );
+    stage.run();
+    actor.read_all();
+    stage.run();
+    say(&stage, (101..=101).map(long));
+    stage.run();
+    let (before, answer, behind) = around_answer(&actor);
+    assert!(before.len() < 50, "{}", before.len());
+    assert_eq!(behind, [101]);
+    assert_eq!(
+        (field(&answer, "o"), field(&answer, "last")),
+        (Some(100), None)
+    );
+}
+
 /// Checks that the numbers that a client sees have no hole that it is not told of. Returns the next one, and the gaps.
 fn check(actor: &Actor) -> (u64, usize) {
     let (mut next, mut gaps) = (1, 0);

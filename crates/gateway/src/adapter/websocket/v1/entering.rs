@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use millrace_protocol::v1::{Id, Since, Start};
 
-/// The answers that wait. Each has its place in the shard's inbox, which bounds them.
+/// The answers that wait. Each has its place in the shard's inbox, which bounds them, or is a refusal, of which there are nine at
+/// most.
 #[derive(Debug, Default)]
 pub(super) struct Entering {
     last_tag: u64,

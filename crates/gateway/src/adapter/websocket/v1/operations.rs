@@ -225,8 +225,14 @@ impl Speaker {
                 // messages of the channel may be on their way, also if the application has ended a subscription just now
                 self.entering.wait(id.clone().into_owned(), asked);
             }
-            Some(Err(EnterError::Already)) if self.entering.refuse(id) => self.is_bad(cx)?,
-            Some(Err(error @ EnterError::Already)) => self.bad(Some(id), &error.to_string(), cx)?,
+            Some(Err(error @ EnterError::Already)) => {
+                let counted = self.is_bad(cx);
+                // in front of a close it is answered at once
+                if counted.is_err() || !self.entering.refuse(id) {
+                    fail(Some(id), Code::Bad, &error.to_string(), cx);
+                }
+                counted?;
+            }
             Some(Err(error)) => fail(Some(id), Code::Limit, &error.to_string(), cx),
             // the client may try again, unlike with a limit of its own
             None => fail(Some(id), Code::Failed, "the server has too much to do", cx),
