@@ -206,6 +206,41 @@ test('a channel to which the server has subscribed the client, too, loses nothin
   t.deepEqual(heard, [1, 2]);
 });
 
+test('what the server has subscribed while the client did goes on without the own subscription', async (t) => {
+  for (const [ended, answer] of [
+    ['close', { e: 'e', o: 0 }],
+    ['denied', undefined],
+  ]) {
+    const all = await open(t);
+    const { client, made } = all;
+    const [ws] = made;
+    const heard = [];
+    client.onMessage(({ data }) => heard.push(data));
+    client.onGap((channel, position) => heard.push([channel, position]));
+    const own = noting();
+    const room = client.subscribe('a', own.options);
+    ws.say({ t: 'sub', c: 'a', e: 'e', o: 0 });
+    if (answer) {
+      ws.answer('sub', answer);
+      ws.say({ c: 'a', o: 1 }, '1');
+      room.close();
+    } else {
+      ws.say({ c: 'a', o: 1 }, '1');
+      ws.say({ t: 'err', id: subs(ws)[0].id, code: 'denied' });
+    }
+    ws.say({ c: 'a', o: 2 }, '2');
+    if (answer) ws.answer('unsub');
+    ws.say({ c: 'a', o: 3 }, '3');
+    ws.say({ c: 'a', o: 5 }, '5');
+    t.deepEqual(heard, [...(answer ? [] : [1]), 2, 3, ['a', at(4)], 5], ended);
+    // on the next connection the server tells it anew
+    const next = await lose(all);
+    next.say({ t: 'sub', c: 'a', e: 'e', o: 5 });
+    next.say({ c: 'a', o: 6 }, '6');
+    t.deepEqual(subs(next), [], ended);
+  }
+});
+
 test('a loop gets what is published from its beginning on, and ends with the subscription', async (t) => {
   const { ws, room, say } = await asked(t);
   ws.answer('sub', { e: 'e', o: 0 });

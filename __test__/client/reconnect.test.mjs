@@ -216,21 +216,28 @@ test.serial('it connects at once when the network or the user is back, unless th
   shown();
   await settled();
   t.is(made.length, 3);
-  made[2].hi();
+  made[2].end();
+  // a page that nobody sees connects, too, when the network is back
+  document.visibilityState = 'hidden';
+  online();
+  await settled();
+  t.is(made.length, 4);
+  document.visibilityState = 'visible';
+  made[3].hi();
   t.deepEqual(statuses.at(-1), ['open']);
   // an open link is asked once, however often the page is shown
   shown();
   online();
-  t.is(made[2].pings, 1);
-  made[2].end(1012, 'retry=60000');
+  t.is(made[3].pings, 1);
+  made[3].end(1012, 'retry=60000');
   online();
   await settled();
-  t.is(made.length, 3);
+  t.is(made.length, 4);
   client.close();
   online();
   shown();
   await settled();
-  t.is(made.length, 3);
+  t.is(made.length, 4);
 });
 
 test('the token is a subprotocol, asked for before each attempt', async (t) => {

@@ -192,8 +192,8 @@ export class Connection {
   }
 
   /** The network is back, or the user. */
-  #wake = (): void => {
-    if (page.document?.visibilityState === 'hidden') return;
+  #wake = ({ type }: { type: string }): void => {
+    if (type !== 'online' && page.document?.visibilityState === 'hidden') return;
     if (this.status === 'open') this.#ping();
     else if (this.status === 'waiting' && !this.#ordered) this.#connect();
   };

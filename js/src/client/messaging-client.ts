@@ -167,6 +167,14 @@ class MessagingClient implements Client {
   #end(channel: SharedChannel, error?: CallError): void {
     this.#channels.delete(channel.name);
     channel.end(error);
+    this.#handOver(channel);
+  }
+
+  /** If the server's code has subscribed the client, too, that goes on behind what its own subscription has got. */
+  #handOver({ name, position }: SharedChannel): unknown {
+    const served = this.#served.get(name);
+    if (served && position) served.position = position;
+    return served?.subscriptions.size;
   }
 
   #history(c: string, { since, limit, reverse, ...options }: HistoryOptions): Promise<Answer> {
@@ -208,7 +216,7 @@ class MessagingClient implements Client {
         // what is still on its way is told to nobody, unless the server's code has subscribed it, too
         const ended = new SharedChannel(name);
         ended.ready = true;
-        if (!this.#served.get(name)?.subscriptions.size) this.#served.set(name, ended);
+        if (!this.#handOver(channel)) this.#served.set(name, ended);
         this.#requests.askNow({ t: 'unsub', c: name }, () => {
           if (this.#served.get(name) === ended) this.#served.delete(name);
         });
@@ -237,16 +245,16 @@ class MessagingClient implements Client {
     const [earlier] = before?.subscriptions ?? [];
     const caught = earlier?.position;
     let since = earlier?.late?.since;
+    // a subscription of the client's own recovers by itself
+    if (this.#channels.get(c)?.position) since = undefined;
     // on the same connection it begins anew; without a position nobody knows what was missed
-    if (!since && before && !before.ready) {
+    else if (!since && before && !before.ready) {
       since = before.position ?? ({} as Position);
       // what the history brought need not come again
       if (caught && !(caught.epoch === since.epoch && caught.offset <= since.offset)) since = caught;
     }
     earlier?.end();
     this.#served.delete(c);
-    // its own subscription recovers by itself
-    if (this.#channels.has(c)) return;
     const channel = new SharedChannel(c);
     const subscription = new ChannelSubscription(
       {
