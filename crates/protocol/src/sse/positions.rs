@@ -171,7 +171,10 @@ impl Positions {
             (Some((epoch, _)), Some((_, offset))) if seen.recovered == Some(true) => {
                 Place::At(epoch, offset)
             }
-            (Some((epoch, offset)), _) => Place::At(epoch, offset),
+            // what the application has on its way follows, too
+            (Some((epoch, offset)), _) => {
+                Place::At(epoch, offset.saturating_sub(seen.last.unwrap_or_default()))
+            }
         };
         let before = before.as_ref().map(|(epoch, offset)| (&**epoch, *offset));
         let is_news = channel.shown() != before;
@@ -333,6 +336,8 @@ struct Seen<'a> {
     channel: Option<Cow<'a, str>>,
     epoch: Option<Cow<'a, str>>,
     offset: Option<u64>,
+    /// How many of the last messages follow an answer.
+    last: Option<u64>,
     recovered: Option<bool>,
     code: Option<Cow<'a, str>>,
     reason: Option<Cow<'a, str>>,
@@ -359,6 +364,7 @@ impl<'a> Seen<'a> {
                 ("recovered", Value::Bool(recovered)) => seen.recovered = Some(recovered),
                 ("id", _) => seen.id = number.and_then(|id| usize::try_from(id).ok()),
                 ("o", _) => seen.offset = number,
+                ("last", _) => seen.last = number,
                 ("x", _) => seen.excepted = true,
                 ("v" | "vb", _) => seen.marked = true,
                 _ => {}

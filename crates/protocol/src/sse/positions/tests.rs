@@ -50,6 +50,19 @@ fn a_channel_with_history_has_ids() {
 }
 
 #[test]
+fn what_the_application_has_on_its_way_is_behind_the_first_id() {
+    let mut stream = Positions::new(vec!["a".into()], None);
+    let told = events(
+        &mut stream,
+        &[
+            "{\"t\":\"ok\",\"id\":0,\"e\":\"ab\",\"o\":15,\"last\":10}",
+            "{\"c\":\"a\",\"o\":6,\"ts\":9}\nx",
+        ],
+    );
+    assert_eq!(told, "id: ab:5\n\nid: ab:6\ndata: x\n\n");
+}
+
+#[test]
 fn several_channels_have_a_list_and_names() {
     let mut stream = Positions::new(vec!["a".into(), "b".into()], Some("ab:3,-"));
     let since = ",\"since\":{\"e\":\"ab\",\"o\":3}}";
