@@ -48,8 +48,8 @@ export async function subscribeAt(
 ): Promise<SubscribeResult[]> {
   const { native } = questions;
   const { since, last, member } = read<SubscribeOptions>(options);
-  if (since === undefined ? last === undefined && member === undefined : last !== undefined) {
-    throw new TypeError("argument 'options' must have 'since' or 'last', and not both; or 'member'");
+  if (since !== undefined && last !== undefined) {
+    throw new TypeError("argument 'options' must not have both 'since' and 'last'");
   }
   const { epoch, offset } = position(since);
   const info = member === undefined ? undefined : infoText(member, "option 'member'");
