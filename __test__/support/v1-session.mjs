@@ -154,8 +154,9 @@ export class V1Session {
     if (channel.members.has(this)) return this.#err(id, 'bad', 'a second sub');
     const missed = since && since.e === channel.epoch ? channel.behind(since.o) : undefined;
     const recovered = since && channel.history ? missed !== undefined : undefined;
-    this.#ok(id, { ...channel.position, recovered });
     const past = missed ?? (last ? channel.kept.slice(-last) : []);
+    const follow = since || past.length === 0 ? undefined : past.length;
+    this.#ok(id, { ...channel.position, recovered, last: follow });
     for (const { payload, ...header } of past) this.send(header, payload);
     this.#server.channels.subscribe(channel, this, { info });
   }
