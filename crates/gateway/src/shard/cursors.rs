@@ -122,7 +122,7 @@ impl Cursors {
     }
 
     /// What a subscriber wants is gone from the store, up to this message.
-    pub(super) fn is_gone(&mut self, place: &Place, first: Position) {
+    pub(super) fn set_gone(&mut self, place: &Place, first: Position) {
         if let Some(reading) = self.all.get_mut(&(place.list, place.socket)) {
             reading.gone = Some(first);
         }

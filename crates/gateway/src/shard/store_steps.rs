@@ -80,7 +80,7 @@ impl Shard {
         if first > wanted.from.offset {
             let offset = first;
             for place in &places {
-                cursors.is_gone(
+                cursors.set_gone(
                     place,
                     Position {
                         offset,

@@ -1,5 +1,7 @@
 //! What clients of `millrace.v1` see of the numbers of a channel with history.
 
+use std::rc::Rc;
+
 use super::history::{enter, say, stage_with};
 use crate::config::ClientTerms;
 use crate::limits::{GatewayLimits, OutboxPolicy};
@@ -119,8 +121,12 @@ fn the_answer_is_behind_what_a_subscription_gets_that_the_application_has_just_e
     stage.assert_nothing_left();
 }
 
-#[test]
-fn an_answer_tells_how_much_of_the_past_the_application_has_on_its_way() {
+fn long(number: u32) -> String {
+    format!("{number} {}", "x".repeat(1000))
+}
+
+/// A client that gets messages 2 to 100 by a subscription of the application, as soon as it reads.
+fn reading_for_the_application() -> (Stage, Rc<Actor>) {
     let stage = stage(|limits| limits.outbox_read_pause_bytes = 16 * 1024);
     let actor = stage.open(Speaks::V1);
     let long = |number: u32| format!("{number} {}", "x".repeat(1000));
@@ -128,6 +134,12 @@ fn an_answer_tells_how_much_of_the_past_the_application_has_on_its_way() {
     say(&stage, (2..=100).map(long));
     enter(&stage, &actor, Start::Since(first));
     stage.run();
+    (stage, actor)
+}
+
+#[test]
+fn an_answer_tells_how_much_of_the_past_the_application_has_on_its_way() {
+    let (stage, actor) = reading_for_the_application();
     ask(&actor, SUBSCRIBE);
     stage.run();
     actor.read_all();
@@ -146,13 +158,7 @@ fn an_answer_tells_how_much_of_the_past_the_application_has_on_its_way() {
 
 #[test]
 fn a_client_that_begins_anew_is_told_nothing_of_what_the_application_had_on_its_way() {
-    let stage = stage(|limits| limits.outbox_read_pause_bytes = 16 * 1024);
-    let actor = stage.open(Speaks::V1);
-    let long = |number: u32| format!("{number} {}", "x".repeat(1000));
-    let first = say(&stage, (1..=1).map(long));
-    say(&stage, (2..=100).map(long));
-    enter(&stage, &actor, Start::Since(first));
-    stage.run();
+    let (stage, actor) = reading_for_the_application();
     ask(
         &actor,
         "{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\",\"last\":0}",

@@ -226,7 +226,7 @@ impl Speaker {
                 self.entering.wait(id.clone().into_owned(), asked);
             }
             Some(Err(error @ EnterError::Already)) => {
-                let counted = self.is_bad(cx);
+                let counted = self.count_bad(cx);
                 // in front of a close it is answered at once
                 if counted.is_err() || !self.entering.refuse(id) {
                     fail(Some(id), Code::Bad, &error.to_string(), cx);

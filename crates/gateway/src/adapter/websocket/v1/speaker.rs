@@ -80,11 +80,11 @@ impl Speaker {
         cx: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
         fail(id, v1::Code::Bad, reason, cx);
-        self.is_bad(cx)
+        self.count_bad(cx)
     }
 
     /// Counts a message that is refused as bad. `Err`: these are too many.
-    pub(super) fn is_bad(&mut self, cx: &Context<'_>) -> Result<(), CloseReason> {
+    pub(super) fn count_bad(&mut self, cx: &Context<'_>) -> Result<(), CloseReason> {
         if self.bads.get_or_insert_default().add(cx.now()) {
             return Err(CloseReason::TOO_MANY_BAD);
         }
