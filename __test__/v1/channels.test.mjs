@@ -106,6 +106,10 @@ test('what JavaScript subscribes is told to the client, and is a subscription of
   await server.call('unsubscribe', id, 'room:two', 5);
   await server.call('send', 'room:two', 'still');
   t.deepEqual(await client.next(), [{ c: 'room:two' }, 'still']);
+  // it is told again when that of JavaScript begins again, once
+  for (let time = 0; time < 2; time++) await server.call('subscribe', id, 'room:two');
+  t.deepEqual(await client.next(), [{ t: 'sub', c: 'room:two' }]);
+  await server.call('unsubscribe', id, 'room:two', 2);
   await client.ask({ t: 'unsub', c: 'room:two' });
   await until(async () => (await server.call('send', 'room:two', 'nobody')) === 0, 'no subscription to be left');
   t.deepEqual(await client.all(), []);

@@ -73,6 +73,23 @@ test('where JavaScript subscribes a client, it is told first behind which messag
   ]);
 });
 
+test('a client that has subscribed itself is told so, too, and goes on behind that without its own', async (t) => {
+  const client = await speak(t, server);
+  const c = 'room:own';
+  const { e } = await client.subscribe(c);
+  for (const options of [[], [{}]]) {
+    const { o } = await client.ask({ t: 'pub', c }, 'own');
+    t.deepEqual(await publications(client, 1), [[{ c, o }, 'own']]);
+    await server.call('subscribe', Number(client.hi.s), c, ...options);
+    t.deepEqual(await client.next(), [{ t: 'sub', c, e, o }]);
+    t.deepEqual(await client.ask({ t: 'unsub', c }), { t: 'ok' });
+    await server.call('send', c, 'served');
+    t.deepEqual(await publications(client, 1), [[{ c, o: o + 1 }, 'served']]);
+    t.deepEqual(await client.subscribe(c), { t: 'ok', e, o: o + 1 });
+    await server.call('unsubscribe', Number(client.hi.s), c, 1);
+  }
+});
+
 test('a client goes on where it left off, and live messages follow', async (t) => {
   const publisher = await speak(t, server);
   for (let number = 1; number <= 50; number++) await publisher.ask({ t: 'pub', c: 'room:2' }, `${number}`);

@@ -145,7 +145,7 @@ pub struct Entered {
     pub position: Option<Position>,
     /// Whether nothing is missing behind the position that the subscriber gave; `None`: it gave none.
     pub recovered: Option<bool>,
-    /// Whether the subscription is new.
+    /// Whether the subscription is new: the application's, or that of the socket's client, whichever was asked for.
     pub is_new: bool,
 }
 

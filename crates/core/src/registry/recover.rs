@@ -122,7 +122,7 @@ impl<K> Core<K> {
             entered: Entered {
                 position: place.as_ref().map(|place| place.position),
                 recovered: place.and_then(|place| place.recovered),
-                is_new: seat.is_new,
+                is_new: seat.begins,
             },
             cursor: next.map(|next| Cursor { id: stamp, next }),
             goes_on: !seat.is_new && entrance.start == Start::Next,
@@ -150,15 +150,16 @@ impl<K> Core<K> {
             if entrance.own && member.own() {
                 return Err(EnterError::Already);
             }
-            member.count = member.count.saturating_add(entrance.references);
             let (route, own) = (member.route(), member.is_own());
             let seat = Seat {
                 list,
                 name,
                 route,
                 is_new: false,
+                begins: entrance.own || (member.count == 0 && entrance.references > 0),
                 own,
             };
+            member.count = member.count.saturating_add(entrance.references);
             return Ok(seat);
         }
         let is_first = channel.members.is_empty();
@@ -183,6 +184,7 @@ impl<K> Core<K> {
             name,
             route,
             is_new: true,
+            begins: true,
             own: entrance.own,
         })
     }
@@ -324,6 +326,8 @@ struct Seat {
     name: Name,
     route: Route,
     is_new: bool,
+    /// Whether this subscription is new, its client's own or the application's; the other one may be there already.
+    begins: bool,
     /// Whether its client has subscribed itself.
     own: bool,
 }

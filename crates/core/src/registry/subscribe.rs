@@ -57,19 +57,24 @@ impl<P: Post> Change<'_, P> {
         if self.position.is_none() || route.socket != id {
             return false;
         }
+        self.post_entering((channel.id, &channel.name), route, false);
+        true
+    }
+
+    /// Tells a shard that the application has subscribed a socket; `goes_on`: its client had done so before.
+    fn post_entering(&mut self, (list, name): (ChannelId, &Name), route: Route, goes_on: bool) {
         let entering = Entering {
-            list: channel.id,
+            list,
             entered: Entered {
                 position: self.position,
                 recovered: None,
                 is_new: true,
             },
             cursor: None,
-            goes_on: false,
+            goes_on,
             tag: 0,
         };
-        self.post.enter(&channel.name, route, &entering);
-        true
+        self.post.enter(name, route, &entering);
     }
 }
 
@@ -239,11 +244,14 @@ impl<K> Core<K> {
         let empty = channel.members.is_empty();
         for &id in ids {
             if let Some(member) = channel.members.get_mut(&id) {
-                if member.count == 0 {
+                let begins = member.count == 0;
+                member.count = member.count.saturating_add(change.step);
+                if begins {
                     // only the client has subscribed it so far
                     change.changed.push(id);
+                    let route = member.route();
+                    change.post_entering((channel.id, &channel.name), route, true);
                 }
-                member.count = member.count.saturating_add(change.step);
                 continue;
             }
             change.changed.push(id);

@@ -144,12 +144,12 @@ impl Shard {
             return;
         };
         let entering = &enter.entering;
-        if entering.tag == 0 {
-            self.tell_entered(enter);
-        }
         let mut told = *entering;
         if entering.goes_on {
             told.cursor = self.cursors.borrow().cursor(entering.list, socket);
+        }
+        if entering.tag == 0 {
+            self.tell_entered(enter, told.cursor);
         }
         let why = Wake::Entered(&enter.name, &told);
         self.tell_session(&connection, &mut connection.io.borrow_mut(), why);

@@ -1,6 +1,6 @@
 //! New entries of the recipient lists, and what clients are told of them.
 
-use millrace_core::{ChannelId, Entering, Name, Number, Position, SocketId};
+use millrace_core::{ChannelId, Cursor, Entering, Name, Number, Position, SocketId};
 
 use super::Shard;
 use super::recipients::Local;
@@ -17,12 +17,15 @@ impl Shard {
         self.recipients.borrow_mut().join(list, name, local);
     }
 
-    /// The application has subscribed a socket to a channel with history, or to any at a position.
-    pub(super) fn tell_entered(&self, enter: &Enter) {
+    /// The application has subscribed a socket that its client has subscribed, too, or to a channel with history, or at a
+    /// position. `cursor`: where the subscriber reads on.
+    pub(super) fn tell_entered(&self, enter: &Enter, cursor: Option<Cursor>) {
         let Entering {
-            entered, cursor, ..
+            entered,
+            cursor: begun,
+            ..
         } = &enter.entering;
-        let begins = entered.is_new || entered.recovered.is_some() || cursor.is_some();
+        let begins = entered.is_new || entered.recovered.is_some() || begun.is_some();
         if !begins || !self.hub.has_clients() {
             return;
         }

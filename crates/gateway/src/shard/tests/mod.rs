@@ -17,6 +17,7 @@ mod splice_random;
 mod store_steps;
 mod turns;
 mod v1;
+mod v1_both;
 mod v1_calls;
 
 use crate::event::Handlers;

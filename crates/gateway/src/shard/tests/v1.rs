@@ -1,14 +1,12 @@
 //! What clients of `millrace.v1` see of the numbers of a channel with history.
 
-use std::rc::Rc;
-
 use super::history::{enter, say, stage_with};
 use crate::config::ClientTerms;
 use crate::limits::{GatewayLimits, OutboxPolicy};
 use crate::shard::stage::{Actor, Speaks, Stage};
 use millrace_core::{Annotation, Kind, Position, ShardSet, Start, Target};
 
-fn stage(limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
+pub(super) fn stage(limits: impl FnOnce(&mut GatewayLimits)) -> Stage {
     let clients = ClientTerms {
         subscribe: true,
         ..ClientTerms::default()
@@ -26,14 +24,14 @@ pub(super) fn ask(actor: &Actor, text: &str) {
 }
 
 /// The headers in what a client has received: those of texts whose payloads have no brace.
-fn headers(got: &[u8]) -> Vec<String> {
+pub(super) fn headers(got: &[u8]) -> Vec<String> {
     let got = String::from_utf8_lossy(got).into_owned();
     let each = got.split('{').skip(1);
     each.map(|part| format!("{{{}", part.split('}').next().unwrap_or_default()))
         .collect()
 }
 
-fn field(header: &str, name: &str) -> Option<u64> {
+pub(super) fn field(header: &str, name: &str) -> Option<u64> {
     let (_, behind) = header.split_once(&format!("\"{name}\":"))?;
     let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
@@ -79,7 +77,7 @@ fn the_answer_to_a_second_subscription_has_its_place_among_the_messages() {
 }
 
 /// The offsets of the messages in front of the first answer and behind it, and the answer.
-fn around_answer(actor: &Actor) -> (Vec<u64>, String, Vec<u64>) {
+pub(super) fn around_answer(actor: &Actor) -> (Vec<u64>, String, Vec<u64>) {
     let headers = headers(&actor.got());
     let is_answer = |header: &String| header.contains("\"t\":\"ok\"");
     let place = headers.iter().position(is_answer).expect("it is answered");
@@ -95,7 +93,7 @@ fn around_answer(actor: &Actor) -> (Vec<u64>, String, Vec<u64>) {
     )
 }
 
-const SUBSCRIBE: &str = "{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\"}";
+pub(super) const SUBSCRIBE: &str = "{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\"}";
 
 #[test]
 fn the_answer_is_behind_what_a_subscription_gets_that_the_application_has_just_ended() {
@@ -121,62 +119,6 @@ fn the_answer_is_behind_what_a_subscription_gets_that_the_application_has_just_e
     stage.assert_nothing_left();
 }
 
-fn long(number: u32) -> String {
-    format!("{number} {}", "x".repeat(1000))
-}
-
-/// A client that gets messages 2 to 100 by a subscription of the application, as soon as it reads.
-fn reading_for_the_application() -> (Stage, Rc<Actor>) {
-    let stage = stage(|limits| limits.outbox_read_pause_bytes = 16 * 1024);
-    let actor = stage.open(Speaks::V1);
-    let long = |number: u32| format!("{number} {}", "x".repeat(1000));
-    let first = say(&stage, (1..=1).map(long));
-    say(&stage, (2..=100).map(long));
-    enter(&stage, &actor, Start::Since(first));
-    stage.run();
-    (stage, actor)
-}
-
-#[test]
-fn an_answer_tells_how_much_of_the_past_the_application_has_on_its_way() {
-    let (stage, actor) = reading_for_the_application();
-    ask(&actor, SUBSCRIBE);
-    stage.run();
-    actor.read_all();
-    stage.run();
-    let (before, answer, behind) = around_answer(&actor);
-    let all: Vec<_> = before.iter().chain(&behind).copied().collect();
-    assert_eq!(all, (2..=100).collect::<Vec<_>>());
-    let left = u64::try_from(behind.len()).unwrap();
-    assert!(left > 50 && !before.is_empty(), "{left}");
-    assert_eq!(
-        (field(&answer, "o"), field(&answer, "last")),
-        (Some(100), Some(left))
-    );
-    stage.assert_nothing_left();
-}
-
-#[test]
-fn a_client_that_begins_anew_is_told_nothing_of_what_the_application_had_on_its_way() {
-    let (stage, actor) = reading_for_the_application();
-    ask(
-        &actor,
-        "{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\",\"last\":0}",
-    );
-    stage.run();
-    actor.read_all();
-    stage.run();
-    say(&stage, (101..=101).map(long));
-    stage.run();
-    let (before, answer, behind) = around_answer(&actor);
-    assert!(before.len() < 50, "{}", before.len());
-    assert_eq!(behind, [101]);
-    assert_eq!(
-        (field(&answer, "o"), field(&answer, "last")),
-        (Some(100), None)
-    );
-}
-
 /// Checks that the numbers that a client sees have no hole that it is not told of. Returns the next one, and the gaps.
 fn check(actor: &Actor) -> (u64, usize) {
     let (mut next, mut gaps) = (1, 0);
@@ -193,18 +135,6 @@ fn check(actor: &Actor) -> (u64, usize) {
         next = offset + 1;
     }
     (next, gaps)
-}
-
-/// What a client has been told of the channel since the last look: offsets of messages, and where subscriptions begin.
-fn told(actor: &Actor, epoch: &str) -> String {
-    let headers = headers(&actor.got());
-    let each = headers.iter().filter_map(|header| {
-        let offset = field(header, "o")?;
-        let is_sub = header.contains("\"t\":\"sub\",\"c\":\"room:1\"");
-        assert!(!is_sub || header.contains(epoch), "{header}");
-        Some(format!("{}{offset}", if is_sub { "sub " } else { "" }))
-    });
-    each.collect::<Vec<_>>().join(", ")
 }
 
 #[test]
@@ -231,40 +161,6 @@ fn a_client_may_try_again_when_the_inbox_has_no_room_for_its_subscription() {
     let told = headers(&client.got());
     let okay = told.iter().any(|header| header.contains("\"t\":\"ok\""));
     assert!(okay, "there is room again: {told:?}");
-    stage.assert_nothing_left();
-}
-
-#[test]
-fn a_client_is_told_first_behind_which_message_the_application_subscribes_it() {
-    let stage = stage(|_| {});
-    let first = say(&stage, ["1".to_owned()]);
-    say(&stage, (2..=3).map(|number| number.to_string()));
-    let epoch = first.epoch.to_string();
-    let actors = [(); 2].map(|()| stage.open(Speaks::V1));
-    let enter = |actor: &Actor, start| {
-        let mut dirty = ShardSet::default();
-        let who = [Target::Socket(actor.socket)];
-        let entered = stage.hub.subscribe_at(&who, b"room:1", start, &mut dirty);
-        assert_eq!(entered.map(|all| all.len()), Ok(1));
-        stage.hub.wake(&mut dirty);
-    };
-    for actor in &actors {
-        actor.read_all();
-    }
-    stage.subscribe(&actors[0], b"room:1", 1);
-    enter(&actors[1], Start::Since(first));
-    say(&stage, ["4".to_owned()]);
-    stage.run();
-    assert_eq!(told(&actors[0], &epoch), "sub 3, 4");
-    assert_eq!(told(&actors[1], &epoch), "sub 1, 2, 3, 4");
-    // one more subscription of the application is nothing new, unless it begins anew
-    stage.subscribe(&actors[0], b"room:1", 1);
-    enter(&actors[0], Start::Next);
-    stage.run();
-    assert_eq!(told(&actors[0], &epoch), "");
-    enter(&actors[0], Start::Last(2));
-    stage.run();
-    assert_eq!(told(&actors[0], &epoch), "sub 2, 3, 4");
     stage.assert_nothing_left();
 }
 
