@@ -13,6 +13,7 @@ use millrace_core::{Epoch, Position};
 use super::feed::{Entry, StoredPast};
 use super::page::Page;
 use super::publication::{HEAD_BYTES, Id, Published};
+use super::remembered::Newest;
 
 /// What a follower needs, or passes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +35,9 @@ pub(super) enum Step {
 #[derive(Debug, Default)]
 pub(super) struct Follower {
     /// The last message that was passed on; `None`: nothing was.
-    known: Option<Known>,
+    known: Option<Newest>,
+    /// The last message that the node knew before it followed the channel.
+    remembered: Option<Newest>,
     reading: Option<Reading>,
     /// What arrived since the page was asked for.
     held: VecDeque<Published>,
@@ -43,13 +46,6 @@ pub(super) struct Follower {
     is_outdated: bool,
     /// There is no link, or the store refused: nothing is read until it is begun again.
     is_paused: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    epoch: Epoch,
-    offset: u64,
-    id: Id,
 }
 
 #[derive(Debug)]
@@ -69,6 +65,19 @@ struct Past {
 }
 
 impl Follower {
+    /// Follows a channel of which the node knows this message.
+    pub(super) fn remembering(remembered: Option<Newest>) -> Self {
+        Self {
+            remembered,
+            ..Self::default()
+        }
+    }
+
+    /// The newest message that is known.
+    pub(super) fn newest(&self) -> Option<Newest> {
+        self.known.or(self.remembered)
+    }
+
     /// Whether the node knows what the channel has kept.
     pub(super) fn is_filled(&self) -> bool {
         self.known.is_some()
@@ -130,22 +139,23 @@ impl Follower {
         }
     }
 
-    fn fill(&mut self, mut past: Past, page: Page, out: &mut Vec<Step>) {
-        past.add(page.epoch, page.messages);
+    fn fill(&mut self, mut past: Past, mut page: Page, out: &mut Vec<Step>) {
+        past.add(page.epoch, std::mem::take(&mut page.messages));
         if let Some(next) = page.next {
             self.start(next, Some(past));
             out.push(Step::Read);
             return;
         }
+        if let Some(newest) = self.remembered.take()
+            && newest.is_lost(&page, &past.messages)
+        {
+            return self.renew(newest.epoch, out);
+        }
         let position = Position {
             epoch: page.epoch,
             offset: page.newest,
         };
-        self.known = Some(Known {
-            epoch: page.epoch,
-            offset: page.newest,
-            id: page.last,
-        });
+        self.known = Some(Newest::at(position, page.last));
         out.push(Step::Filled(past.finish(position, page.last)));
         self.go_live(out);
     }

@@ -18,6 +18,7 @@ mod names;
 mod page;
 mod presence;
 mod publication;
+mod remembered;
 mod requests;
 mod scripts;
 mod shared;

@@ -94,7 +94,7 @@ impl Scripts {
         call.arg(cut.floor)
             .arg(cut.most.clamp(1, PAGE_MESSAGES))
             .arg(PAGE_BYTES)
-            .arg(self.chunk)
+            .arg(self.chunk.min(cut.most.max(FEW)))
             .arg(terms.age_ms.max(1))
             .arg(epoch.to_string())
             .arg(life(terms));
@@ -185,6 +185,9 @@ const PAGE_MESSAGES: usize = 512;
 
 /// The most bytes of one page, unless its only message is longer.
 pub(super) const PAGE_BYTES: usize = 256 * 1024;
+
+/// So many are looked at together if only one is wanted, so that old ones are passed by.
+const FEW: usize = 16;
 
 /// The most bytes that a server takes out of a stream at once.
 const MOST_LOOKED_AT: usize = 16 * 1024 * 1024;

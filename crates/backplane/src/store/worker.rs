@@ -2,7 +2,9 @@
 //! the followed channels; the task owns the link and the clock.
 
 mod answers;
+mod changes;
 mod pages;
+mod remembering;
 pub(super) mod reports;
 mod sending;
 
@@ -21,9 +23,10 @@ use super::link::Event;
 use super::links::Links;
 use super::names::Names;
 use super::publication::{self, Told};
+use super::remembered::{Newest, Remembered};
 use super::requests::{Publication, Reading};
 use super::scripts::Scripts;
-use super::shared::{Change, Shared};
+use super::shared::Shared;
 use crate::config::{Config, Protocol};
 use crate::gauges::count;
 use crate::link_error::LinkError;
@@ -39,6 +42,10 @@ pub(super) struct Worker {
     shared: Arc<Shared>,
     scripts: Scripts,
     followed: AHashMap<Box<[u8]>, Followed>,
+    /// Of channels that are not followed.
+    remembered: Remembered,
+    /// The channels of which the store may have lost what is remembered.
+    doubtful: Vec<Box<[u8]>>,
     /// How often a channel was begun to be followed.
     generations: u64,
     /// The numbers of this node's messages.
@@ -105,6 +112,7 @@ pub(super) enum Request {
     Publish(Publication),
     Read(Reading),
     Follow(Place),
+    Check(Box<[u8]>, Newest),
     Subscribe(Place),
     End(Box<[u8]>),
     /// The answer shows that everything before it is answered, too.
@@ -129,6 +137,8 @@ impl Worker {
             shared,
             scripts,
             followed: AHashMap::new(),
+            remembered: Remembered::default(),
+            doubtful: Vec::new(),
             generations: 0,
             // so that a node that was restarted with the same number does not repeat itself
             numbers: random(),
@@ -167,6 +177,7 @@ impl Worker {
             }
         });
         self.subscriptions = places.map(Subscription::Begin).collect();
+        self.doubtful = self.remembered.channels().map(Into::into).collect();
     }
 
     /// There is no link: nothing of it will be answered.
@@ -203,6 +214,7 @@ impl Worker {
             }
             Request::Read(reading) => reading.fail(StoreError::Away),
             Request::Follow(_)
+            | Request::Check(..)
             | Request::Subscribe(_)
             | Request::End(_)
             | Request::Load
@@ -213,50 +225,6 @@ impl Worker {
     /// Whether requests are refused while there is no link: at first each of the given servers is tried.
     pub(super) fn is_away(&self) -> bool {
         self.state == State::Away
-    }
-
-    /// Looks at which channels are to be followed.
-    pub(super) fn heed_changes(&mut self) {
-        for (channel, Change { ends, begins }) in self.shared.changes() {
-            if ends && self.followed.remove(&channel).is_some() {
-                // what was said about it before is complete
-                self.has_told = true;
-                if self.state == State::Up {
-                    let end = Subscription::End(channel.clone());
-                    self.subscriptions.push_back(end);
-                }
-            }
-            if let Some(terms) = begins {
-                self.begin(channel, terms);
-            }
-        }
-        let followed = u64::try_from(self.followed.len()).unwrap_or(u64::MAX);
-        let counter = &self.shared.counters.followed;
-        counter.store(followed, Ordering::Relaxed);
-    }
-
-    fn begin(&mut self, channel: Box<[u8]>, terms: HistoryTerms) {
-        if let Some(followed) = self.followed.get_mut(&channel) {
-            followed.terms = terms;
-            return;
-        }
-        self.generations += 1;
-        let mut followed = Followed {
-            terms,
-            generation: self.generations,
-            follower: Follower::default(),
-            is_failure_told: false,
-            is_refused: false,
-        };
-        match self.state {
-            State::Awaited => {}
-            State::Up => self.subscriptions.push_back(Subscription::Begin(Place {
-                channel: channel.clone(),
-                generation: self.generations,
-            })),
-            State::Away => self.tell_failure(&channel, &mut followed, StoreError::Away),
-        }
-        self.followed.insert(channel, followed);
     }
 
     /// What came from the store.

@@ -89,6 +89,7 @@ impl Server {
     /// A copy of its data, to be made and restored while it does not run.
     pub(crate) fn copy(&self) -> PathBuf {
         let copy = self.folder.join("copy");
+        let _is_the_first = fs::remove_dir_all(&copy);
         copy_folder(&self.folder.join("jetstream"), &copy);
         copy
     }

@@ -133,6 +133,32 @@ fn lost_data_begins_a_new_epoch() {
     }
 }
 
+/// What another server has received of the room.
+struct Replicated([(&'static str, Vec<u8>); 2]);
+
+impl Replicated {
+    fn of(server: &Server) -> Self {
+        Self(["app!h{room:%7B1%7D}", "app!m{room:%7B1%7D}"].map(|key| {
+            let value: Vec<u8> = server.ask(&["DUMP", key]);
+            (key, value)
+        }))
+    }
+
+    /// Does what a failover to it does, before the links are lost.
+    fn is_all(&self, server: &Server) {
+        for (key, value) in &self.0 {
+            let words: [&[u8]; 5] = [b"RESTORE", key.as_bytes(), b"0", value, b"REPLACE"];
+            let _restored: String = server.ask_bytes(&words);
+        }
+    }
+
+    /// Does what a failover to it does.
+    fn take_over(&self, server: &Server) {
+        self.is_all(server);
+        server.cut();
+    }
+}
+
 /// What a failover does whose new master has not received the last messages.
 #[test]
 fn other_messages_under_known_numbers_end_the_epoch_on_all_nodes() {
@@ -144,28 +170,20 @@ fn other_messages_under_known_numbers_end_the_epoch_on_all_nodes() {
         node.follow(ROOM, MANY);
         node.await_room(0);
     }
-    let (stream, meta) = ("app!h{room:%7B1%7D}", "app!m{room:%7B1%7D}");
     for number in 0..3 {
         nodes[0].publish(&number.to_string());
     }
     for node in &nodes {
         node.await_room(3);
     }
-    let replicated = [stream, meta].map(|key| {
-        let value: Vec<u8> = server.ask(&["DUMP", key]);
-        (key, value)
-    });
+    let replicated = Replicated::of(&server);
     nodes[0].publish("lost");
     nodes[0].publish("lost, too");
     for node in &nodes {
         node.await_room(5);
     }
     let before = nodes[0].room();
-    for (key, value) in &replicated {
-        let words: [&[u8]; 5] = [b"RESTORE", key.as_bytes(), b"0", value, b"REPLACE"];
-        let _restored: String = server.ask_bytes(&words);
-    }
-    server.cut();
+    replicated.take_over(&server);
     until("all nodes to have the new epoch", || {
         nodes
             .iter()
@@ -184,6 +202,71 @@ fn other_messages_under_known_numbers_end_the_epoch_on_all_nodes() {
         .collect();
     assert_eq!(epochs.len(), 1);
     assert!(nodes.iter().map(|node| node.stats().renewed).sum::<u64>() >= 1);
+}
+
+/// Nobody follows the channel, so only who has published, or has followed it before, can know what is lost.
+#[test]
+fn a_failover_while_nobody_follows_ends_the_epoch() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    // a node that follows later, one that publishes, and one that has followed
+    let [later, publisher, former] = [1, 2, 3].map(|number| Node::start(&server.config(), number));
+    let renewed = || {
+        let nodes = [&later, &publisher, &former];
+        nodes.map(|node| node.stats().renewed)
+    };
+    let mut epoch = publisher.publish("1").epoch;
+    for round in 1..=3_u64 {
+        let replicated = Replicated::of(&server);
+        let lost = publisher.publish("lost");
+        assert_eq!((lost.epoch, lost.offset), (epoch, round + 1));
+        let before = renewed();
+        match round {
+            // it sees that its own number is given again
+            1 => {
+                replicated.is_all(&server);
+                assert_eq!(publisher.publish("new").offset, round + 1);
+                until("the epoch to end", || renewed()[1] > before[1]);
+            }
+            // it looks when the link is back
+            2 => {
+                replicated.take_over(&server);
+                until("the epoch to end", || renewed()[1] > before[1]);
+                publisher.publish("new");
+            }
+            // it looks when it follows again
+            _ => {
+                former.follow(ROOM, MANY);
+                assert_eq!(former.await_room(lost.offset).position, lost);
+                former.forget(ROOM);
+                until("it to be forgotten", || former.stats().followed == 0);
+                replicated.is_all(&server);
+                later.publish("new");
+                former.follow(ROOM, MANY);
+                until("the epoch to end", || renewed()[2] > before[2]);
+                former.forget(ROOM);
+            }
+        }
+        // a reader with the position of what was lost is told
+        let mut position = lost;
+        until("the new epoch", || {
+            let read = later.read(MANY, ALL).map(|past| past.position);
+            position = read.unwrap_or(position);
+            position.epoch != epoch
+        });
+        assert_eq!(position.offset, round + 1);
+        epoch = position.epoch;
+    }
+    // a loss of the link alone ends nothing
+    let before = renewed();
+    server.cut();
+    until("the link to be back", || {
+        publisher.stats().losses == 2 && publisher.append(message("last")).is_ok()
+    });
+    let read = later.read(MANY, ALL).map(|past| past.position.epoch);
+    assert!(read.is_err() || read == Ok(epoch), "{read:?}");
+    assert_eq!(renewed(), before);
 }
 
 #[test]

@@ -105,6 +105,37 @@ fn other_messages_under_known_numbers_end_the_epoch() {
 }
 
 #[test]
+fn a_channel_that_was_not_followed_meanwhile_gets_a_new_epoch_if_known_messages_are_lost() {
+    for published in 0..=2 * KEPT {
+        let mut world = settled(3);
+        world.forget();
+        world.fail_over(2);
+        for _ in 0..published {
+            world.publish();
+        }
+        world.settle();
+        world.check();
+        let is_renewed = usize::from(published < KEPT + 3);
+        assert_eq!(world.renewals, is_renewed, "{published}");
+    }
+    // nothing is lost
+    let mut world = settled(3);
+    for published in 0..=2 * KEPT {
+        world.forget();
+        for _ in 0..published {
+            world.publish();
+        }
+        world.settle();
+        world.check();
+    }
+    world.forget();
+    world.flush();
+    world.settle();
+    world.check();
+    assert_eq!(world.renewals, 0);
+}
+
+#[test]
 fn lost_data_and_renewals_of_others_are_read_afresh() {
     let mut world = settled(3);
     world.flush();
@@ -167,6 +198,7 @@ enum Op {
     Refuse,
     Connect,
     FailOver(usize),
+    Forget,
     Flush,
     Renew,
     Expire(usize),
@@ -183,6 +215,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Cut),
         1 => Just(Op::Refuse),
         1 => (1_usize..4).prop_map(Op::FailOver),
+        1 => Just(Op::Forget),
         1 => Just(Op::Flush),
         1 => Just(Op::Renew),
         1 => (1_usize..KEPT).prop_map(Op::Expire),
@@ -204,6 +237,7 @@ proptest! {
                 Op::Refuse => world.refuse(),
                 Op::Connect => world.connect(),
                 Op::FailOver(lost) => world.fail_over(lost),
+                Op::Forget => world.forget(),
                 Op::Flush => world.flush(),
                 Op::Renew => world.renew(world.epoch),
                 Op::Expire(count) => world.gone = (world.gone + count).min(world.log.len()),

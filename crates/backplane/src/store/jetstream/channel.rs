@@ -11,8 +11,10 @@ use millrace_core::{Epoch, HistoryTerms, Position};
 
 use super::super::feed::{Appended, StoreError};
 use super::super::follow::Follower;
+use super::super::remembered::Newest;
 use super::super::requests::Publication;
 use super::record::{self, Head, MESSAGE_BYTES, RECORD_BYTES, State};
+use crate::outlet::random;
 
 /// See the module.
 #[derive(Default)]
@@ -158,6 +160,22 @@ impl Channel {
             self.head = None;
         }
         self.learn(head);
+    }
+
+    /// The same for an answer to this node's own question, during which nothing of it was accepted. If the server has lost the
+    /// newest message that is known here, another epoch begins with what is published next. Returns whether it has.
+    pub(super) fn asked(&mut self, mut head: Head, newest: Option<Newest>) -> bool {
+        let state = &mut head.state;
+        let is_lost = newest.is_some_and(|newest| {
+            let Newest { epoch, offset, id } = newest;
+            state.epoch == epoch
+                && (state.offset < offset || state.offset == offset && state.id != id)
+        });
+        if is_lost {
+            state.epoch = Epoch::new(random());
+        }
+        self.found(head);
+        is_lost
     }
 
     /// Whether the channel had a record on this link.
@@ -307,6 +325,13 @@ impl Channel {
 }
 
 impl Waiting {
+    /// The message that it becomes at this position, and the terms of its channel.
+    pub(super) fn at(&self, position: Position) -> (Newest, HistoryTerms) {
+        let publication = &self.publication;
+        let newest = Newest::at(position, publication.id);
+        (newest, publication.message.terms)
+    }
+
     /// Answers. Returns the bytes that it was charged.
     pub(super) fn give(self, result: Result<Appended, StoreError>) -> usize {
         let bytes = self.bytes();

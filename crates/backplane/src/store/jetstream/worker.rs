@@ -19,6 +19,7 @@ use ahash::AHashMap;
 use super::super::feed::{Feed, StoreError};
 use super::super::follow::Step;
 use super::super::publication::Id;
+use super::super::remembered::Remembered;
 use super::super::requests::{Command, Reading};
 use super::super::shared::Shared;
 use super::super::worker::reports::Reports;
@@ -64,6 +65,8 @@ pub(in crate::store) struct Worker {
     numbers: u64,
     /// The publications that were taken and are not answered, and their bytes.
     taken: (usize, usize),
+    /// Of channels that are not followed, and of those in which this node publishes.
+    remembered: Remembered,
     steps: Vec<Step>,
     reports: Reports,
     /// When channels that the store refused are tried again.
@@ -148,6 +151,7 @@ impl Worker {
             // so that a node that was restarted with the same number does not repeat itself
             numbers: random(),
             taken: (0, 0),
+            remembered: Remembered::default(),
             steps: Vec::new(),
             reports: Reports::default(),
             retries_at: None,

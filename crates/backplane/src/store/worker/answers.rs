@@ -42,6 +42,10 @@ impl Worker {
                 self.pages.answered(answer.as_ref().ok());
                 self.page(&place, answer, link, now);
             }
+            Request::Check(channel, newest) => {
+                self.pages.answered(answer.as_ref().ok());
+                self.checked((channel, newest), answer, link, now);
+            }
             Request::Subscribe(place) => {
                 if let Err(Fault::Refused(why)) = answer {
                     self.refused(&place, &why, now);
@@ -92,6 +96,7 @@ impl Worker {
                         &counters.appended
                     };
                     count(counter, 1);
+                    self.remember(&publication, appended);
                     return publication.reply.give(Ok(appended));
                 }
                 None => self.report_refusal("its answer cannot be read", StoreError::Unknown, now),
@@ -154,7 +159,7 @@ impl Worker {
     ) {
         let value = match answer {
             Ok(value) => value,
-            Err(Fault::NoScript) if self.loads < MOST_LOADS => {
+            Err(Fault::NoScript) if self.may_load() => {
                 self.load(link, now);
                 return self.reads.push_front(Read::Follow(place.clone()));
             }
@@ -219,9 +224,14 @@ impl Worker {
         }
     }
 
+    /// Whether the scripts may be put into the store again for a page.
+    pub(super) fn may_load(&self) -> bool {
+        self.loads < MOST_LOADS
+    }
+
     /// Puts the scripts into the store again. Publications wait until those on their way are answered: one that is sent
     /// again must not be overtaken.
-    fn load(&mut self, link: &mut Links<Request>, now: Instant) {
+    pub(super) fn load(&mut self, link: &mut Links<Request>, now: Instant) {
         if self.loading == 0 {
             self.loads += 1;
             self.loading = link.load(|| Request::Load, now);
@@ -246,6 +256,7 @@ impl Worker {
             match &request {
                 Request::Publish(_)
                 | Request::Read(_)
+                | Request::Check(..)
                 | Request::End(_)
                 | Request::Load
                 | Request::Other => {}

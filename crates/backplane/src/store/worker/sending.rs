@@ -76,6 +76,12 @@ impl Worker {
         {
             self.read(read, link, now);
         }
+        while link.has_much_room()
+            && self.pages.has_room()
+            && let Some(channel) = self.doubtful.pop()
+        {
+            self.check(channel, link, now);
+        }
     }
 
     fn subscribe(&mut self, place: Place, link: &mut Links<Request>, now: Instant) {

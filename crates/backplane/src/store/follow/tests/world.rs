@@ -10,6 +10,7 @@ use super::super::{Follower, Step};
 use crate::store::feed::Entry;
 use crate::store::page::Page;
 use crate::store::publication::{Id, Published};
+use crate::store::remembered::Newest;
 
 /// A store with one channel, its link to the follower, and the node behind that.
 #[derive(Debug, Default)]
@@ -35,6 +36,8 @@ pub(super) struct World {
     pub(super) repairs: usize,
     pub(super) renewals: usize,
     pub(super) fills: usize,
+    /// What the node knew when it ceased to follow the channel.
+    remembered: Option<Newest>,
 }
 
 #[derive(Debug)]
@@ -123,6 +126,13 @@ impl World {
             self.follower.begin(&mut self.steps);
             self.heed();
         }
+    }
+
+    /// The node follows the channel no more, and anew with the next link.
+    pub(super) fn forget(&mut self) {
+        self.cut();
+        self.remembered = self.follower.newest();
+        self.follower = Follower::remembering(self.remembered);
     }
 
     /// The last messages are lost, and the link with them.
@@ -259,5 +269,21 @@ impl World {
         let known = node.payloads.iter().rev();
         assert!(node.payloads.len() <= self.log.len());
         assert!(known.eq(expected.take(node.payloads.len())));
+        self.check_remembered();
+    }
+
+    /// The store still has what the node knew, or another epoch, or keeps nothing with which a reader could go on behind it.
+    fn check_remembered(&self) {
+        let Some(known) = self.remembered else {
+            return;
+        };
+        let offset = usize::try_from(known.offset).unwrap();
+        let last = offset.checked_sub(1).and_then(|place| self.log.get(place));
+        assert!(
+            known.epoch.get() != self.epoch
+                || last.map(|last| last.id).unwrap_or_default() == known.id
+                || self.gone > offset,
+            "{known:?} is lost: {self:?}"
+        );
     }
 }

@@ -20,9 +20,17 @@ impl Worker {
     /// Looks at which channels are to be followed.
     pub(in super::super) fn heed_changes(&mut self, mut link: Option<&mut Link<Request>>) {
         for (channel, Change { ends, begins }) in self.shared.changes() {
-            let known = self.channels.get_mut(&channel);
-            if ends && let Some(followed) = known.and_then(|known| known.followed.take()) {
+            let ended = self.channels.get_mut(&channel).filter(|_| ends);
+            if let Some(known) = ended
+                && let Some(followed) = known.followed.take()
+            {
                 self.followed -= 1;
+                // an answer that is on its way may be older
+                if !known.is_asking
+                    && let Some(newest) = followed.follower.newest()
+                {
+                    self.remembered.put(&channel, newest, followed.terms);
+                }
                 // what was said about it before is complete
                 self.has_told = true;
                 if let Some(subscription) = followed.subscription {
@@ -49,7 +57,7 @@ impl Worker {
         };
         self.generations += 1;
         let generation = self.generations;
-        let state = self.state;
+        let (state, remembered) = (self.state, self.remembered.get(channel));
         let known = self.known(channel, stream);
         if let Some(followed) = &mut known.followed {
             followed.terms = terms;
@@ -58,7 +66,7 @@ impl Worker {
         let mut followed = Followed {
             terms,
             generation,
-            follower: Follower::default(),
+            follower: Follower::remembering(remembered.map(|(newest, _)| newest)),
             subscription: None,
             renew: None,
             is_failure_told: false,

@@ -110,6 +110,10 @@ impl Worker {
                 let accepted = known.accepted(sequence);
                 let number = u64::try_from(accepted.len()).unwrap_or(u64::MAX);
                 count(&self.shared.counters.appended, number);
+                if let Some((last, appended)) = accepted.last() {
+                    let (newest, terms) = last.at(appended.position);
+                    self.remembered.put(channel, newest, terms);
+                }
                 for (waiting, appended) in accepted {
                     self.given(waiting.give(Ok(appended)));
                 }
@@ -171,7 +175,13 @@ impl Worker {
     ) {
         match answers::found(message, self.node) {
             Found::Record(sequence, record) => {
-                self.head_found(channel, Head::of(sequence, &record), link, now);
+                let newest = self.remembered.get(channel).map(|(newest, _)| newest);
+                let head = Head::of(sequence, &record);
+                let known = self.channels.get_mut(channel);
+                if known.is_some_and(|known| known.asked(head, newest)) {
+                    count(&self.shared.counters.renewed, 1);
+                }
+                self.advance(channel, link, now);
             }
             Found::Nothing => {
                 let known = self.channels.get(channel);

@@ -1,0 +1,140 @@
+//! The newest message that a node knows of a channel. Of channels that the node does not follow it is remembered, because nobody
+//! else would notice that the store has lost it and has given its number to another message. Pure.
+
+use ahash::AHashMap;
+use millrace_core::{Epoch, HistoryTerms, Position};
+
+use super::page::Page;
+use super::publication::{Id, Published};
+
+/// The newest message of a channel that a node knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Newest {
+    pub(super) epoch: Epoch,
+    pub(super) offset: u64,
+    pub(super) id: Id,
+}
+
+impl Newest {
+    /// The message at this position.
+    pub(super) fn at(position: Position, id: Id) -> Self {
+        let Position { epoch, offset } = position;
+        Self { epoch, offset, id }
+    }
+
+    /// Whether a store that answers with this page has lost the message: it has not come as far in the same epoch, or has
+    /// another message under the number. `messages`: those that it has, of this page or of all. Nothing is known if what would
+    /// prove it is not kept any more.
+    pub(super) fn is_lost<'a>(
+        &self,
+        page: &Page,
+        messages: impl IntoIterator<Item = &'a Published>,
+    ) -> bool {
+        let is_other = |message: &Published| {
+            (message.entry.offset == self.offset && message.id != self.id)
+                || (message.entry.offset - 1 == self.offset && message.before != self.id)
+        };
+        page.epoch == self.epoch
+            && (page.newest < self.offset
+                || (page.newest == self.offset && page.last != self.id)
+                || messages.into_iter().any(is_other))
+    }
+}
+
+/// See the module. When there are too many, those that were remembered longest ago go.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    young: Channels,
+    old: Channels,
+    /// The bytes of the names of the young ones.
+    bytes: usize,
+}
+
+type Channels = AHashMap<Box<[u8]>, (Newest, HistoryTerms)>;
+
+impl Remembered {
+    /// Remembers the newest message of a channel.
+    pub(super) fn put(&mut self, channel: &[u8], newest: Newest, terms: HistoryTerms) {
+        if let Some(known) = self.young.get_mut(channel) {
+            *known = (newest, terms);
+            return;
+        }
+        let known = self.old.remove_entry(channel).map(|(name, _)| name);
+        let name = known.unwrap_or_else(|| channel.into());
+        self.bytes += name.len();
+        self.young.insert(name, (newest, terms));
+        if self.young.len() >= MOST_YOUNG || self.bytes >= MOST_YOUNG_BYTES {
+            self.old = std::mem::take(&mut self.young);
+            self.bytes = 0;
+        }
+    }
+
+    /// What is remembered of a channel.
+    pub(super) fn get(&self, channel: &[u8]) -> Option<(Newest, HistoryTerms)> {
+        let young = self.young.get(channel);
+        young.or_else(|| self.old.get(channel)).copied()
+    }
+
+    /// The channels of which something is remembered.
+    pub(super) fn channels(&self) -> impl Iterator<Item = &[u8]> {
+        self.young.keys().chain(self.old.keys()).map(|name| &**name)
+    }
+}
+
+/// So many channels are remembered at least, unless their names are long, and twice as many at most.
+const MOST_YOUNG: usize = 8192;
+
+const MOST_YOUNG_BYTES: usize = 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMS: HistoryTerms = HistoryTerms {
+        messages: 10,
+        age_ms: 1000,
+    };
+
+    fn newest(offset: u64) -> Newest {
+        Newest {
+            epoch: Epoch::new(1),
+            offset,
+            id: Id {
+                node: 1,
+                number: offset,
+            },
+        }
+    }
+
+    #[test]
+    fn what_was_remembered_last_stays() {
+        let mut all = Remembered::default();
+        let name = |number: usize| format!("room:{number}").into_bytes();
+        let most = u64::try_from(MOST_YOUNG).unwrap();
+        for number in 0..3 * MOST_YOUNG {
+            all.put(&name(number), newest(1), TERMS);
+            all.put(&name(7), newest(u64::try_from(number).unwrap()), TERMS);
+        }
+        assert_eq!(all.get(&name(7)), Some((newest(3 * most - 1), TERMS)));
+        let count = all.channels().count();
+        assert!((MOST_YOUNG..=2 * MOST_YOUNG).contains(&count), "{count}");
+        let last = 2 * MOST_YOUNG + 10..3 * MOST_YOUNG;
+        for number in last {
+            assert_eq!(all.get(&name(number)), Some((newest(1), TERMS)), "{number}");
+        }
+        assert_eq!(all.get(&name(0)), None);
+    }
+
+    #[test]
+    fn long_names_are_bounded_too() {
+        let mut all = Remembered::default();
+        for number in 0..100_usize {
+            let mut name = vec![b'x'; 100_000];
+            name[..8].copy_from_slice(&number.to_le_bytes());
+            all.put(&name, newest(1), TERMS);
+        }
+        let bytes: usize = all.channels().map(<[u8]>::len).sum();
+        let most = 2 * (MOST_YOUNG_BYTES + 100_000);
+        assert!((1_000_000..most).contains(&bytes), "{bytes}");
+    }
+}
