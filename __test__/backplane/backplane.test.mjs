@@ -124,7 +124,9 @@ withRedis('hostile bytes from the backplane are counted, and everything goes on'
   const bodies = [
     envelope({ version: 0 }),
     envelope({ version: 2, body: 'later' }),
-    envelope({ what: 3 }),
+    envelope({ what: 5 }),
+    envelope({ what: 4, body: Buffer.alloc(7) }),
+    envelope({ what: 3, body: Buffer.concat([Buffer.alloc(8), Buffer.from([0xff])]) }),
     envelope({ what: 2, body: 'control where there is none' }),
     envelope({ what: 0, body: Buffer.from([0xff]) }),
     envelope({}).subarray(0, 33),

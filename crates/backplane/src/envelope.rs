@@ -5,6 +5,8 @@
 //! begins with it, because its first byte is invalid in UTF-8, and other bytes begin with it only on
 //! purpose.
 
+use std::ops::Deref;
+
 use millrace_core::Kind;
 
 /// The content of an envelope.
@@ -12,8 +14,21 @@ use millrace_core::Kind;
 pub(crate) enum Content {
     /// A message for the channel's subscribers.
     Message(Kind),
+    /// A message that a client of the publishing node has published. Subscribers see the id of its socket.
+    ByClient(Kind, u64),
     /// A control message of nodes.
     Control,
+}
+
+impl Content {
+    /// The kind of a message, and the socket of a client that has published it. `None`: a control message.
+    pub(crate) fn message(self) -> Option<(Kind, Option<u64>)> {
+        match self {
+            Self::Message(kind) => Some((kind, None)),
+            Self::ByClient(kind, socket) => Some((kind, Some(socket))),
+            Self::Control => None,
+        }
+    }
 }
 
 /// The publisher of a message, and the message's position in the publisher's order.
@@ -38,21 +53,46 @@ pub(crate) enum Arrived<'a> {
     Malformed,
 }
 
-/// The bytes before the payload of each message between nodes.
-pub(crate) const HEAD_BYTES: usize = MAGIC.len() + 2 + 3 * 8;
+/// The most bytes before the payload of a message between nodes.
+pub(crate) const HEAD_BYTES: usize = MAGIC.len() + 2 + 4 * 8;
 
 /// The beginning of an envelope. The payload follows it.
-pub(crate) fn head(content: Content, stamp: Stamp) -> [u8; HEAD_BYTES] {
-    let what = match content {
-        Content::Message(Kind::Text) => 0,
-        Content::Message(Kind::Binary) => 1,
-        Content::Control => 2,
+pub(crate) struct Head {
+    bytes: [u8; HEAD_BYTES],
+    length: usize,
+}
+
+impl Deref for Head {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
+
+/// Makes the beginning of an envelope.
+pub(crate) fn head(content: Content, stamp: Stamp) -> Head {
+    let (what, socket) = match content {
+        Content::Message(Kind::Text) => (0, None),
+        Content::Message(Kind::Binary) => (1, None),
+        Content::Control => (2, None),
+        Content::ByClient(Kind::Text, socket) => (3, Some(socket)),
+        Content::ByClient(Kind::Binary, socket) => (4, Some(socket)),
     };
-    let mut head = [0; HEAD_BYTES];
-    let numbers = [stamp.node, stamp.stream, stamp.number].map(u64::to_le_bytes);
+    let mut head = Head {
+        bytes: [0; HEAD_BYTES],
+        length: HEAD_BYTES - if socket.is_some() { 0 } else { 8 },
+    };
+    let numbers = [
+        stamp.node,
+        stamp.stream,
+        stamp.number,
+        socket.unwrap_or_default(),
+    ];
+    let numbers = numbers.map(u64::to_le_bytes);
     let kind = [VERSION, what];
     let bytes = MAGIC.iter().chain(&kind).chain(numbers.as_flattened());
-    for (place, byte) in head.iter_mut().zip(bytes) {
+    for (place, byte) in head.bytes.iter_mut().zip(bytes) {
         *place = *byte;
     }
     head
@@ -72,12 +112,22 @@ fn unwrap(rest: &[u8]) -> Option<Arrived<'_>> {
     let (&node, rest) = rest.split_first_chunk()?;
     let (&stream, rest) = rest.split_first_chunk()?;
     let (&number, body) = rest.split_first_chunk()?;
-    let content = match (version, what) {
-        (VERSION, 0) if is_text(body) => Content::Message(Kind::Text),
-        (VERSION, 1) => Content::Message(Kind::Binary),
-        (VERSION, 2) => Content::Control,
+    let (content, body) = match (version, what) {
+        (VERSION, 0) => (Content::Message(Kind::Text), body),
+        (VERSION, 1) => (Content::Message(Kind::Binary), body),
+        (VERSION, 2) => (Content::Control, body),
+        (VERSION, 3 | 4) => {
+            let kind = if what == 3 { Kind::Text } else { Kind::Binary };
+            let (&socket, body) = body.split_first_chunk()?;
+            (Content::ByClient(kind, u64::from_le_bytes(socket)), body)
+        }
         _ => return None,
     };
+    if let Some((Kind::Text, _)) = content.message()
+        && !is_text(body)
+    {
+        return None;
+    }
     let stamp = Stamp {
         node: u64::from_le_bytes(node),
         stream: u64::from_le_bytes(stream),
@@ -120,6 +170,8 @@ mod tests {
             Content::Message(Kind::Text),
             Content::Message(Kind::Binary),
             Content::Control,
+            Content::ByClient(Kind::Text, 5),
+            Content::ByClient(Kind::Binary, u64::MAX),
         ] {
             let bytes = wrapped(content, b"hello");
             assert_eq!(open(&bytes), Arrived::Wrapped(content, STAMP, b"hello"));
@@ -128,18 +180,23 @@ mod tests {
 
     #[test]
     fn a_truncated_envelope_is_malformed() {
-        let bytes = wrapped(Content::Message(Kind::Binary), b"");
-        for end in MAGIC.len()..bytes.len() {
-            assert_eq!(open(&bytes[..end]), Arrived::Malformed, "{end}");
-        }
-        for end in 0..MAGIC.len() {
-            assert_eq!(open(&bytes[..end]), Arrived::Plain(&bytes[..end]), "{end}");
+        for content in [
+            Content::Message(Kind::Binary),
+            Content::ByClient(Kind::Binary, 5),
+        ] {
+            let bytes = wrapped(content, b"");
+            for end in MAGIC.len()..bytes.len() {
+                assert_eq!(open(&bytes[..end]), Arrived::Malformed, "{end}");
+            }
+            for end in 0..MAGIC.len() {
+                assert_eq!(open(&bytes[..end]), Arrived::Plain(&bytes[..end]), "{end}");
+            }
         }
     }
 
     #[test]
     fn other_versions_and_contents_are_malformed() {
-        for (place, byte) in [(8, 0), (8, 2), (9, 3), (9, 255)] {
+        for (place, byte) in [(8, 0), (8, 2), (9, 5), (9, 255)] {
             let mut bytes = wrapped(Content::Message(Kind::Binary), b"hello");
             bytes[place] = byte;
             assert_eq!(open(&bytes), Arrived::Malformed);
@@ -148,8 +205,13 @@ mod tests {
 
     #[test]
     fn a_text_that_is_not_utf8_is_malformed() {
-        let bytes = wrapped(Content::Message(Kind::Text), b"\xff");
-        assert_eq!(open(&bytes), Arrived::Malformed);
+        for content in [
+            Content::Message(Kind::Text),
+            Content::ByClient(Kind::Text, 5),
+        ] {
+            let bytes = wrapped(content, b"\xff");
+            assert_eq!(open(&bytes), Arrived::Malformed);
+        }
     }
 
     proptest! {

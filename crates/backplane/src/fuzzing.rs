@@ -117,7 +117,12 @@ impl fmt::Debug for LocalNode {
 }
 
 impl Local for LocalNode {
-    fn deliver(&mut self, _: Destination<'_>, kind: Kind, payload: &[u8]) {
+    fn deliver(
+        &mut self,
+        _: Destination<'_>,
+        (kind, payload): (Kind, &[u8]),
+        _: Option<(u64, u64)>,
+    ) {
         assert!(payload.len() <= LONGEST);
         assert!(kind == Kind::Binary || str::from_utf8(payload).is_ok());
     }

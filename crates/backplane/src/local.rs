@@ -34,8 +34,14 @@ pub enum Trouble {
 
 /// The node, as the backplane's task sees it. The calls come from this task only and never wait.
 pub trait Local: Send {
-    /// Delivers a message on this node only.
-    fn deliver(&mut self, destination: Destination<'_>, kind: Kind, payload: &[u8]);
+    /// Delivers a message on this node only. `from`: the node and the socket whose client has published it, if subscribers
+    /// see that.
+    fn deliver(
+        &mut self,
+        destination: Destination<'_>,
+        message: (Kind, &[u8]),
+        from: Option<(u64, u64)>,
+    );
 
     /// Sends what was delivered so far.
     fn flush(&mut self);

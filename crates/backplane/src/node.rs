@@ -16,7 +16,7 @@ use crate::envelope::{self, Arrived, Content};
 use crate::gauges::{Gauges, count};
 use crate::interest::Interest;
 use crate::links::Links;
-use crate::local::{Destination, Local, Trouble};
+use crate::local::{Local, Trouble};
 use crate::members::{HEARTBEAT, Members};
 use crate::outlet::{Outgoing, Outlet};
 use crate::publish_timeout::PublishTimeout;
@@ -281,16 +281,18 @@ impl Node {
             }
             (Arrived::Malformed | Arrived::Wrapped(Content::Control, ..), _)
             | (_, Source::Control) => count(&counters.malformed, 1),
-            (Arrived::Wrapped(Content::Message(kind), stamp, body), _) => {
-                match self.tracker.see(source, stamp) {
-                    Seen::Again => count(&counters.duplicates, 1),
-                    Seen::New { missed } => {
-                        count(&counters.missed, missed);
-                        count(&counters.received, 1);
-                        self.local.deliver(destination(source), kind, body);
+            (Arrived::Wrapped(content, stamp, body), _) => match self.tracker.see(source, stamp) {
+                Seen::Again => count(&counters.duplicates, 1),
+                Seen::New { missed } => {
+                    count(&counters.missed, missed);
+                    count(&counters.received, 1);
+                    if let Some((kind, socket)) = content.message() {
+                        let from = socket.map(|socket| (stamp.node, socket));
+                        let to = source.destination();
+                        self.local.deliver(to, (kind, body), from);
                     }
                 }
-            }
+            },
             (Arrived::Plain(body), _) => {
                 count(&counters.received, 1);
                 count(&counters.foreign, 1);
@@ -299,7 +301,7 @@ impl Node {
                 } else {
                     millrace_core::Kind::Binary
                 };
-                self.local.deliver(destination(source), kind, body);
+                self.local.deliver(source.destination(), (kind, body), None);
             }
         }
     }
@@ -370,16 +372,6 @@ impl Node {
     /// When waiting publishers time out, if there are any.
     pub(crate) fn publish_timeout_ends(&self, now: Duration) -> Option<Duration> {
         self.publish_timeout.wakes_at(now)
-    }
-}
-
-fn destination(source: Source<'_>) -> Destination<'_> {
-    match source {
-        Source::Channel(channel) => Destination::Channel(channel),
-        Source::Sharded(channel) => Destination::Sharded(channel),
-        Source::Pattern(pattern, channel) => Destination::Pattern { pattern, channel },
-        Source::Any(channel) => Destination::Patterns(channel),
-        Source::Control => Destination::Channel(b""),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The subscription for which the server sent a message.
 
+use crate::local::Destination;
+
 /// The subscription for which the server sent a message, with names as on this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source<'a> {
@@ -13,4 +15,17 @@ pub(crate) enum Source<'a> {
     Any(&'a [u8]),
     /// The subscription to control messages.
     Control,
+}
+
+impl<'a> Source<'a> {
+    /// The recipients of its messages on this node.
+    pub(crate) fn destination(self) -> Destination<'a> {
+        match self {
+            Self::Channel(channel) => Destination::Channel(channel),
+            Self::Sharded(channel) => Destination::Sharded(channel),
+            Self::Pattern(pattern, channel) => Destination::Pattern { pattern, channel },
+            Self::Any(channel) => Destination::Patterns(channel),
+            Self::Control => Destination::Channel(b""),
+        }
+    }
 }

@@ -59,7 +59,12 @@ type Delivered = Arc<Mutex<[Vec<u64>; CHANNELS.len()]>>;
 struct LocalNode(Delivered);
 
 impl Local for LocalNode {
-    fn deliver(&mut self, destination: Destination<'_>, kind: Kind, payload: &[u8]) {
+    fn deliver(
+        &mut self,
+        destination: Destination<'_>,
+        (kind, payload): (Kind, &[u8]),
+        _: Option<(u64, u64)>,
+    ) {
         assert_eq!(kind, Kind::Text);
         let Destination::Channel(name) = destination else {
             panic!("{destination:?}")

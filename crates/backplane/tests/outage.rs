@@ -33,7 +33,7 @@ type Delivered = Arc<Mutex<Vec<Vec<u8>>>>;
 struct LocalNode(Delivered);
 
 impl Local for LocalNode {
-    fn deliver(&mut self, _: Destination<'_>, _: Kind, payload: &[u8]) {
+    fn deliver(&mut self, _: Destination<'_>, (_, payload): (Kind, &[u8]), _: Option<(u64, u64)>) {
         self.0
             .lock()
             .expect("no thread panicked")

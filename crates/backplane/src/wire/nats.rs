@@ -242,7 +242,8 @@ impl Wire for Nats {
     }
 
     fn publish(&mut self, message: &Outgoing, out: &mut Vec<u8>) -> bool {
-        let length = HEAD_BYTES + message.body.len();
+        let head = envelope::head(message.content, message.stamp);
+        let length = head.len() + message.body.len();
         if length > self.most {
             return false;
         }
@@ -266,7 +267,7 @@ impl Wire for Nats {
         out.push(b' ');
         put_number(out, length);
         out.extend_from_slice(b"\r\n");
-        out.extend_from_slice(&envelope::head(message.content, message.stamp));
+        out.extend_from_slice(&head);
         out.extend_from_slice(&message.body);
         out.extend_from_slice(b"\r\n");
         if message.content != Content::Control {

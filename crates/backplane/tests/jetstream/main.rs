@@ -11,6 +11,7 @@ mod outages;
 mod ports;
 mod presence;
 mod proxy;
+mod restored;
 #[path = "../store/roll.rs"]
 mod roll;
 #[path = "../store/scenes.rs"]

@@ -1,7 +1,5 @@
 //! Links that break, servers that stop, are restarted, lose data or do not answer.
 
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use millrace_backplane::store::{Append, StoreError};
@@ -245,114 +243,6 @@ fn goes_on_until_it_ends(server: &mut Server, node: &Node) {
     assert_ne!(after.epoch, before.epoch);
     until("the room to have it", || node.room().position == after);
     assert_eq!(node.room().texts(), ["kept"]);
-}
-
-/// What a failover does whose new leader has not received the last messages.
-#[test]
-fn other_messages_under_known_numbers_end_the_epoch_on_all_nodes() {
-    let Some(mut server) = Server::start() else {
-        return;
-    };
-    let nodes = [1, 2, 3].map(|number| Node::start(&server.config(), number));
-    for node in &nodes {
-        node.follow(ROOM, MANY);
-        node.await_room(0);
-    }
-    for text in ["0", "1", "2"] {
-        nodes[0].publish(text);
-    }
-    let copy = copied(&mut server);
-    for text in ["lost", "lost, too"] {
-        until("it to be accepted", || {
-            nodes[0].append(message(text)).is_ok()
-        });
-    }
-    for node in &nodes {
-        node.await_room(5);
-    }
-    let before = nodes[0].room();
-    restored(&mut server, &copy);
-    until("all nodes to have the new epoch", || {
-        nodes
-            .iter()
-            .all(|node| node.room().position.epoch != before.position.epoch)
-    });
-    let mut after = None;
-    until("the new message to be accepted", || {
-        after = nodes[0].append(message("new")).ok();
-        after.is_some()
-    });
-    let after = after.unwrap().position;
-    assert_eq!(after.offset, 4);
-    for node in &nodes {
-        let view = node.await_room(4);
-        assert_eq!(view.position, after);
-        assert_eq!(view.texts(), ["0", "1", "2", "new"]);
-    }
-    let epochs: HashSet<_> = nodes
-        .iter()
-        .map(|node| node.room().position.epoch)
-        .collect();
-    assert_eq!(epochs.len(), 1);
-    assert!(nodes.iter().map(|node| node.stats().renewed).sum::<u64>() >= 1);
-}
-
-/// Nobody follows the channel, so only who has published, or has followed it before, can know what is lost.
-#[test]
-fn data_that_is_lost_while_nobody_follows_ends_the_epoch() {
-    let Some(mut server) = Server::start() else {
-        return;
-    };
-    let [publisher, former, other] = [1, 2, 3].map(|number| Node::start(&server.config(), number));
-    let accepted = |node: &Node, text: &str| {
-        let mut position = None;
-        until("it to be accepted", || {
-            let answer = node.append(message(text)).ok();
-            position = answer.map(|appended| appended.position);
-            position.is_some()
-        });
-        position.unwrap()
-    };
-    let first = accepted(&publisher, "1");
-    // it sees what the server has before it publishes again
-    let copy = copied(&mut server);
-    let lost = accepted(&publisher, "lost");
-    assert_eq!((lost.epoch, lost.offset), (first.epoch, 2));
-    restored(&mut server, &copy);
-    let after = accepted(&publisher, "new");
-    assert_eq!((after.offset, publisher.stats().renewed), (2, 1));
-    assert_ne!(after.epoch, first.epoch);
-    // it compares when it follows again
-    former.follow(ROOM, MANY);
-    assert_eq!(former.await_room(2).position, after);
-    let copy = copied(&mut server);
-    let lost = accepted(&publisher, "lost");
-    assert_eq!(former.await_room(3).position, lost);
-    former.forget(ROOM);
-    until("it to be forgotten", || former.stats().followed == 0);
-    restored(&mut server, &copy);
-    assert_eq!(accepted(&other, "new"), lost);
-    former.follow(ROOM, MANY);
-    until("the new epoch", || {
-        former.room().position.epoch != after.epoch
-    });
-    assert_eq!(former.await_room(3).texts(), ["1", "new", "new"]);
-    assert_eq!(former.stats().renewed, 1);
-}
-
-/// A copy of the data of a server, which goes on then.
-fn copied(server: &mut Server) -> PathBuf {
-    server.stop();
-    let copy = server.copy();
-    server.start_again();
-    copy
-}
-
-/// Gives a server the data of a copy.
-fn restored(server: &mut Server, copy: &Path) {
-    server.stop();
-    server.restore(copy);
-    server.start_again();
 }
 
 #[test]

@@ -21,7 +21,7 @@ use millrace_core::Kind;
 struct NoNode;
 
 impl Local for NoNode {
-    fn deliver(&mut self, _: Destination<'_>, _: Kind, _: &[u8]) {}
+    fn deliver(&mut self, _: Destination<'_>, _: (Kind, &[u8]), _: Option<(u64, u64)>) {}
     fn flush(&mut self) {}
     fn topics(&self, _: &mut dyn FnMut(Topic)) {}
     fn census(&self) -> Census {

@@ -35,7 +35,7 @@ struct Stalling {
 }
 
 impl Local for Stalling {
-    fn deliver(&mut self, _: Destination<'_>, _: Kind, _: &[u8]) {}
+    fn deliver(&mut self, _: Destination<'_>, _: (Kind, &[u8]), _: Option<(u64, u64)>) {}
     fn flush(&mut self) {}
     fn topics(&self, _: &mut dyn FnMut(Topic)) {}
     fn census(&self) -> Census {

@@ -26,14 +26,19 @@ impl LocalNode {
 }
 
 impl Local for LocalNode {
-    fn deliver(&mut self, destination: Destination<'_>, kind: Kind, payload: &[u8]) {
+    fn deliver(
+        &mut self,
+        destination: Destination<'_>,
+        message: (Kind, &[u8]),
+        from: Option<(u64, u64)>,
+    ) {
         let reach = match destination {
             Destination::Channel(channel) => Reach::Subscribers(channel),
             Destination::Sharded(channel) => Reach::Sharded(channel),
             Destination::Pattern { pattern, channel } => Reach::Pattern { pattern, channel },
             Destination::Patterns(channel) => Reach::Patterns(channel),
         };
-        self.hub.deliver(reach, kind, payload, &mut self.dirty);
+        self.hub.deliver(reach, message, from, &mut self.dirty);
     }
 
     fn flush(&mut self) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use millrace_backplane::{Outlet, Stats};
-use millrace_core::{Name, Space, TermsIndex, Topic};
+use millrace_core::{Name, SocketId, Space, TermsIndex, Topic};
 
 use super::BackplaneHandle;
 use crate::frame::Publication;
@@ -39,6 +39,11 @@ impl BackplaneUplink {
             has_dropped: AtomicBool::new(false),
         }
     }
+
+    #[cold]
+    fn socket_named(&self, name: &str) -> Option<SocketId> {
+        self.hub.upgrade()?.socket_named(name)
+    }
 }
 
 impl Uplink for BackplaneUplink {
@@ -65,11 +70,13 @@ impl Uplink for BackplaneUplink {
             Bytes::copy_from_slice(payload)
         };
         let is_sharded = channel.space() == Space::Sharded;
-        let kind = publication.kind();
-        if !self
-            .outlet
-            .publish(is_sharded, channel.as_bytes(), kind, body)
-        {
+        let (name, kind) = (channel.as_bytes(), publication.kind());
+        let by = publication.from().and_then(|name| self.socket_named(name));
+        let fits = match by {
+            Some(socket) => self.outlet.publish_by(name, socket.get(), kind, body),
+            None => self.outlet.publish(is_sharded, name, kind, body),
+        };
+        if !fits {
             self.has_dropped.store(true, Ordering::Relaxed);
         }
     }

@@ -8,6 +8,7 @@ use millrace_core::{
 };
 
 use super::Hub;
+use super::clients::name_of;
 use super::clock::unix_ms;
 use super::outgoing::{Outgoing, SMALL_BYTES, post_small};
 use super::poster::{Lost, Poster};
@@ -251,15 +252,21 @@ impl Hub {
         count
     }
 
-    /// Delivers a message from another node, on this node only; returns the number of posted deliveries.
+    /// Delivers a message from another node, on this node only; returns the number of posted deliveries. `from`: the node and
+    /// the socket whose client has published it, if subscribers see that.
     pub fn deliver(
         &self,
         reach: Reach<'_>,
-        kind: Kind,
-        payload: &[u8],
+        (kind, payload): (Kind, &[u8]),
+        from: Option<(u64, u64)>,
         dirty: &mut ShardSet,
     ) -> usize {
-        let message = Outgoing::new(kind, payload);
+        let from = from.and_then(|(node, socket)| Some(name_of(node, SocketId::new(socket)?)));
+        let named = from.map(|name| Publication::new(kind, payload).published_by(name));
+        let message = match &named {
+            Some(publication) => Outgoing::fresh(publication),
+            None => Outgoing::new(kind, payload),
+        };
         let mut poster = Poster::new(&self.inboxes, dirty, None);
         let count = self.core.publish_here(reach, &message, &mut poster);
         self.account_for(poster.lost());

@@ -144,7 +144,8 @@ mod tests {
         gateway.send_sharded(b"s", Kind::Binary, b"\0", &mut dirty);
         let sharded = named(Topic::Sharded(b"s")) + " Binary \\x00";
         assert_eq!(notes.take(), [sharded, "wake".to_owned()]);
-        gateway.deliver(Reach::Subscribers(b"a"), Kind::Text, b"m", &mut dirty);
+        let message = (Kind::Text, &b"m"[..]);
+        gateway.deliver(Reach::Subscribers(b"a"), message, None, &mut dirty);
         assert!(
             notes.take().is_empty(),
             "the message came from another node"
