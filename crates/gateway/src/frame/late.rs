@@ -64,6 +64,13 @@ impl Late {
         state.waiting.take()
     }
 
+    /// Whether somebody else waits for it, or holds its frame.
+    pub(super) fn is_shared(&self) -> bool {
+        let state = self.0.lock();
+        let has_frame = matches!(&state.outcome, Outcome::Frame(frame) if frame.is_shared());
+        has_frame || Arc::strong_count(&self.0) > 1
+    }
+
     /// The history that came back.
     pub(crate) fn take_history(&self) -> Option<Box<History>> {
         self.0.lock().history.take()

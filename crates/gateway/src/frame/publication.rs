@@ -99,6 +99,13 @@ impl Publication {
         }
     }
 
+    /// Whether an outbox holds one of its frames.
+    pub(crate) fn is_queued(&self) -> bool {
+        let others = self.0.others.get();
+        self.0.frame.get().is_some_and(Frame::is_shared)
+            || others.is_some_and(|others| others.are_queued())
+    }
+
     /// Whether it may be compressed.
     pub(crate) fn compresses(&self) -> bool {
         !self.0.uncompressed

@@ -77,6 +77,11 @@ impl Frame {
         });
     }
 
+    /// Whether somebody else holds it, too.
+    pub(super) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     pub(crate) fn identity(&self) -> FrameIdentity {
         FrameIdentity(Arc::downgrade(&self.0))
     }

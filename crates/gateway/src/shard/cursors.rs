@@ -7,7 +7,8 @@ use ahash::AHashMap;
 use millrace_core::{ChannelId, Cursor, Kept, Name, Number, Position, Progress, Room, SocketId};
 
 use super::Shard;
-use super::past_pages::{Pages, Place, STEP_CHARGE, is_long, wide};
+use super::past_pages::{Held, Pages, Place, STEP_CHARGE, is_long, wide};
+use super::recent_past::RecentPast;
 use super::recipients::Local;
 use crate::frame::{KeptMessage, Publication};
 use crate::hub::Hub;
@@ -24,11 +25,12 @@ pub(super) struct Cursors {
     pub(super) ready: Vec<Place>,
     /// Those that wait for room in an outbox.
     waiting: AHashMap<SocketId, Vec<Place>>,
-    /// The messages that were read last, for others that read them soon, and their bytes.
-    recent: AHashMap<(ChannelId, Position), Arc<Publication>>,
-    recent_bytes: usize,
+    /// The messages that were read last, for others that read them soon.
+    recent: RecentPast,
     /// What is not kept here and read in a store.
     pub(super) pages: Pages,
+    /// When those are looked through, if nobody reads on until then.
+    held_until: u64,
 }
 
 /// A subscriber that is behind.
@@ -42,34 +44,7 @@ struct Reading {
 }
 
 impl Cursors {
-    /// A message in the form that all who read it share.
-    fn publication(
-        &mut self,
-        list: ChannelId,
-        kept: &Kept<KeptMessage>,
-        hub: &Hub,
-    ) -> Arc<Publication> {
-        let place = (list, kept.number.position);
-        if let Some(known) = self.recent.get(&place) {
-            return Arc::clone(known);
-        }
-        let from = || hub.publisher(kept);
-        let publication = kept.message.publication(from);
-        let bytes = publication.payload().len();
-        if self.recent_bytes + bytes > RECENT_BYTES || self.recent.len() >= RECENT {
-            self.forget_recent();
-        }
-        self.recent_bytes += bytes;
-        self.recent.insert(place, Arc::clone(&publication));
-        publication
-    }
-
-    fn forget_recent(&mut self) {
-        self.recent = AHashMap::default();
-        self.recent_bytes = 0;
-    }
-
-    /// A subscriber reads on no more. With the last one goes everything that was held for all.
+    /// A subscriber reads on no more. What was read is held for others who come soon.
     fn remove(&mut self, list: ChannelId, socket: SocketId) {
         if self.all.remove(&(list, socket)).is_none() {
             return;
@@ -81,13 +56,26 @@ impl Cursors {
             }
         }
         if self.all.is_empty() {
-            let mut pages = std::mem::take(&mut self.pages);
-            pages.reset();
-            *self = Self {
-                pages,
-                ..Self::default()
-            };
+            self.all = AHashMap::default();
+            self.ready = Vec::new();
+            self.waiting = AHashMap::default();
+            self.pages.reset();
         }
+    }
+
+    /// Holds a page of the store for those who read it.
+    pub(super) fn hold_page(&mut self, list: ChannelId, page: &[Kept<KeptMessage>], hub: &Hub) {
+        let held = page.iter().map(|kept| Held {
+            publication: self.recent.publication(list, kept, hub),
+            number: kept.number,
+        });
+        let held = held.collect();
+        self.pages.hold(list, held);
+    }
+
+    /// Whether something is held although nobody reads on.
+    fn holds_for_nobody(&self) -> bool {
+        self.all.is_empty() && !(self.recent.is_empty() && self.pages.is_empty())
     }
 
     fn reading(&self, place: &Place) -> Option<&Reading> {
@@ -190,7 +178,26 @@ impl Shard {
         let mut cursors = self.cursors.borrow_mut();
         if !cursors.all.is_empty() {
             cursors.remove(list, subscriber);
+            if cursors.holds_for_nobody() {
+                cursors.held_until = self.now() + HELD_MS;
+                self.wheel_armed.notify_one();
+            }
         }
+    }
+
+    /// Lets go of what is held for readers if none has come for a while, and no outbox has it. Returns whether something is
+    /// held still.
+    pub(super) fn forget_past(&self) -> bool {
+        let mut cursors = self.cursors.borrow_mut();
+        if !cursors.holds_for_nobody() {
+            return false;
+        }
+        if self.now() >= cursors.held_until {
+            cursors.pages.forget();
+            cursors.recent.forget_written();
+            cursors.held_until = self.now() + HELD_MS;
+        }
+        cursors.holds_for_nobody()
     }
 
     /// Tells all recipients of a channel that they have missed messages up to this position; not virtual sockets, whose
@@ -277,7 +284,10 @@ impl Shard {
         let is_long = out.iter().any(|kept| is_long(kept.message.payload()));
         let each = out.iter().map(|kept| {
             let mut cursors = self.cursors.borrow_mut();
-            (cursors.publication(list, kept, &self.hub), kept.number)
+            (
+                cursors.recent.publication(list, kept, &self.hub),
+                kept.number,
+            )
         });
         let bytes = self.append_all_past(&connection, &local, (list, &name), is_long, each);
         let has_read = bytes > 0 || step.gap.is_some();
@@ -390,6 +400,5 @@ const HEAD: usize = 128;
 /// Bytes that all subscribers get in one turn, so that others of the shard do not wait long.
 const TURN_BYTES: usize = 4 * 1024 * 1024;
 
-/// Messages, and their bytes, that are held for others that read them soon.
-const RECENT: usize = 4096;
-const RECENT_BYTES: usize = 4 * 1024 * 1024;
+/// How long what was read is held if nobody reads on, in milliseconds.
+const HELD_MS: u64 = 1000;

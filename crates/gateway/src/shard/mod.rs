@@ -24,6 +24,7 @@ mod presence;
 mod probe_tests;
 pub(crate) mod protocol;
 mod readiness;
+mod recent_past;
 mod recipients;
 mod rush;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

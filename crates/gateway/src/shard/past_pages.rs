@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ahash::{AHashMap, AHashSet};
-use millrace_core::{ChannelId, Kept, Number, Position, Room, SocketId};
+use millrace_core::{ChannelId, Number, Position, Room, SocketId};
 
-use crate::frame::{KeptMessage, Publication};
-use crate::hub::Hub;
+use crate::frame::Publication;
 use crate::inbox::WantedPage;
 
 /// See the module.
@@ -136,22 +135,16 @@ impl Pages {
     }
 
     /// Holds what has come for others who read it soon. The pages go that were used longest ago.
-    pub(super) fn hold(&mut self, list: ChannelId, messages: &[Kept<KeptMessage>], hub: &Hub) {
+    pub(super) fn hold(&mut self, list: ChannelId, messages: Vec<Held>) {
         let Some(first) = messages.first() else {
             return;
         };
-        let held = |kept: &Kept<KeptMessage>| Held {
-            publication: kept.message.publication(|| hub.publisher(kept)),
-            number: kept.number,
-        };
+        let bytes = |held: &Held| held.publication.payload().len() + STEP_CHARGE;
         let page = HeldPage {
             list,
             first: first.number.position,
-            messages: messages.iter().map(held).collect(),
-            bytes: messages
-                .iter()
-                .map(|kept| kept.message.payload().len() + STEP_CHARGE)
-                .sum(),
+            bytes: messages.iter().map(bytes).sum(),
+            messages,
         };
         self.held_bytes += page.bytes;
         self.held.push(page);
@@ -195,13 +188,22 @@ impl Pages {
         Some(each)
     }
 
-    /// Forgets all but what the store is reading: nobody reads on any more.
+    /// Forgets all but what is held and what the store is reading: nobody reads on any more.
     pub(super) fn reset(&mut self) {
-        *self = Self {
-            last: self.last,
-            reading: std::mem::take(&mut self.reading),
-            ..Self::default()
-        };
+        self.waiting = AHashMap::default();
+        self.queue = VecDeque::new();
+        self.put_off = Vec::new();
+    }
+
+    /// Forgets what is held.
+    pub(super) fn forget(&mut self) {
+        self.held = Vec::new();
+        self.held_bytes = 0;
+    }
+
+    /// Whether nothing is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
     }
 
     #[cfg(test)]

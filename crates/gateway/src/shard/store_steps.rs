@@ -75,7 +75,7 @@ impl Shard {
         let mut places = cursors.pages.came(&wanted);
         places.retain(|place| cursors.reads(place));
         if !places.is_empty() {
-            cursors.pages.hold(wanted.list, &messages, &self.hub);
+            cursors.hold_page(wanted.list, &messages, &self.hub);
         }
         if first > wanted.from.offset {
             let offset = first;

@@ -42,10 +42,10 @@ const TRIM_TICKS: u32 = 20;
 const LAST_TRIMS: u32 = 2;
 
 impl Shard {
-    /// Handles what is due now. Returns whether a part has more deadlines.
+    /// Handles what is due now. Returns whether a part has more deadlines, or something is held for readers.
     pub(super) fn look_at_deadlines(&self, fired: &mut Vec<Due>) -> bool {
         self.wheel.borrow_mut().advance(self.now.get(), fired);
-        let parts_wait = self.look_at_parts();
+        let parts_wait = self.look_at_parts() | self.forget_past();
         for due in fired.drain(..) {
             if let Some((connection, deadline)) = self.armed(due) {
                 self.due(&connection, deadline);

@@ -46,6 +46,17 @@ impl Others {
         self.publisher.as_deref()
     }
 
+    /// Whether an outbox holds one of these frames.
+    pub(super) fn are_queued(&self) -> bool {
+        let frames = self.frames.lock();
+        let mut all = frames.iter().flat_map(|frames| frames.values());
+        all.any(|one| {
+            one.frame.as_ref().is_some_and(Frame::is_shared)
+                || one.late.as_ref().is_some_and(Late::is_shared)
+                || one.headed.as_ref().is_some_and(Publication::is_queued)
+        })
+    }
+
     /// Threads that request a frame at the same time wait for it instead of making it again.
     pub(super) fn get_or_make(
         &self,

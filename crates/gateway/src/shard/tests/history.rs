@@ -310,7 +310,9 @@ fn a_closed_or_unsubscribed_reader_leaves_nothing() {
     assert_eq!(stage.shard.behind(), 1);
     assert!(stage.shard.held_of_past() > 0);
     actors[1].peer.borrow_mut().vanish();
+    actors[0].read_all();
     stage.run();
+    stage.pass(1200);
     assert_eq!(stage.shard.held_of_past(), 0);
     stage.assert_nothing_left();
     assert_eq!(stage.shard.behind(), 0);

@@ -1,9 +1,13 @@
 //! Subscribers that read the past: slow ones, long messages, and many at once.
 
-use millrace_core::Start;
+use std::rc::Rc;
+
+use millrace_core::{Kind, ShardSet, Start, Target};
 
 use super::history::{enter, frames, numbers, say, stage};
-use crate::shard::stage::Speaks;
+use super::v1;
+use crate::limits::ENTRY_CHARGE;
+use crate::shard::stage::{Actor, Speaks, Stage};
 
 /// Ten megabytes for a connection whose outbox may hold 64 KiB.
 #[test]
@@ -101,38 +105,165 @@ fn short_messages_of_many_readers_are_spread_over_turns() {
     let behind = stage.shard.behind();
     assert!((1..400).contains(&behind), "{behind} are behind");
     stage.run();
-    assert_eq!((stage.shard.behind(), stage.shard.held_of_past()), (0, 0));
+    assert_eq!(stage.shard.behind(), 0);
+    assert!(stage.shard.held_of_past() > 0, "for others who come soon");
+    stage.pass(1200);
+    assert_eq!(stage.shard.held_of_past(), 0);
     let expected = frames(&stage, &actors[0], numbers(1..=100));
     assert!(actors.iter().all(|actor| actor.got() == expected));
 }
 
-/// With `MILLRACE_TEST_HISTORY=full` there are 10,000 of them.
-#[test]
-fn sockets_that_come_back_at_once_share_one_frame_per_message() {
+/// A message of 1,000 bytes that sockets have missed.
+fn missed(number: u32) -> String {
+    format!("{number:>4} {}", "x".repeat(995))
+}
+
+/// Has 1,000 connections come back to 100 messages, all in this way, at once or `one_by_one`, and checks that together they
+/// hold one frame per message, what outboxes are charged for entries, and so many bytes of their own each. Then all of them
+/// read. With `MILLRACE_TEST_HISTORY=full` there are 10,000 of them.
+fn come_back(
+    stage: &Stage,
+    (speaks, own): (Speaks, usize),
+    one_by_one: bool,
+    back: impl Fn(&Actor),
+) -> Vec<Rc<Actor>> {
     let full = std::env::var_os("MILLRACE_TEST_HISTORY").is_some_and(|how| how == "full");
     let count = if full { 10_000 } else { 1_000 };
-    let stage = stage(100, |limits| limits.outboxes_total_bytes = usize::MAX);
-    let text = |number: u32| format!("{number} {}", "x".repeat(1000));
-    say(&stage, (1..=100).map(text));
     let before = stage.hub.ledgers().held();
-    let actors: Vec<_> = (0..count).map(|_| stage.open(Speaks::WebSocket)).collect();
-    for actor in &actors {
-        enter(&stage, actor, Start::Last(100));
+    let actors: Vec<_> = (0..count).map(|_| stage.open(speaks)).collect();
+    for (number, actor) in actors.iter().enumerate() {
+        back(actor);
+        if one_by_one {
+            stage.run();
+            assert_eq!(stage.shard.behind(), 0);
+        }
+        // so long that nothing is held for nobody
+        if one_by_one && number % (count / 4) == 0 {
+            stage.pass(1200);
+        }
     }
     stage.run();
     assert_eq!(stage.shard.behind(), 0);
     let held = stage.hub.ledgers().held() - before;
     let once = 100 * 1100;
-    let entries = count * 100 * crate::limits::ENTRY_CHARGE;
+    let each = 100 * ENTRY_CHARGE + own;
     assert!(held >= 99 * 1000, "{held} bytes wait");
-    assert!(held <= once + entries, "{held} bytes wait for all of them");
+    assert!(
+        held <= once + count * each,
+        "{held} bytes wait for all of them"
+    );
+    assert!(held <= stage.shard.limits.outboxes_total_bytes);
     for actor in &actors {
         actor.read_all();
     }
     stage.run();
-    let expected = frames(&stage, &actors[0], (1..=100).map(text));
+    assert!(actors.iter().all(|actor| actor.is_open()));
+    actors
+}
+
+#[test]
+fn sockets_that_come_back_at_once_share_one_frame_per_message() {
+    let stage = stage(100, |limits| limits.outboxes_total_bytes = usize::MAX);
+    say(&stage, (1..=100).map(missed));
+    let actors = come_back(&stage, (Speaks::WebSocket, 0), false, |actor| {
+        enter(&stage, actor, Start::Last(100));
+    });
+    let expected = frames(&stage, &actors[0], (1..=100).map(missed));
     for actor in &actors {
         assert!(actor.got() == expected);
     }
+    stage.assert_nothing_left();
+}
+
+/// The texts that a client has received, each of less than 64 KiB.
+fn texts(mut got: &[u8]) -> Vec<String> {
+    let mut texts = Vec::new();
+    while let [0x81, length, rest @ ..] = got {
+        let (length, rest) = match (length, rest) {
+            (126, [high, low, rest @ ..]) => (u16::from_be_bytes([*high, *low]), rest),
+            _ => (u16::from(*length), rest),
+        };
+        let (text, behind) = rest.split_at(length.into());
+        texts.push(String::from_utf8_lossy(text).into_owned());
+        got = behind;
+    }
+    assert!(got.is_empty(), "{}", got.escape_ascii());
+    texts
+}
+
+#[test]
+fn sockets_that_come_back_with_a_position_recover_within_the_limit() {
+    for one_by_one in [false, true] {
+        let stage = v1::stage(|_| {});
+        let seen = say(&stage, [missed(1)]);
+        say(&stage, (2..=101).map(missed));
+        let epoch = seen.epoch;
+        let since = format!("\"since\":{{\"e\":\"{epoch}\",\"o\":{}}}", seen.offset);
+        let subscribe = format!("{{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\",{since}}}");
+        let place = format!("\"e\":\"{epoch}\",\"o\":101");
+        let answer = format!("{{\"t\":\"ok\",\"id\":1,{place},\"recovered\":true}}");
+        // the answer in its frame
+        let own = ENTRY_CHARGE + 2 + answer.len();
+        let actors = come_back(&stage, (Speaks::V1, own), one_by_one, |actor| {
+            v1::ask(actor, &subscribe);
+        });
+        let got = actors[0].got();
+        let texts = texts(&got);
+        assert_eq!((&texts[0], texts.len()), (&answer, 101));
+        for (text, number) in texts[1..].iter().zip(2..) {
+            let head = format!("{{\"c\":\"room:1\",\"o\":{number},\"ts\":");
+            let payload = text.split_once("}\n").map(|(_, payload)| payload);
+            assert!(text.starts_with(&head), "{text}");
+            assert_eq!(payload, Some(missed(number).as_str()));
+        }
+        assert!(actors[1..].iter().all(|actor| actor.got() == got));
+        assert_eq!(stage.hub.stats().traffic.overflow_closes, 0);
+        stage.assert_nothing_left();
+        assert_eq!(stage.shard.held_of_past(), 0);
+    }
+}
+
+/// More messages than are held for nobody.
+#[test]
+fn readers_of_many_channels_share_frames_that_wait() {
+    let stage = v1::stage(|_| {});
+    let mut dirty = ShardSet::default();
+    let names: Vec<_> = (0..60).map(|number| format!("room:{number}")).collect();
+    for name in &names {
+        for number in 1..=100 {
+            let payload = missed(number);
+            let target = [Target::Channel(name.as_bytes())];
+            stage
+                .hub
+                .send(&target, Kind::Text, payload.as_bytes(), &[], &mut dirty);
+        }
+    }
+    let before = stage.hub.ledgers().held();
+    let mut held = Vec::new();
+    let mut actors = Vec::new();
+    for _ in 0..3 {
+        for name in &names {
+            let actor = stage.open(Speaks::V1);
+            let subscribe = format!("{{\"t\":\"sub\",\"id\":1,\"c\":\"{name}\",\"last\":100}}");
+            v1::ask(&actor, &subscribe);
+            stage.run();
+            actors.push(actor);
+        }
+        held.push(stage.hub.ledgers().held() - before);
+    }
+    assert!(held[0] > 60 * 100 * 1000, "{held:?}");
+    let entries = 60 * 101 * (ENTRY_CHARGE + 2);
+    assert!(held[2] - held[0] < 2 * (entries + 60 * 100), "{held:?}");
+    assert!(actors.iter().all(|actor| actor.is_open()));
+    for actor in &actors {
+        actor.read_all();
+    }
+    stage.run();
+    for (actor, name) in actors.iter().zip(names.iter().cycle()) {
+        let texts = texts(&actor.got());
+        assert!(texts.len() == 101 && texts[100].contains(name), "{name}");
+    }
+    stage.pass(1200);
+    assert_eq!(stage.shard.held_of_past(), 0);
     stage.assert_nothing_left();
 }
