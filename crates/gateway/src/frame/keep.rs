@@ -106,10 +106,8 @@ mod tests {
     #[test]
     fn a_kept_message_takes_at_most_160_bytes_beside_its_payload() {
         let counts_and_rounding = 16 + 16 + 16;
-        let place = size_of::<millrace_core::Kept<KeptMessage>>();
-        assert!(
-            size_of::<Held>() + counts_and_rounding + 2 * 32 <= 160,
-            "{place}"
-        );
+        // its place in the list of its channel, which grows by a quarter
+        let place = 32 * 5 / 4;
+        assert!(size_of::<Held>() + counts_and_rounding + place <= 160);
     }
 }

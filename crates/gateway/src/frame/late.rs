@@ -64,7 +64,7 @@ impl Late {
         state.waiting.take()
     }
 
-    /// Whether somebody else waits for it, or holds its frame.
+    /// Whether there is another holder, or one of its frame.
     pub(super) fn is_shared(&self) -> bool {
         let state = self.0.lock();
         let has_frame = matches!(&state.outcome, Outcome::Frame(frame) if frame.is_shared());

@@ -77,7 +77,7 @@ impl Frame {
         });
     }
 
-    /// Whether somebody else holds it, too.
+    /// Whether there is another holder.
     pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }

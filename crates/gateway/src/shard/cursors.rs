@@ -200,27 +200,6 @@ impl Shard {
         cursors.holds_for_nobody()
     }
 
-    /// Tells all recipients of a channel that they have missed messages up to this position; not virtual sockets, whose
-    /// messages have no place among those of their real socket.
-    pub(super) fn tell_gap(&self, list: ChannelId, end: Position) {
-        let (name, places) = {
-            let recipients = self.recipients.borrow();
-            let Some(list) = recipients.of(list) else {
-                return;
-            };
-            let real = |local: &&Local| local.subscriber == local.socket;
-            let locals = list.locals.iter().filter(real);
-            let places = locals.map(|local| (local.slot, local.socket));
-            (list.name.clone(), places.collect::<Vec<_>>())
-        };
-        for (slot, socket) in places {
-            if let Some(connection) = self.find(slot, socket) {
-                let why = Wake::Gap(&name, end);
-                self.tell_session(&connection, &mut connection.io.borrow_mut(), why);
-            }
-        }
-    }
-
     /// Has subscribers that are behind read on, each by one step.
     #[inline]
     pub(super) fn read_on(&self) {

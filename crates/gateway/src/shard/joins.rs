@@ -5,6 +5,7 @@ use millrace_core::{ChannelId, Cursor, Entering, Name, Number, Position, SocketI
 use super::Shard;
 use super::recipients::Local;
 use crate::inbox::Enter;
+use crate::socket::Wake;
 use crate::socket::connection::{Io, Shared};
 
 impl Shard {
@@ -61,6 +62,27 @@ impl Shard {
             session.append_subscribed(name.as_bytes(), behind, out);
         });
         self.mark_dirty(connection);
+    }
+
+    /// Tells all recipients of a channel that they have missed messages up to this position; not virtual sockets, whose
+    /// messages have no place among those of their real socket.
+    pub(super) fn tell_gap(&self, list: ChannelId, end: Position) {
+        let (name, places) = {
+            let recipients = self.recipients.borrow();
+            let Some(list) = recipients.of(list) else {
+                return;
+            };
+            let real = |local: &&Local| local.subscriber == local.socket;
+            let locals = list.locals.iter().filter(real);
+            let places = locals.map(|local| (local.slot, local.socket));
+            (list.name.clone(), places.collect::<Vec<_>>())
+        };
+        for (slot, socket) in places {
+            if let Some(connection) = self.find(slot, socket) {
+                let why = Wake::Gap(&name, end);
+                self.tell_session(&connection, &mut connection.io.borrow_mut(), why);
+            }
+        }
     }
 
     /// Tells the client of a connection, if its protocol says such things, of a message that it does not get, so that it
