@@ -227,6 +227,25 @@ test('a subscription of the application recovers by itself', async (t) => {
   t.deepEqual([own, all.told, asked(ws)], [[6, 7, 8], [], []]);
 });
 
+test('without history, a subscription of the application tells what may be missing by itself', async (t) => {
+  for (const ownFirst of [true, false]) {
+    const all = await listening(t);
+    const own = [];
+    all.client.subscribe('a', { onMessage: ({ data }) => own.push(data), onGap: (gap) => own.push(gap) });
+    const both = (ws) => {
+      if (!ownFirst) ws.say({ t: 'sub', c: 'a' });
+      ws.answer('sub', {});
+      if (ownFirst) ws.say({ t: 'sub', c: 'a' });
+    };
+    both(all.ws);
+    all.ws.say({ c: 'a' }, '1');
+    const ws = await lose(all);
+    both(ws);
+    ws.say({ c: 'a' }, '2');
+    t.deepEqual([own, all.told, asked(ws)], [[1, undefined, 2], [], []]);
+  }
+});
+
 test('a thousand of them are remembered', async (t) => {
   const all = await listening(t);
   const subscribe = (ws, index) => ws.say({ t: 'sub', c: `c${index}`, e: 'e', o: 1 });

@@ -245,8 +245,9 @@ class MessagingClient implements Client {
     const [earlier] = before?.subscriptions ?? [];
     const caught = earlier?.position;
     let since = earlier?.late?.since;
-    // a subscription of the client's own recovers by itself
-    if (this.#channels.get(c)?.position) since = undefined;
+    const own = this.#channels.get(c);
+    // a subscription of the client's own recovers by itself, or tells that it cannot
+    if (own && (own.position || !before?.position)) since = undefined;
     // on the same connection it begins anew; without a position nobody knows what was missed
     else if (!since && before && !before.ready) {
       since = before.position ?? ({} as Position);

@@ -146,11 +146,12 @@ impl Follower {
             out.push(Step::Read);
             return;
         }
-        if let Some(newest) = self.remembered.take()
+        if let Some(newest) = self.remembered
             && newest.is_lost(&page, &past.messages)
         {
             return self.renew(newest.epoch, out);
         }
+        self.remembered = None;
         let position = Position {
             epoch: page.epoch,
             offset: page.newest,

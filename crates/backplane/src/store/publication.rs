@@ -8,7 +8,7 @@ use super::feed::{Append, Entry};
 use crate::envelope::is_text;
 
 /// Names a message, whatever its position: two messages never have the same. All zero: there is no message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Id {
     /// The node that published it.
     pub(super) node: u64,

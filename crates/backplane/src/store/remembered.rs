@@ -2,13 +2,13 @@
 //! else would notice that the store has lost it and has given its number to another message. Pure.
 
 use ahash::AHashMap;
-use millrace_core::{Epoch, HistoryTerms, Position};
+use millrace_core::{Epoch, Position};
 
 use super::page::Page;
 use super::publication::{Id, Published};
 
 /// The newest message of a channel that a node knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Newest {
     pub(super) epoch: Epoch,
     pub(super) offset: u64,
@@ -50,19 +50,25 @@ pub(super) struct Remembered {
     bytes: usize,
 }
 
-type Channels = AHashMap<Box<[u8]>, (Newest, HistoryTerms)>;
+type Channels = AHashMap<Box<[u8]>, Newest>;
 
 impl Remembered {
-    /// Remembers the newest message of a channel.
-    pub(super) fn put(&mut self, channel: &[u8], newest: Newest, terms: HistoryTerms) {
+    /// Remembers the newest message of a channel. One that is older than what is remembered is nothing new.
+    pub(super) fn put(&mut self, channel: &[u8], newest: Newest) {
+        let newer = |known: Newest| {
+            let is_older = known.epoch == newest.epoch && known.offset > newest.offset;
+            if is_older { known } else { newest }
+        };
         if let Some(known) = self.young.get_mut(channel) {
-            *known = (newest, terms);
+            *known = newer(*known);
             return;
         }
-        let known = self.old.remove_entry(channel).map(|(name, _)| name);
-        let name = known.unwrap_or_else(|| channel.into());
+        let (name, newest) = match self.old.remove_entry(channel) {
+            Some((name, known)) => (name, newer(known)),
+            None => (channel.into(), newest),
+        };
         self.bytes += name.len();
-        self.young.insert(name, (newest, terms));
+        self.young.insert(name, newest);
         if self.young.len() >= MOST_YOUNG || self.bytes >= MOST_YOUNG_BYTES {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
@@ -70,14 +76,15 @@ impl Remembered {
     }
 
     /// What is remembered of a channel.
-    pub(super) fn get(&self, channel: &[u8]) -> Option<(Newest, HistoryTerms)> {
+    pub(super) fn get(&self, channel: &[u8]) -> Option<Newest> {
         let young = self.young.get(channel);
         young.or_else(|| self.old.get(channel)).copied()
     }
 
-    /// The channels of which something is remembered.
-    pub(super) fn channels(&self) -> impl Iterator<Item = &[u8]> {
-        self.young.keys().chain(self.old.keys()).map(|name| &**name)
+    /// Everything that is remembered.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&[u8], Newest)> {
+        let all = self.young.iter().chain(&self.old);
+        all.map(|(name, newest)| (&**name, *newest))
     }
 }
 
@@ -89,11 +96,6 @@ const MOST_YOUNG_BYTES: usize = 1024 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const TERMS: HistoryTerms = HistoryTerms {
-        messages: 10,
-        age_ms: 1000,
-    };
 
     fn newest(offset: u64) -> Newest {
         Newest {
@@ -112,15 +114,16 @@ mod tests {
         let name = |number: usize| format!("room:{number}").into_bytes();
         let most = u64::try_from(MOST_YOUNG).unwrap();
         for number in 0..3 * MOST_YOUNG {
-            all.put(&name(number), newest(1), TERMS);
-            all.put(&name(7), newest(u64::try_from(number).unwrap()), TERMS);
+            all.put(&name(number), newest(1));
+            all.put(&name(7), newest(u64::try_from(number).unwrap()));
+            all.put(&name(7), newest(1));
         }
-        assert_eq!(all.get(&name(7)), Some((newest(3 * most - 1), TERMS)));
-        let count = all.channels().count();
+        assert_eq!(all.get(&name(7)), Some(newest(3 * most - 1)));
+        let count = all.all().count();
         assert!((MOST_YOUNG..=2 * MOST_YOUNG).contains(&count), "{count}");
         let last = 2 * MOST_YOUNG + 10..3 * MOST_YOUNG;
         for number in last {
-            assert_eq!(all.get(&name(number)), Some((newest(1), TERMS)), "{number}");
+            assert_eq!(all.get(&name(number)), Some(newest(1)), "{number}");
         }
         assert_eq!(all.get(&name(0)), None);
     }
@@ -131,9 +134,9 @@ mod tests {
         for number in 0..100_usize {
             let mut name = vec![b'x'; 100_000];
             name[..8].copy_from_slice(&number.to_le_bytes());
-            all.put(&name, newest(1), TERMS);
+            all.put(&name, newest(1));
         }
-        let bytes: usize = all.channels().map(<[u8]>::len).sum();
+        let bytes: usize = all.all().map(|(name, _)| name.len()).sum();
         let most = 2 * (MOST_YOUNG_BYTES + 100_000);
         assert!((1_000_000..most).contains(&bytes), "{bytes}");
     }

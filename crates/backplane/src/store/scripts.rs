@@ -7,6 +7,7 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use super::feed::Append;
 use super::names::Names;
 use super::publication::{self, HEAD_BYTES, Id};
+use super::remembered::Newest;
 use crate::encoding::hex;
 
 /// See the module.
@@ -16,6 +17,7 @@ pub(super) struct Scripts {
     publish: Box<str>,
     read: Box<str>,
     renew: Box<str>,
+    check: Box<str>,
     is_cluster: bool,
     /// How many messages a page looks at together.
     chunk: usize,
@@ -42,14 +44,15 @@ impl Scripts {
             publish: name(PUBLISH),
             read: name(READ),
             renew: name(RENEW),
+            check: name(CHECK),
             is_cluster,
             chunk: chunk.clamp(1, PAGE_MESSAGES),
         }
     }
 
     /// Puts the scripts into the store.
-    pub(super) fn load() -> [Cmd; 3] {
-        [PUBLISH, READ, RENEW].map(|text| {
+    pub(super) fn load() -> [Cmd; 4] {
+        [PUBLISH, READ, RENEW, CHECK].map(|text| {
             let mut load = cmd("SCRIPT");
             load.arg("LOAD").arg(text);
             load
@@ -94,7 +97,7 @@ impl Scripts {
         call.arg(cut.floor)
             .arg(cut.most.clamp(1, PAGE_MESSAGES))
             .arg(PAGE_BYTES)
-            .arg(self.chunk.min(cut.most.max(FEW)))
+            .arg(self.chunk)
             .arg(terms.age_ms.max(1))
             .arg(epoch.to_string())
             .arg(life(terms));
@@ -106,6 +109,22 @@ impl Scripts {
         let mut call = call(&self.renew, &[self.names.meta(channel)]);
         call.arg(self.names.topic(channel))
             .arg(old.to_string())
+            .arg(new.to_string())
+            .arg(self.verb());
+        call
+    }
+
+    /// Ends an epoch if the store has lost a message.
+    pub(super) fn check(&self, channel: &[u8], newest: Newest, new: Epoch) -> Cmd {
+        let mut call = call(
+            &self.check,
+            &[self.names.stream(channel), self.names.meta(channel)],
+        );
+        call.arg(self.names.topic(channel))
+            .arg(newest.epoch.to_string())
+            .arg(newest.offset)
+            .arg(&newest.id.to_bytes()[..])
+            .arg(newest.offset.saturating_add(1))
             .arg(new.to_string())
             .arg(self.verb());
         call
@@ -174,6 +193,8 @@ const READ: &str = include_str!("read.lua");
 
 const RENEW: &str = include_str!("renew.lua");
 
+const CHECK: &str = include_str!("check.lua");
+
 /// A week longer than the last message is kept: after that no client has a position that could be recovered.
 const NUMBERS_GO_ON: u64 = 7 * 24 * 60 * 60 * 1000;
 
@@ -185,9 +206,6 @@ const PAGE_MESSAGES: usize = 512;
 
 /// The most bytes of one page, unless its only message is longer.
 pub(super) const PAGE_BYTES: usize = 256 * 1024;
-
-/// So many are looked at together if only one is wanted, so that old ones are passed by.
-const FEW: usize = 16;
 
 /// The most bytes that a server takes out of a stream at once.
 const MOST_LOOKED_AT: usize = 16 * 1024 * 1024;

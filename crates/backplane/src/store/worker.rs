@@ -23,7 +23,7 @@ use super::link::Event;
 use super::links::Links;
 use super::names::Names;
 use super::publication::{self, Told};
-use super::remembered::{Newest, Remembered};
+use super::remembered::Remembered;
 use super::requests::{Publication, Reading};
 use super::scripts::Scripts;
 use super::shared::Shared;
@@ -32,6 +32,7 @@ use crate::gauges::count;
 use crate::link_error::LinkError;
 use crate::outlet::random;
 use pages::Pages;
+use remembering::Doubt;
 use reports::Reports;
 
 /// See the module.
@@ -44,8 +45,9 @@ pub(super) struct Worker {
     followed: AHashMap<Box<[u8]>, Followed>,
     /// Of channels that are not followed.
     remembered: Remembered,
-    /// The channels of which the store may have lost what is remembered.
-    doubtful: Vec<Box<[u8]>>,
+    /// What the store may have lost, and of that what it has refused to say.
+    doubts: Vec<Doubt>,
+    put_off: Vec<Doubt>,
     /// How often a channel was begun to be followed.
     generations: u64,
     /// The numbers of this node's messages.
@@ -103,7 +105,7 @@ enum Subscription {
 
 enum Read {
     Follow(Place),
-    Renew(Box<[u8]>, Epoch),
+    Renew(Place, Epoch),
     Node(Reading),
 }
 
@@ -112,7 +114,8 @@ pub(super) enum Request {
     Publish(Publication),
     Read(Reading),
     Follow(Place),
-    Check(Box<[u8]>, Newest),
+    Check(Doubt),
+    Renew(Place, Epoch),
     Subscribe(Place),
     End(Box<[u8]>),
     /// The answer shows that everything before it is answered, too.
@@ -138,7 +141,8 @@ impl Worker {
             scripts,
             followed: AHashMap::new(),
             remembered: Remembered::default(),
-            doubtful: Vec::new(),
+            doubts: Vec::new(),
+            put_off: Vec::new(),
             generations: 0,
             // so that a node that was restarted with the same number does not repeat itself
             numbers: random(),
@@ -177,7 +181,7 @@ impl Worker {
             }
         });
         self.subscriptions = places.map(Subscription::Begin).collect();
-        self.doubtful = self.remembered.channels().map(Into::into).collect();
+        self.doubt();
     }
 
     /// There is no link: nothing of it will be answered.
@@ -213,8 +217,9 @@ impl Worker {
                 publication.reply.give(Err(StoreError::Unknown));
             }
             Request::Read(reading) => reading.fail(StoreError::Away),
+            Request::Check(doubt) => self.doubts.push(doubt),
             Request::Follow(_)
-            | Request::Check(..)
+            | Request::Renew(..)
             | Request::Subscribe(_)
             | Request::End(_)
             | Request::Load
@@ -315,7 +320,7 @@ impl Worker {
                 }
                 Step::Renew(epoch) => {
                     count(&counters.renewed, 1);
-                    self.reads.push_back(Read::Renew(channel.into(), epoch));
+                    self.reads.push_back(Read::Renew(place(), epoch));
                 }
             }
         }

@@ -1,7 +1,10 @@
 //! Servers whose data is that of a moment ago, as after a failover to one that has not received the last messages.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+
+use millrace_backplane::store::Append;
 
 use crate::node::{MANY, Node, ROOM, message, until};
 use crate::server::Server;
@@ -63,10 +66,18 @@ fn data_that_is_lost_while_nobody_follows_ends_the_epoch() {
         return;
     };
     let [publisher, former, other] = [1, 2, 3].map(|number| Node::start(&server.config(), number));
+    let calls = Cell::new(0_u64);
     let accepted = |node: &Node, text: &str| {
+        calls.set(calls.get() + 1);
+        // so that it is there once, whatever became of an attempt
+        let key: Box<[u8]> = calls.get().to_le_bytes().into();
         let mut position = None;
         until("it to be accepted", || {
-            let answer = node.append(message(text)).ok();
+            let answer = node.append(Append {
+                key: Some(key.clone()),
+                ..message(text)
+            });
+            let answer = answer.ok();
             position = answer.map(|appended| appended.position);
             position.is_some()
         });

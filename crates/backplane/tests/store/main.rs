@@ -4,6 +4,7 @@
 
 mod bounds;
 mod cluster;
+mod lost_data;
 mod node;
 mod order;
 mod outages;

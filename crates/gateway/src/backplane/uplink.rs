@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use millrace_backplane::{Outlet, Stats};
-use millrace_core::{Name, SocketId, Space, TermsIndex, Topic};
+use millrace_core::{Name, Space, TermsIndex, Topic};
 
 use super::BackplaneHandle;
 use crate::frame::Publication;
@@ -39,11 +39,6 @@ impl BackplaneUplink {
             has_dropped: AtomicBool::new(false),
         }
     }
-
-    #[cold]
-    fn socket_named(&self, name: &str) -> Option<SocketId> {
-        self.hub.upgrade()?.socket_named(name)
-    }
 }
 
 impl Uplink for BackplaneUplink {
@@ -71,9 +66,8 @@ impl Uplink for BackplaneUplink {
         };
         let is_sharded = channel.space() == Space::Sharded;
         let (name, kind) = (channel.as_bytes(), publication.kind());
-        let by = publication.from().and_then(|name| self.socket_named(name));
-        let fits = match by {
-            Some(socket) => self.outlet.publish_by(name, socket.get(), kind, body),
+        let fits = match publication.from().and_then(socket_of) {
+            Some(socket) => self.outlet.publish_by(name, socket, kind, body),
             None => self.outlet.publish(is_sharded, name, kind, body),
         };
         if !fits {
@@ -115,6 +109,12 @@ impl Uplink for BackplaneUplink {
     fn node(&self) -> Option<u64> {
         self.outlet.is_open().then(|| self.outlet.node())
     }
+}
+
+/// The number in the name of a socket of this node.
+fn socket_of(name: &str) -> Option<u64> {
+    let (_node, id) = name.split_once('-')?;
+    id.parse().ok()
 }
 
 /// The topic for a name of the core.

@@ -136,6 +136,28 @@ fn a_channel_that_was_not_followed_meanwhile_gets_a_new_epoch_if_known_messages_
 }
 
 #[test]
+fn an_epoch_ends_although_the_link_is_lost_before_it_does() {
+    for forgets in [false, true] {
+        let mut world = settled(3);
+        if forgets {
+            world.forget();
+        }
+        world.fail_over(1);
+        world.publish();
+        world.connect();
+        while world.renewals == 0 {
+            world.send();
+            world.handle();
+            world.receive();
+        }
+        world.cut();
+        world.settle();
+        world.check();
+        assert_eq!(world.renewals, 2);
+    }
+}
+
+#[test]
 fn lost_data_and_renewals_of_others_are_read_afresh() {
     let mut world = settled(3);
     world.flush();

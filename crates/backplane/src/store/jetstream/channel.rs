@@ -70,7 +70,7 @@ impl Followed {
     /// The link was lost, or the store refused.
     pub(super) fn lost(&mut self) {
         self.follower.lost();
-        // what is read next says anew whether numbers are gone
+        // what is read next says anew whether numbers are gone, because the follower remembers until it is filled
         self.renew = None;
     }
 
@@ -325,11 +325,9 @@ impl Channel {
 }
 
 impl Waiting {
-    /// The message that it becomes at this position, and the terms of its channel.
-    pub(super) fn at(&self, position: Position) -> (Newest, HistoryTerms) {
-        let publication = &self.publication;
-        let newest = Newest::at(position, publication.id);
-        (newest, publication.message.terms)
+    /// The message that it becomes at this position.
+    pub(super) fn at(&self, position: Position) -> Newest {
+        Newest::at(position, self.publication.id)
     }
 
     /// Answers. Returns the bytes that it was charged.

@@ -42,10 +42,16 @@ impl Worker {
                 self.pages.answered(answer.as_ref().ok());
                 self.page(&place, answer, link, now);
             }
-            Request::Check(channel, newest) => {
-                self.pages.answered(answer.as_ref().ok());
-                self.checked((channel, newest), answer, link, now);
-            }
+            Request::Check(doubt) => self.checked(doubt, answer, link, now),
+            Request::Renew(place, old) => match answer {
+                Ok(_) | Err(Fault::Unfit(_) | Fault::Lost | Fault::Late) => {}
+                Err(Fault::NoScript) if self.may_load() => {
+                    self.load(link, now);
+                    self.reads.push_front(Read::Renew(place, old));
+                }
+                Err(Fault::NoScript) => self.refused(&place, "it keeps no scripts", now),
+                Err(Fault::Refused(why) | Fault::Untold(why)) => self.refused(&place, &why, now),
+            },
             Request::Subscribe(place) => {
                 if let Err(Fault::Refused(why)) = answer {
                     self.refused(&place, &why, now);
@@ -214,6 +220,7 @@ impl Worker {
     /// Tries channels again that were refused.
     pub(super) fn retry(&mut self) {
         self.retries_at = None;
+        self.doubts.append(&mut self.put_off);
         for (channel, followed) in &mut self.followed {
             if std::mem::take(&mut followed.is_refused) {
                 self.subscriptions.push_back(Subscription::Begin(Place {
@@ -238,7 +245,12 @@ impl Worker {
         }
     }
 
-    fn report_refusal(&mut self, why: &str, error: StoreError, now: Instant) -> StoreError {
+    pub(super) fn report_refusal(
+        &mut self,
+        why: &str,
+        error: StoreError,
+        now: Instant,
+    ) -> StoreError {
         if self.reports.refused.is_due(now) {
             self.feed
                 .report(&format!("the store of histories refused a command: {why}"));
@@ -256,7 +268,8 @@ impl Worker {
             match &request {
                 Request::Publish(_)
                 | Request::Read(_)
-                | Request::Check(..)
+                | Request::Check(_)
+                | Request::Renew(..)
                 | Request::End(_)
                 | Request::Load
                 | Request::Other => {}

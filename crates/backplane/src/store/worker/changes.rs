@@ -15,7 +15,7 @@ impl Worker {
         for (channel, Change { ends, begins }) in self.shared.changes() {
             if ends && let Some(followed) = self.followed.remove(&channel) {
                 if let Some(newest) = followed.follower.newest() {
-                    self.remembered.put(&channel, newest, followed.terms);
+                    self.remembered.put(&channel, newest);
                 }
                 // what was said about it before is complete
                 self.has_told = true;
@@ -43,7 +43,7 @@ impl Worker {
         let mut followed = Followed {
             terms,
             generation: self.generations,
-            follower: Follower::remembering(remembered.map(|(newest, _)| newest)),
+            follower: Follower::remembering(remembered),
             is_failure_told: false,
             is_refused: false,
         };

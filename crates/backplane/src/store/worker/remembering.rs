@@ -1,89 +1,90 @@
-//! What the node remembers of channels that it does not follow: whether the store has lost it is seen when it numbers a message
-//! anew, and after each loss of the link.
+//! What the node remembers of channels that it does not follow: after each loss of the link the store is asked whether it still
+//! has that.
 
 use std::time::Instant;
 
+use ahash::AHashSet;
 use millrace_core::Epoch;
 use redis::Value;
 
-use super::super::feed::Appended;
+use super::super::feed::{Appended, StoreError};
 use super::super::link::Fault;
 use super::super::links::Links;
-use super::super::page;
 use super::super::remembered::Newest;
 use super::super::requests::Publication;
-use super::super::scripts::Cut;
-use super::{Read, Request, Worker};
+use super::{RETRY, Request, Worker};
 use crate::gauges::count;
 use crate::outlet::random;
+
+/// The newest message of a channel that the node knew when the link was lost.
+pub(super) type Doubt = (Box<[u8]>, Newest);
 
 impl Worker {
     /// Remembers a message that the store has accepted.
     pub(super) fn remember(&mut self, publication: &Publication, appended: Appended) {
         let channel = &publication.message.channel;
-        // its follower sees for itself what the store has
-        if appended.is_repeated || self.followed.contains_key(channel) {
-            return;
+        // otherwise its follower sees for itself what the store has
+        let followed = self.followed.get(channel);
+        if !appended.is_repeated && followed.is_none_or(|one| !one.follower.is_filled()) {
+            let newest = Newest::at(appended.position, publication.id);
+            self.remembered.put(channel, newest);
         }
-        let position = appended.position;
-        if let Some((known, _)) = self.remembered.get(channel)
-            && known.epoch == position.epoch
-            && known.offset >= position.offset
+    }
+
+    /// There is a new link. What was not checked on the last one is checked on this one, whatever was published since.
+    pub(super) fn doubt(&mut self) {
+        let mut doubts: AHashSet<Doubt> = self.doubts.drain(..).collect();
+        doubts.extend(self.put_off.drain(..));
+        let all = self.remembered.all();
+        let unseen = all.filter(|(channel, _)| !self.followed.contains_key(*channel));
+        let room = MOST_DOUBTS.saturating_sub(doubts.len());
+        doubts.extend(
+            unseen
+                .take(room)
+                .map(|(name, newest)| (name.into(), newest)),
+        );
+        self.doubts = doubts.into_iter().collect();
+    }
+
+    /// Asks about what may be lost, as far as there is room.
+    pub(super) fn check_doubts(&mut self, link: &mut Links<Request>, now: Instant) {
+        while link.has_much_room()
+            && let Some((channel, newest)) = self.doubts.pop()
         {
-            self.end_epoch(channel.clone(), known.epoch);
+            let check = self.scripts.check(&channel, newest, Epoch::new(random()));
+            let place = link.place(&channel);
+            let request = Request::Check((channel, newest));
+            link.send(place, request, (check, 0), now);
         }
-        let newest = Newest::at(position, publication.id);
-        self.remembered
-            .put(channel, newest, publication.message.terms);
     }
 
-    /// Asks whether the store still has what is remembered of a channel.
-    pub(super) fn check(&mut self, channel: Box<[u8]>, link: &mut Links<Request>, now: Instant) {
-        if self.followed.contains_key(&channel) {
-            return;
-        }
-        let Some((newest, terms)) = self.remembered.get(&channel) else {
-            return;
-        };
-        let cut = Cut {
-            from: Some(newest.offset.saturating_add(1)),
-            floor: 1,
-            most: 1,
-            is_reverse: false,
-        };
-        let epoch = Epoch::new(random());
-        let call = self.scripts.read(&channel, terms, cut, epoch);
-        self.pages.sent();
-        let place = link.place(&channel);
-        link.send(place, Request::Check(channel, newest), (call, 0), now);
-    }
-
-    /// What the store has instead.
+    /// The store has said whether something is lost. If so, it has ended the epoch.
     pub(super) fn checked(
         &mut self,
-        (channel, newest): (Box<[u8]>, Newest),
+        doubt: Doubt,
         answer: Result<Value, Fault>,
         link: &mut Links<Request>,
         now: Instant,
     ) {
         match answer {
             Ok(value) => {
-                let page = page::page(value, self.node);
-                if page.is_some_and(|page| newest.is_lost(&page, &page.messages)) {
-                    self.end_epoch(channel, newest.epoch);
+                if value == Value::Int(1) {
+                    count(&self.shared.counters.renewed, 1);
                 }
             }
             Err(Fault::NoScript) if self.may_load() => {
                 self.load(link, now);
-                self.doubtful.push(channel);
+                self.doubts.push(doubt);
             }
-            // it is asked again on the next link
-            Err(_) => {}
+            Err(Fault::Refused(why) | Fault::Untold(why)) => {
+                self.report_refusal(&why, StoreError::Refused, now);
+                self.put_off.push(doubt);
+                self.retries_at.get_or_insert(now + RETRY);
+            }
+            Err(_) => self.doubts.push(doubt),
         }
     }
-
-    fn end_epoch(&mut self, channel: Box<[u8]>, epoch: Epoch) {
-        count(&self.shared.counters.renewed, 1);
-        self.reads.push_back(Read::Renew(channel, epoch));
-    }
 }
+
+/// More is not checked at a time, if links are lost before it is.
+const MOST_DOUBTS: usize = 65_536;

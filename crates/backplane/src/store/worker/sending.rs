@@ -76,12 +76,7 @@ impl Worker {
         {
             self.read(read, link, now);
         }
-        while link.has_much_room()
-            && self.pages.has_room()
-            && let Some(channel) = self.doubtful.pop()
-        {
-            self.check(channel, link, now);
-        }
+        self.check_doubts(link, now);
     }
 
     fn subscribe(&mut self, place: Place, link: &mut Links<Request>, now: Instant) {
@@ -121,10 +116,10 @@ impl Worker {
                 let call = self.scripts.read(&place.channel, terms, cut, epoch);
                 (link.place(&place.channel), Request::Follow(place), call)
             }
-            Read::Renew(channel, old) => {
-                let call = self.scripts.renew(&channel, old, epoch);
-                let at = link.place(&channel);
-                return link.send(at, Request::Other, (call, 0), now);
+            Read::Renew(place, old) => {
+                let call = self.scripts.renew(&place.channel, old, epoch);
+                let at = link.place(&place.channel);
+                return link.send(at, Request::Renew(place, old), (call, 0), now);
             }
         };
         self.pages.sent();

@@ -29,7 +29,7 @@ impl Worker {
                 if !known.is_asking
                     && let Some(newest) = followed.follower.newest()
                 {
-                    self.remembered.put(&channel, newest, followed.terms);
+                    self.remembered.put(&channel, newest);
                 }
                 // what was said about it before is complete
                 self.has_told = true;
@@ -66,7 +66,7 @@ impl Worker {
         let mut followed = Followed {
             terms,
             generation,
-            follower: Follower::remembering(remembered.map(|(newest, _)| newest)),
+            follower: Follower::remembering(remembered),
             subscription: None,
             renew: None,
             is_failure_told: false,

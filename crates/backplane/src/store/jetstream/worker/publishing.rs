@@ -111,8 +111,8 @@ impl Worker {
                 let number = u64::try_from(accepted.len()).unwrap_or(u64::MAX);
                 count(&self.shared.counters.appended, number);
                 if let Some((last, appended)) = accepted.last() {
-                    let (newest, terms) = last.at(appended.position);
-                    self.remembered.put(channel, newest, terms);
+                    let newest = last.at(appended.position);
+                    self.remembered.put(channel, newest);
                 }
                 for (waiting, appended) in accepted {
                     self.given(waiting.give(Ok(appended)));
@@ -175,7 +175,7 @@ impl Worker {
     ) {
         match answers::found(message, self.node) {
             Found::Record(sequence, record) => {
-                let newest = self.remembered.get(channel).map(|(newest, _)| newest);
+                let newest = self.remembered.get(channel);
                 let head = Head::of(sequence, &record);
                 let known = self.channels.get_mut(channel);
                 if known.is_some_and(|known| known.asked(head, newest)) {
