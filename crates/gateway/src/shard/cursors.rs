@@ -194,7 +194,7 @@ impl Shard {
         }
         if self.now() >= cursors.held_until {
             cursors.pages.forget();
-            cursors.recent.forget_written();
+            cursors.recent.forget_for_now();
             cursors.held_until = self.now() + HELD_MS;
         }
         cursors.holds_for_nobody()

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ahash::AHashMap;
 use millrace_core::{ChannelId, Kept, Position};
 
+use super::past_pages::is_long;
 use crate::frame::{KeptMessage, Publication};
 use crate::hub::Hub;
 
@@ -54,14 +55,21 @@ impl RecentPast {
     }
 
     /// Lets go of those that wait in no outbox. Outboxes hold the frames of the others anyway, and their limits bound those.
-    pub(super) fn forget_written(&mut self) {
-        self.all.retain(|_, publication| publication.is_queued());
-        self.all.shrink_to_fit();
+    fn forget_written(&mut self) {
+        // of short ones each outbox has a copy
+        let waits = |one: &Publication| is_long(one.payload()) && one.is_queued();
+        self.all.retain(|_, publication| waits(publication));
         let lengths = self.all.values().map(|one| one.payload().len());
         self.bytes = lengths.sum();
         // so that this is not done for each message
         self.most = FEW.max(2 * self.all.len());
         self.most_bytes = FEW_BYTES.max(2 * self.bytes);
+    }
+
+    /// The same, and gives memory back: nobody reads on.
+    pub(super) fn forget_for_now(&mut self) {
+        self.forget_written();
+        self.all.shrink_to_fit();
     }
 
     pub(super) fn is_empty(&self) -> bool {
