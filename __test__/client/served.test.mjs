@@ -246,6 +246,28 @@ test('without history, a subscription of the application tells what may be missi
   }
 });
 
+test('a new subscription of the application does not hide what may be missing', async (t) => {
+  for (const history of [false, true]) {
+    const all = await listening(t);
+    const position = history ? { e: 'e', o: 5 } : {};
+    all.ws.say({ t: 'sub', c: 'a', ...position });
+    all.ws.end();
+    const own = [];
+    const tell = (what) => own.push(what);
+    all.client.subscribe('a', { onMessage: ({ data }) => tell(data), onGap: tell });
+    all.clock.pass(30_000);
+    await settled();
+    const ws = all.made.at(-1);
+    ws.hi();
+    ws.answer('sub', history ? { e: 'e', o: 7 } : {});
+    ws.say({ t: 'sub', c: 'a', ...(history && { e: 'e', o: 7 }) });
+    if (history) await answer(ws, 7, 6, 7);
+    else ws.say({ c: 'a' }, '8');
+    if (history) say(ws, 8);
+    t.deepEqual([own, all.told], [[8], history ? [6, 7] : [['a', undefined]]]);
+  }
+});
+
 test('a thousand of them are remembered', async (t) => {
   const all = await listening(t);
   const subscribe = (ws, index) => ws.say({ t: 'sub', c: `c${index}`, e: 'e', o: 1 });

@@ -1,6 +1,5 @@
 //! One channel's past: its epoch, its newest offset, the messages that are kept, and who is behind. Owns the rules of
-//! offsets, age and keys; never posts, never knows what other channels keep. Over 400 lines because each rule has its test
-//! here.
+//! offsets, age and keys; never posts, never knows what other channels keep.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -246,8 +246,8 @@ class MessagingClient implements Client {
     const caught = earlier?.position;
     let since = earlier?.late?.since;
     const own = this.#channels.get(c);
-    // a subscription of the client's own recovers by itself, or tells that it cannot
-    if (own && (own.position || !before?.position)) since = undefined;
+    // a subscription of the client's own from an earlier connection recovers by itself, or tells that it cannot
+    if (own && own.times > Number(own.ready)) since = undefined;
     // on the same connection it begins anew; without a position nobody knows what was missed
     else if (!since && before && !before.ready) {
       since = before.position ?? ({} as Position);

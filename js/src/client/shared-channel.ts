@@ -40,8 +40,8 @@ export class SharedChannel {
   /** Whether it is subscribed on this connection. */
   ready = false;
   #last: number | undefined;
-  /** Whether it was subscribed on an earlier connection. */
-  #before = false;
+  /** How often it was subscribed. */
+  times = 0;
 
   constructor(name: string) {
     this.name = name;
@@ -66,16 +66,16 @@ export class SharedChannel {
 
   /** It is subscribed. */
   opened(header: Header): void {
-    const asked = this.position;
+    const asked = this.position || this.times;
     const now = positionOf(header);
     this.ready = true;
     if (header.recovered) this.tell('onRecovered', now as Position);
     else {
       // so many of the last are kept, and follow
       this.position = now && { epoch: now.epoch, offset: now.offset - (header.last ?? 0) };
-      if (asked || this.#before) this.tell('onGap', now);
+      if (asked) this.tell('onGap', now);
     }
-    this.#before = true;
+    this.times++;
     this.tell('onSubscribed');
   }
 

@@ -10,12 +10,14 @@ end
 local newest, offset = tonumber(meta[2] or 0), tonumber(ARGV[3])
 local lost = newest < offset
 if newest == offset then
-  lost = meta[3] ~= ARGV[4]
+  lost = (meta[3] or string.rep('\0', 16)) ~= ARGV[4]
 elseif newest > offset then
   local found = redis.call('XRANGE', KEYS[1], ARGV[5] .. '-0', ARGV[5] .. '-0')
   local message = found[1] and found[1][2][2]
-  -- 91 bytes come before the payload, and 42 before the id of the message before it, which has 16
-  lost = message and #message >= 91 and string.sub(message, 43, 58) ~= ARGV[4]
+  -- 91 bytes come before the payload, and 42 before the id of the message before it, which has 16; another program may have
+  -- written it
+  lost = message and #message >= 91 and string.sub(message, 1, 10) == '\255history\1\1'
+    and string.sub(message, 43, 58) ~= ARGV[4]
 end
 if not lost then
   return 0

@@ -73,9 +73,9 @@ impl Follower {
         }
     }
 
-    /// The newest message that is known.
-    pub(super) fn newest(&self) -> Option<Newest> {
-        self.known.or(self.remembered)
+    /// The last message that was passed on.
+    pub(super) fn known(&self) -> Option<Newest> {
+        self.known
     }
 
     /// Whether the node knows what the channel has kept.

@@ -43,7 +43,7 @@ pub(super) struct Worker {
     shared: Arc<Shared>,
     scripts: Scripts,
     followed: AHashMap<Box<[u8]>, Followed>,
-    /// Of channels that are not followed.
+    /// Of channels that were not followed when they were published to, or are followed no more.
     remembered: Remembered,
     /// What the store may have lost, and of that what it has refused to say.
     doubts: Vec<Doubt>,

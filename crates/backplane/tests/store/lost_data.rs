@@ -191,3 +191,19 @@ fn nothing_is_lost_because_a_node_ceases_to_follow_while_it_publishes() {
         assert_eq!(node.stats().renewed, 0);
     }
 }
+
+#[test]
+fn an_empty_channel_has_lost_nothing() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let node = Node::start(&server.config(), 1);
+    node.follow(ROOM, MANY);
+    let before = node.await_room(0).position;
+    node.forget(ROOM);
+    until("it to be forgotten", || node.stats().followed == 0);
+    server.cut();
+    until("the link to be back", || node.append(message("x")).is_ok());
+    let after = node.read(MANY, ALL).unwrap().position;
+    assert_eq!((after.epoch, node.stats().renewed), (before.epoch, 0));
+}

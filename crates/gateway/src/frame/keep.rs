@@ -102,7 +102,6 @@ mod tests {
         assert_eq!((kept.kind(), kept.payload()), (Kind::Text, &b"hello"[..]));
     }
 
-    /// With its place in the history of a channel, twice because that grows by doubling.
     #[test]
     fn a_kept_message_takes_at_most_160_bytes_beside_its_payload() {
         let counts_and_rounding = 16 + 16 + 16;

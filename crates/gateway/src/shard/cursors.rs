@@ -29,8 +29,8 @@ pub(super) struct Cursors {
     recent: RecentPast,
     /// What is not kept here and read in a store.
     pub(super) pages: Pages,
-    /// When those are looked through, if nobody reads on until then.
-    held_until: u64,
+    /// When what is held is looked through; `None`: nothing is.
+    looks_at: Option<u64>,
 }
 
 /// A subscriber that is behind.
@@ -73,9 +73,18 @@ impl Cursors {
         self.pages.hold(list, held);
     }
 
-    /// Whether something is held although nobody reads on.
-    fn holds_for_nobody(&self) -> bool {
-        self.all.is_empty() && !(self.recent.is_empty() && self.pages.is_empty())
+    fn holds_nothing(&self) -> bool {
+        self.recent.is_empty() && self.pages.is_empty()
+    }
+
+    /// Lets go of what nobody waits for.
+    fn forget_past(&mut self) {
+        if self.all.is_empty() {
+            self.pages.forget();
+            self.recent.forget_for_now();
+        } else if self.recent.is_large() {
+            self.recent.forget_for_now();
+        }
     }
 
     fn reading(&self, place: &Place) -> Option<&Reading> {
@@ -178,26 +187,26 @@ impl Shard {
         let mut cursors = self.cursors.borrow_mut();
         if !cursors.all.is_empty() {
             cursors.remove(list, subscriber);
-            if cursors.holds_for_nobody() {
-                cursors.held_until = self.now() + HELD_MS;
-                self.wheel_armed.notify_one();
-            }
         }
     }
 
-    /// Lets go of what is held for readers if none has come for a while, and no outbox has it. Returns whether something is
-    /// held still.
-    pub(super) fn forget_past(&self) -> bool {
+    /// Has what is held of the past looked through from time to time.
+    pub(super) fn watch_past(&self, cursors: &mut Cursors) {
+        if cursors.looks_at.is_none() && !cursors.holds_nothing() {
+            cursors.looks_at = Some(self.now() + HELD_MS);
+            self.wheel_armed.notify_one();
+        }
+    }
+
+    /// Lets go of what is held of the past and nobody waits for, if it is time. Returns whether something is held still.
+    pub(super) fn look_at_past(&self) -> bool {
         let mut cursors = self.cursors.borrow_mut();
-        if !cursors.holds_for_nobody() {
-            return false;
+        if cursors.looks_at.is_some_and(|at| at <= self.now()) {
+            cursors.forget_past();
+            let is_over = cursors.holds_nothing();
+            cursors.looks_at = (!is_over).then(|| self.now() + HELD_MS);
         }
-        if self.now() >= cursors.held_until {
-            cursors.pages.forget();
-            cursors.recent.forget_for_now();
-            cursors.held_until = self.now() + HELD_MS;
-        }
-        cursors.holds_for_nobody()
+        cursors.looks_at.is_some()
     }
 
     /// Has subscribers that are behind read on, each by one step.
@@ -229,6 +238,7 @@ impl Shard {
         // those that had a step already are next behind the others
         let again = std::mem::take(&mut cursors.ready);
         cursors.ready = rest.chain(again).collect();
+        self.watch_past(&mut cursors);
         if !cursors.ready.is_empty() {
             self.schedule();
         }
@@ -379,5 +389,5 @@ const HEAD: usize = 128;
 /// Bytes that all subscribers get in one turn, so that others of the shard do not wait long.
 const TURN_BYTES: usize = 4 * 1024 * 1024;
 
-/// How long what was read is held if nobody reads on, in milliseconds.
+/// After so many milliseconds what was read is looked through.
 const HELD_MS: u64 = 1000;

@@ -54,9 +54,10 @@ impl RecentPast {
         publication
     }
 
-    /// Lets go of those that wait in no outbox. Outboxes hold the frames of the others anyway, and their limits bound those.
+    /// Lets go of those that wait in no outbox. Outboxes hold the frames of the others anyway, and their limits bound those; their
+    /// payloads are as much again.
     fn forget_written(&mut self) {
-        // of short ones each outbox has a copy
+        // an outbox copies short ones, unless much waits in it
         let waits = |one: &Publication| is_long(one.payload()) && one.is_queued();
         self.all.retain(|_, publication| waits(publication));
         let lengths = self.all.values().map(|one| one.payload().len());
@@ -70,6 +71,11 @@ impl RecentPast {
     pub(super) fn forget_for_now(&mut self) {
         self.forget_written();
         self.all.shrink_to_fit();
+    }
+
+    /// Whether there are more than are held for nobody.
+    pub(super) fn is_large(&self) -> bool {
+        self.bytes > FEW_BYTES || self.all.len() > FEW
     }
 
     pub(super) fn is_empty(&self) -> bool {

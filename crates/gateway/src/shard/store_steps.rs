@@ -96,7 +96,9 @@ impl Shard {
         if let Some(first) = places.next() {
             self.step_on(first);
         }
-        self.cursors.borrow_mut().ready.extend(places);
+        let mut cursors = self.cursors.borrow_mut();
+        cursors.ready.extend(places);
+        self.watch_past(&mut cursors);
     }
 
     fn ask_for_pages(&self) {

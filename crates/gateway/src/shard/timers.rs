@@ -45,7 +45,7 @@ impl Shard {
     /// Handles what is due now. Returns whether a part has more deadlines, or something is held for readers.
     pub(super) fn look_at_deadlines(&self, fired: &mut Vec<Due>) -> bool {
         self.wheel.borrow_mut().advance(self.now.get(), fired);
-        let parts_wait = self.look_at_parts() | self.forget_past();
+        let parts_wait = self.look_at_parts() | self.look_at_past();
         for due in fired.drain(..) {
             if let Some((connection, deadline)) = self.armed(due) {
                 self.due(&connection, deadline);

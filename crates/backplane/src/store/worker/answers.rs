@@ -47,7 +47,7 @@ impl Worker {
                 Ok(_) | Err(Fault::Unfit(_) | Fault::Lost | Fault::Late) => {}
                 Err(Fault::NoScript) if self.may_load() => {
                     self.load(link, now);
-                    self.reads.push_front(Read::Renew(place, old));
+                    self.read(Read::Renew(place, old), link, now);
                 }
                 Err(Fault::NoScript) => self.refused(&place, "it keeps no scripts", now),
                 Err(Fault::Refused(why) | Fault::Untold(why)) => self.refused(&place, &why, now),

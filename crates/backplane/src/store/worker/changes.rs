@@ -14,7 +14,7 @@ impl Worker {
     pub(in super::super) fn heed_changes(&mut self) {
         for (channel, Change { ends, begins }) in self.shared.changes() {
             if ends && let Some(followed) = self.followed.remove(&channel) {
-                if let Some(newest) = followed.follower.newest() {
+                if let Some(newest) = followed.follower.known() {
                     self.remembered.put(&channel, newest);
                 }
                 // what was said about it before is complete

@@ -24,11 +24,16 @@ impl Worker {
     pub(super) fn remember(&mut self, publication: &Publication, appended: Appended) {
         let channel = &publication.message.channel;
         // otherwise its follower sees for itself what the store has
-        let followed = self.followed.get(channel);
-        if !appended.is_repeated && followed.is_none_or(|one| !one.follower.is_filled()) {
+        if !appended.is_repeated && !self.is_followed(channel) {
             let newest = Newest::at(appended.position, publication.id);
             self.remembered.put(channel, newest);
         }
+    }
+
+    /// Whether a follower knows what a channel has kept.
+    fn is_followed(&self, channel: &[u8]) -> bool {
+        let followed = self.followed.get(channel);
+        followed.is_some_and(|followed| followed.follower.is_filled())
     }
 
     /// There is a new link. What was not checked on the last one is checked on this one, whatever was published since.
@@ -36,7 +41,7 @@ impl Worker {
         let mut doubts: AHashSet<Doubt> = self.doubts.drain(..).collect();
         doubts.extend(self.put_off.drain(..));
         let all = self.remembered.all();
-        let unseen = all.filter(|(channel, _)| !self.followed.contains_key(*channel));
+        let unseen = all.filter(|(channel, _)| !self.is_followed(channel));
         let room = MOST_DOUBTS.saturating_sub(doubts.len());
         doubts.extend(
             unseen
@@ -76,13 +81,16 @@ impl Worker {
                 self.load(link, now);
                 self.doubts.push(doubt);
             }
-            Err(Fault::Refused(why) | Fault::Untold(why)) => {
-                self.report_refusal(&why, StoreError::Refused, now);
-                self.put_off.push(doubt);
-                self.retries_at.get_or_insert(now + RETRY);
-            }
-            Err(_) => self.doubts.push(doubt),
+            Err(Fault::NoScript) => self.put_check_off(doubt, "it keeps no scripts", now),
+            Err(Fault::Refused(why) | Fault::Untold(why)) => self.put_check_off(doubt, &why, now),
+            Err(Fault::Unfit(_) | Fault::Lost | Fault::Late) => self.doubts.push(doubt),
         }
+    }
+
+    fn put_check_off(&mut self, doubt: Doubt, why: &str, now: Instant) {
+        self.report_refusal(why, StoreError::Refused, now);
+        self.put_off.push(doubt);
+        self.retries_at.get_or_insert(now + RETRY);
     }
 }
 

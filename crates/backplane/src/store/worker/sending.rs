@@ -96,7 +96,7 @@ impl Worker {
         self.heed(&channel);
     }
 
-    fn read(&mut self, read: Read, link: &mut Links<Request>, now: Instant) {
+    pub(super) fn read(&mut self, read: Read, link: &mut Links<Request>, now: Instant) {
         let epoch = Epoch::new(random());
         let (at, request, call) = match read {
             Read::Node(reading) => {

@@ -267,3 +267,44 @@ fn readers_of_many_channels_share_frames_that_wait() {
     assert_eq!(stage.shard.held_of_past(), 0);
     stage.assert_nothing_left();
 }
+
+#[test]
+fn frames_that_all_have_read_are_let_go_of_although_clients_keep_coming() {
+    let stage = v1::stage(|_| {});
+    say(&stage, (1..=100).map(missed));
+    let before = stage.hub.ledgers().held();
+    let come = || {
+        let actor = stage.open(Speaks::V1);
+        v1::ask(
+            &actor,
+            "{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\",\"last\":100}",
+        );
+        stage.run();
+        actor
+    };
+    let first = come();
+    stage.pass(2500);
+    assert!(stage.shard.held_of_past() == 100, "it does not read");
+    first.read_all();
+    let mut least = usize::MAX;
+    for number in 0..6 {
+        // at no time does nobody come for a second
+        stage.pass(700);
+        least = least.min(stage.shard.held_of_past());
+        let actor = stage.open(Speaks::V1);
+        actor.read_all();
+        let wish = format!(
+            "{{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\",\"last\":{}}}",
+            number % 2
+        );
+        v1::ask(&actor, &wish);
+        stage.run();
+    }
+    assert!(least < 2, "{least}");
+    stage.pass(2500);
+    assert_eq!(
+        (stage.shard.held_of_past(), stage.hub.ledgers().held()),
+        (0, before)
+    );
+    stage.assert_nothing_left();
+}

@@ -131,7 +131,7 @@ impl World {
     /// The node follows the channel no more, and anew with the next link.
     pub(super) fn forget(&mut self) {
         self.cut();
-        self.remembered = self.follower.newest();
+        self.remembered = self.follower.known().or(self.remembered);
         self.follower = Follower::remembering(self.remembered);
     }
 

@@ -27,7 +27,7 @@ impl Worker {
                 self.followed -= 1;
                 // an answer that is on its way may be older
                 if !known.is_asking
-                    && let Some(newest) = followed.follower.newest()
+                    && let Some(newest) = followed.follower.known()
                 {
                     self.remembered.put(&channel, newest);
                 }
