@@ -268,6 +268,46 @@ test('a new subscription of the application does not hide what may be missing', 
   }
 });
 
+test('a subscription of the application recovers only what it was there for', async (t) => {
+  for (const served of [false, true]) {
+    const all = await listening(t);
+    serve(all.ws, 5);
+    all.ws.end();
+    const own = [];
+    all.client.subscribe('a', { onMessage: ({ data }) => own.push(data) });
+    all.clock.pass(30_000);
+    await settled();
+    const second = all.made.at(-1);
+    second.hi();
+    second.answer('sub', { e: 'e', o: 7 });
+    // lost before the server's code subscribes it, or before the history is there
+    if (served) serve(second, 7);
+    const ws = await lose(all);
+    ws.answer('sub', { e: 'e', o: 8, recovered: true });
+    serve(ws, 8);
+    say(ws, 8);
+    await answer(ws, 8, 6, 7, 8);
+    t.deepEqual([own, all.told], [[8], [6, 7, 8]]);
+  }
+});
+
+test('a subscription that is closed without a connection hands over what it has had', async (t) => {
+  const all = await listening(t);
+  const room = all.client.subscribe('a', {});
+  serve(all.ws, 5);
+  all.ws.answer('sub', { e: 'e', o: 5 });
+  say(all.ws, 6, 7);
+  all.ws.end();
+  room.close();
+  all.clock.pass(30_000);
+  await settled();
+  const ws = all.made.at(-1);
+  ws.hi();
+  serve(ws, 8);
+  await answer(ws, 8, 8);
+  t.deepEqual([asked(ws)[0].since, all.told], [{ e: 'e', o: 7 }, [8]]);
+});
+
 test('a thousand of them are remembered', async (t) => {
   const all = await listening(t);
   const subscribe = (ws, index) => ws.say({ t: 'sub', c: `c${index}`, e: 'e', o: 1 });

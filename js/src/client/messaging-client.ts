@@ -133,7 +133,11 @@ class MessagingClient implements Client {
 
   #lost(refused: StatusReason | undefined): void {
     this.#session = undefined;
-    for (const channel of [...this.#channels.values(), ...this.#served.values()]) channel.ready = false;
+    for (const channel of [...this.#served.values(), ...this.#channels.values()]) {
+      const own = this.#channels.get(channel.name);
+      if (channel.ready) channel.reader = own?.ready ? own : channel;
+      channel.ready = false;
+    }
     this.#requests.lost();
     if (this.status !== 'closed') return;
     for (const channel of this.#channels.values()) {
@@ -212,11 +216,12 @@ class MessagingClient implements Client {
         subscription.end();
         if (channel.subscriptions.size || this.#channels.get(name) !== channel) return;
         this.#channels.delete(name);
+        const goesOn = this.#handOver(channel);
         if (this.status !== 'open') return;
         // what is still on its way is told to nobody, unless the server's code has subscribed it, too
         const ended = new SharedChannel(name);
         ended.ready = true;
-        if (!this.#handOver(channel)) this.#served.set(name, ended);
+        if (!goesOn) this.#served.set(name, ended);
         this.#requests.askNow({ t: 'unsub', c: name }, () => {
           if (this.#served.get(name) === ended) this.#served.delete(name);
         });
@@ -245,11 +250,9 @@ class MessagingClient implements Client {
     const [earlier] = before?.subscriptions ?? [];
     const caught = earlier?.position;
     let since = earlier?.late?.since;
-    const own = this.#channels.get(c);
-    // a subscription of the client's own from an earlier connection recovers by itself, or tells that it cannot
-    if (own && own.times > Number(own.ready)) since = undefined;
-    // on the same connection it begins anew; without a position nobody knows what was missed
-    else if (!since && before && !before.ready) {
+    // on the same connection it begins anew, and a subscription of the client's own that was there recovers by itself; without
+    // a position nobody knows what was missed
+    if (!since && before && !before.ready && before.reader !== this.#channels.get(c)) {
       since = before.position ?? ({} as Position);
       // what the history brought need not come again
       if (caught && !(caught.epoch === since.epoch && caught.offset <= since.offset)) since = caught;

@@ -40,8 +40,10 @@ export class SharedChannel {
   /** Whether it is subscribed on this connection. */
   ready = false;
   #last: number | undefined;
-  /** How often it was subscribed. */
-  times = 0;
+  /** Which subscription recovers what was missed since the connection was lost: the client's own, if both were there. */
+  reader: SharedChannel | undefined;
+  /** Whether it was subscribed before. */
+  #before = false;
 
   constructor(name: string) {
     this.name = name;
@@ -66,7 +68,7 @@ export class SharedChannel {
 
   /** It is subscribed. */
   opened(header: Header): void {
-    const asked = this.position || this.times;
+    const asked = this.position || this.#before;
     const now = positionOf(header);
     this.ready = true;
     if (header.recovered) this.tell('onRecovered', now as Position);
@@ -75,7 +77,7 @@ export class SharedChannel {
       this.position = now && { epoch: now.epoch, offset: now.offset - (header.last ?? 0) };
       if (asked) this.tell('onGap', now);
     }
-    this.times++;
+    this.#before = true;
     this.tell('onSubscribed');
   }
 

@@ -73,6 +73,11 @@ impl Follower {
         }
     }
 
+    /// Whether it is not known yet what the store has on this link.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.is_paused || self.reading.is_some()
+    }
+
     /// The last message that was passed on.
     pub(super) fn known(&self) -> Option<Newest> {
         self.known

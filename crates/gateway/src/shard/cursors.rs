@@ -77,16 +77,6 @@ impl Cursors {
         self.recent.is_empty() && self.pages.is_empty()
     }
 
-    /// Lets go of what nobody waits for.
-    fn forget_past(&mut self) {
-        if self.all.is_empty() {
-            self.pages.forget();
-            self.recent.forget_for_now();
-        } else if self.recent.is_large() {
-            self.recent.forget_for_now();
-        }
-    }
-
     fn reading(&self, place: &Place) -> Option<&Reading> {
         let reading = self.all.get(&(place.list, place.socket))?;
         (reading.cursor.id == place.cursor).then_some(reading)
@@ -198,11 +188,12 @@ impl Shard {
         }
     }
 
-    /// Lets go of what is held of the past and nobody waits for, if it is time. Returns whether something is held still.
+    /// Lets go of what is held of the past and nobody reads or waits for, if it is time. Returns whether something is held.
     pub(super) fn look_at_past(&self) -> bool {
         let mut cursors = self.cursors.borrow_mut();
         if cursors.looks_at.is_some_and(|at| at <= self.now()) {
-            cursors.forget_past();
+            cursors.pages.look();
+            cursors.recent.look();
             let is_over = cursors.holds_nothing();
             cursors.looks_at = (!is_over).then(|| self.now() + HELD_MS);
         }

@@ -43,6 +43,8 @@ struct HeldPage {
     first: Position,
     messages: Vec<Held>,
     bytes: usize,
+    /// Whether it was read since the last look.
+    is_used: bool,
 }
 
 /// Which subscriber, and the id of its cursor: a place whose cursor is another one by now is nobody's.
@@ -145,6 +147,7 @@ impl Pages {
             first: first.number.position,
             bytes: messages.iter().map(bytes).sum(),
             messages,
+            is_used: true,
         };
         self.held_bytes += page.bytes;
         self.held.push(page);
@@ -174,7 +177,8 @@ impl Pages {
         room: Room,
     ) -> Option<Vec<Held>> {
         let place = self.holding((list, from))?;
-        let page = self.held.remove(place);
+        let mut page = self.held.remove(place);
+        page.is_used = true;
         let wanted = page.messages.get(page.at(from).unwrap_or_default()..);
         let mut bytes = 0;
         let each = wanted.unwrap_or_default().iter().take_while(|held| {
@@ -195,10 +199,12 @@ impl Pages {
         self.put_off = Vec::new();
     }
 
-    /// Forgets what is held.
-    pub(super) fn forget(&mut self) {
-        self.held = Vec::new();
-        self.held_bytes = 0;
+    /// Lets go of pages that nobody has read since the last look.
+    pub(super) fn look(&mut self) {
+        self.held
+            .retain_mut(|page| std::mem::take(&mut page.is_used));
+        self.held.shrink_to_fit();
+        self.held_bytes = self.held.iter().map(|page| page.bytes).sum();
     }
 
     /// Whether nothing is held.

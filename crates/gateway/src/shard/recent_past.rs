@@ -13,11 +13,25 @@ use crate::hub::Hub;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct RecentPast {
-    all: AHashMap<(ChannelId, Position), Arc<Publication>>,
+    all: AHashMap<(ChannelId, Position), Recent>,
     bytes: usize,
     /// With more messages, or more bytes, those go that wait in no outbox.
     most: usize,
     most_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Recent {
+    publication: Arc<Publication>,
+    /// Whether it was read since the last look.
+    is_used: bool,
+}
+
+impl Recent {
+    /// Whether outboxes refer to it. They copy short ones, unless much waits in them.
+    fn waits(&self) -> bool {
+        is_long(self.publication.payload()) && self.publication.is_queued()
+    }
 }
 
 impl Default for RecentPast {
@@ -40,42 +54,40 @@ impl RecentPast {
         hub: &Hub,
     ) -> Arc<Publication> {
         let place = (list, kept.number.position);
-        if let Some(known) = self.all.get(&place) {
-            return Arc::clone(known);
+        if let Some(known) = self.all.get_mut(&place) {
+            known.is_used = true;
+            return Arc::clone(&known.publication);
         }
         let from = || hub.publisher(kept);
         let publication = kept.message.publication(from);
         let bytes = publication.payload().len();
         if self.bytes + bytes > self.most_bytes || self.all.len() >= self.most {
-            self.forget_written();
+            self.retain(|recent| recent.waits());
         }
         self.bytes += bytes;
-        self.all.insert(place, Arc::clone(&publication));
+        let recent = Recent {
+            publication: Arc::clone(&publication),
+            is_used: true,
+        };
+        self.all.insert(place, recent);
         publication
     }
 
-    /// Lets go of those that wait in no outbox. Outboxes hold the frames of the others anyway, and their limits bound those; their
-    /// payloads are as much again.
-    fn forget_written(&mut self) {
-        // an outbox copies short ones, unless much waits in it
-        let waits = |one: &Publication| is_long(one.payload()) && one.is_queued();
-        self.all.retain(|_, publication| waits(publication));
-        let lengths = self.all.values().map(|one| one.payload().len());
+    /// Lets go of those that nobody has read since the last look and that wait in no outbox. Outboxes hold the frames of the
+    /// others anyway, and their limits bound those; their payloads are as much again.
+    pub(super) fn look(&mut self) {
+        self.retain(|recent| std::mem::take(&mut recent.is_used) || recent.waits());
+        self.all.shrink_to_fit();
+    }
+
+    fn retain(&mut self, mut stays: impl FnMut(&mut Recent) -> bool) {
+        self.all.retain(|_, recent| stays(recent));
+        let lengths = self.all.values();
+        let lengths = lengths.map(|recent| recent.publication.payload().len());
         self.bytes = lengths.sum();
         // so that this is not done for each message
         self.most = FEW.max(2 * self.all.len());
         self.most_bytes = FEW_BYTES.max(2 * self.bytes);
-    }
-
-    /// The same, and gives memory back: nobody reads on.
-    pub(super) fn forget_for_now(&mut self) {
-        self.forget_written();
-        self.all.shrink_to_fit();
-    }
-
-    /// Whether there are more than are held for nobody.
-    pub(super) fn is_large(&self) -> bool {
-        self.bytes > FEW_BYTES || self.all.len() > FEW
     }
 
     pub(super) fn is_empty(&self) -> bool {

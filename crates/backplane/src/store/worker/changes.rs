@@ -16,6 +16,9 @@ impl Worker {
             if ends && let Some(followed) = self.followed.remove(&channel) {
                 if let Some(newest) = followed.follower.known() {
                     self.remembered.put(&channel, newest);
+                    if self.state == State::Up && followed.follower.is_in_doubt() {
+                        self.doubts.push((channel.clone(), newest));
+                    }
                 }
                 // what was said about it before is complete
                 self.has_told = true;

@@ -312,7 +312,7 @@ fn a_closed_or_unsubscribed_reader_leaves_nothing() {
     actors[1].peer.borrow_mut().vanish();
     actors[0].read_all();
     stage.run();
-    stage.pass(1200);
+    stage.pass(2200);
     assert_eq!(stage.shard.held_of_past(), 0);
     stage.assert_nothing_left();
     assert_eq!(stage.shard.behind(), 0);

@@ -107,7 +107,7 @@ fn short_messages_of_many_readers_are_spread_over_turns() {
     stage.run();
     assert_eq!(stage.shard.behind(), 0);
     assert!(stage.shard.held_of_past() > 0, "for others who come soon");
-    stage.pass(1200);
+    stage.pass(2200);
     assert_eq!(stage.shard.held_of_past(), 0);
     let expected = frames(&stage, &actors[0], numbers(1..=100));
     assert!(actors.iter().all(|actor| actor.got() == expected));
@@ -139,7 +139,7 @@ fn come_back(
         }
         // so long that nothing is held for nobody
         if one_by_one && number % (count / 4) == 0 {
-            stage.pass(1200);
+            stage.pass(2200);
         }
     }
     stage.run();
@@ -263,7 +263,7 @@ fn readers_of_many_channels_share_frames_that_wait() {
         let texts = texts(&actor.got());
         assert!(texts.len() == 101 && texts[100].contains(name), "{name}");
     }
-    stage.pass(1200);
+    stage.pass(2200);
     assert_eq!(stage.shard.held_of_past(), 0);
     stage.assert_nothing_left();
 }

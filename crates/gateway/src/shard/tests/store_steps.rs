@@ -261,7 +261,7 @@ fn readers_that_leave_leave_nothing_and_a_page_that_comes_late_is_for_nobody() {
     stage.hub.expire_history();
     stage.run();
     assert!(last.got() == frames(&stage, &last, (11..=600).map(short)));
-    stage.pass(1200);
+    stage.pass(2200);
     assert_eq!((stage.shard.behind(), stage.shard.held_of_past()), (0, 0));
 }
 
