@@ -22,9 +22,15 @@ impl Newest {
         Self { epoch, offset, id }
     }
 
-    /// Whether a store that answers with this page has lost the message: it has not come as far in the same epoch, or has
-    /// another message under the number. `messages`: those that it has, of this page or of all. Nothing is known if what would
-    /// prove it is not kept any more.
+    /// Whether a store whose newest message is this one has lost the message: it has not come as far in the same epoch, or has
+    /// another message under the number.
+    pub(super) fn is_gone_at(&self, newest: Self) -> bool {
+        newest.epoch == self.epoch
+            && (newest.offset < self.offset || newest.offset == self.offset && newest.id != self.id)
+    }
+
+    /// The same for a store that answers with this page, which may have come further. `messages`: those that it has, of this
+    /// page or of all. Nothing is known if what would prove it is not kept any more.
     pub(super) fn is_lost<'a>(
         &self,
         page: &Page,
@@ -32,12 +38,15 @@ impl Newest {
     ) -> bool {
         let is_other = |message: &Published| {
             (message.entry.offset == self.offset && message.id != self.id)
-                || (message.entry.offset - 1 == self.offset && message.before != self.id)
+                || (self.offset.checked_add(1) == Some(message.entry.offset)
+                    && message.before != self.id)
         };
-        page.epoch == self.epoch
-            && (page.newest < self.offset
-                || (page.newest == self.offset && page.last != self.id)
-                || messages.into_iter().any(is_other))
+        let newest = Self {
+            epoch: page.epoch,
+            offset: page.newest,
+            id: page.last,
+        };
+        self.is_gone_at(newest) || page.epoch == self.epoch && messages.into_iter().any(is_other)
     }
 }
 

@@ -1,12 +1,11 @@
 //! Servers whose data is that of a moment ago, as after a failover to one that has not received the last messages.
 
 use std::cell::Cell;
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use millrace_backplane::store::Append;
 
-use crate::node::{MANY, Node, ROOM, message, until};
+use crate::node::{MANY, Node, ROOM, await_renewal, check_renewal, message, until};
 use crate::server::Server;
 
 /// What a failover does whose new leader has not received the last messages.
@@ -34,11 +33,7 @@ fn other_messages_under_known_numbers_end_the_epoch_on_all_nodes() {
     }
     let before = nodes[0].room();
     restored(&mut server, &copy);
-    until("all nodes to have the new epoch", || {
-        nodes
-            .iter()
-            .all(|node| node.room().position.epoch != before.position.epoch)
-    });
+    await_renewal(&nodes, before.position);
     let mut after = None;
     until("the new message to be accepted", || {
         after = nodes[0].append(message("new")).ok();
@@ -46,17 +41,7 @@ fn other_messages_under_known_numbers_end_the_epoch_on_all_nodes() {
     });
     let after = after.unwrap().position;
     assert_eq!(after.offset, 4);
-    for node in &nodes {
-        let view = node.await_room(4);
-        assert_eq!(view.position, after);
-        assert_eq!(view.texts(), ["0", "1", "2", "new"]);
-    }
-    let epochs: HashSet<_> = nodes
-        .iter()
-        .map(|node| node.room().position.epoch)
-        .collect();
-    assert_eq!(epochs.len(), 1);
-    assert!(nodes.iter().map(|node| node.stats().renewed).sum::<u64>() >= 1);
+    check_renewal(&nodes, after, &["0", "1", "2", "new"]);
 }
 
 /// Nobody follows the channel, so only who has published, or has followed it before, can know what is lost.

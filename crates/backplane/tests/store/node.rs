@@ -246,6 +246,25 @@ pub(crate) const ALL: Range = Range {
     is_reverse: false,
 };
 
+/// Waits until all nodes know that the epoch of the room's position has ended.
+pub(crate) fn await_renewal(nodes: &[Node], before: Position) {
+    until("all nodes to have the new epoch", || {
+        nodes
+            .iter()
+            .all(|node| node.room().position.epoch != before.epoch)
+    });
+}
+
+/// Checks that the nodes agree about a room whose epoch one of them has ended.
+pub(crate) fn check_renewal(nodes: &[Node], newest: Position, texts: &[&str]) {
+    for node in nodes {
+        let view = node.await_room(newest.offset);
+        assert_eq!(view.position, newest);
+        assert_eq!(view.texts(), texts);
+    }
+    assert!(nodes.iter().map(|node| node.stats().renewed).sum::<u64>() >= 1);
+}
+
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + TIMEOUT;
     while !holds() {

@@ -161,6 +161,12 @@ fn a_subscriber_begins_in_front_of_what_is_kept_here_if_the_store_has_that() {
     assert_eq!(past.begin(Start::Last(2), 18), (19, None));
 }
 
+/// The gateway counts with it: see its `KeptMessage`.
+#[test]
+fn a_message_takes_32_bytes_of_the_list() {
+    assert!(size_of::<Entry<std::sync::Arc<u8>>>() <= 32);
+}
+
 #[test]
 fn the_list_of_messages_has_little_room_for_nothing() {
     for messages in [1, 2, 5, 100, 10_000] {

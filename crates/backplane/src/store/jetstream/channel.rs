@@ -165,14 +165,12 @@ impl Channel {
     /// The same for an answer to this node's own question, during which nothing of it was accepted. If the server has lost the
     /// newest message that is known here, another epoch begins with what is published next. Returns whether it has.
     pub(super) fn asked(&mut self, mut head: Head, newest: Option<Newest>) -> bool {
-        let state = &mut head.state;
-        let is_lost = newest.is_some_and(|newest| {
-            let Newest { epoch, offset, id } = newest;
-            state.epoch == epoch
-                && (state.offset < offset || state.offset == offset && state.id != id)
-        });
+        let State {
+            epoch, offset, id, ..
+        } = head.state;
+        let is_lost = newest.is_some_and(|known| known.is_gone_at(Newest { epoch, offset, id }));
         if is_lost {
-            state.epoch = Epoch::new(random());
+            head.state.epoch = Epoch::new(random());
         }
         self.found(head);
         is_lost

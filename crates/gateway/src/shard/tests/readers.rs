@@ -273,16 +273,15 @@ fn frames_that_all_have_read_are_let_go_of_although_clients_keep_coming() {
     let stage = v1::stage(|_| {});
     say(&stage, (1..=100).map(missed));
     let before = stage.hub.ledgers().held();
-    let come = || {
+    let come = |last: u32| {
         let actor = stage.open(Speaks::V1);
-        v1::ask(
-            &actor,
-            "{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\",\"last\":100}",
-        );
+        let last = format!("\"last\":{last}");
+        let subscribe = format!("{{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\",{last}}}");
+        v1::ask(&actor, &subscribe);
         stage.run();
         actor
     };
-    let first = come();
+    let first = come(100);
     stage.pass(2500);
     assert!(stage.shard.held_of_past() == 100, "it does not read");
     first.read_all();
@@ -291,13 +290,7 @@ fn frames_that_all_have_read_are_let_go_of_although_clients_keep_coming() {
         // at no time does nobody come for a second
         stage.pass(700);
         least = least.min(stage.shard.held_of_past());
-        let actor = stage.open(Speaks::V1);
-        actor.read_all();
-        let wish = format!(
-            "{{\"t\":\"sub\",\"id\":1,\"c\":\"room:1\",\"last\":{}}}",
-            number % 2
-        );
-        v1::ask(&actor, &wish);
+        come(number % 2).read_all();
         stage.run();
     }
     assert!(least < 2, "{least}");

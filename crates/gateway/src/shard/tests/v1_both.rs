@@ -16,8 +16,7 @@ fn long(number: u32) -> String {
 fn reading_for_the_application() -> (Stage, Rc<Actor>) {
     let stage = stage(|limits| limits.outbox_read_pause_bytes = 16 * 1024);
     let actor = stage.open(Speaks::V1);
-    let long = |number: u32| format!("{number} {}", "x".repeat(1000));
-    let first = say(&stage, (1..=1).map(long));
+    let first = say(&stage, [long(1)]);
     say(&stage, (2..=100).map(long));
     enter(&stage, &actor, Start::Since(first));
     stage.run();
